@@ -1,0 +1,58 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+RUN    := $(VENV)/.run
+DEV    := $(VENV)/.dev
+
+.PHONY: help install run test soak check lock clean
+
+help:           ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(RUN) ## only set up: what the daemon needs, into .venv
+	@:
+
+run: $(RUN)     ## install what is missing, then start the daemon
+	@$(PY) -m daemon
+
+test: $(DEV)    ## install what is missing, then run every test
+	@$(PY) -m pytest
+
+soak: $(DEV)    ## every crash boundary of every scenario, every mutant (minutes)
+	@$(PY) -m tests.core.soak
+
+check: $(DEV)   ## lint, format and types
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --diff --quiet .
+	@$(PY) -m mypy --no-error-summary
+
+lock: $(DEV)    ## write the locks anew (LOCK=--upgrade takes newer versions)
+	@$(COMPILE) requirements.txt -o requirements.lock
+	@$(COMPILE) requirements-dev.txt -c requirements.lock -o requirements-dev.lock
+
+clean:          ## remove the virtual environment and the caches
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+COMPILE = $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --custom-compile-command 'make lock' $(LOCK)
+
+# A venv without ensurepip (Debian without python3-venv) has no pip of its own; the system's installs into it.
+define INSTALL
+@if $(PY) -m pip --version >/dev/null 2>&1; then pip='$(PY) -m pip'; \
+ elif $(PYTHON) -m pip --version >/dev/null 2>&1; then pip='$(PYTHON) -m pip --python $(PY)'; \
+ else echo 'Neither pip nor venv is complete here. On Debian or Ubuntu: apt install python3-venv' >&2; exit 1; fi; \
+ echo 'installing $(1) into $(VENV) ...'; \
+ $$pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
+endef
+
+$(RUN): requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo 'No $(PYTHON) here. On Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0])'
+	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --clear --without-pip $(VENV)
+	$(call INSTALL,requirements.lock)
+	@touch $@
+
+$(DEV): $(RUN) requirements-dev.lock
+	$(call INSTALL,requirements-dev.lock)
+	@touch $@

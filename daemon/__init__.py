@@ -1,0 +1,1 @@
+"""The soul daemon: someone in a Slack workspace, whose only memory is a journal. See docs/ARCHITECTURE.md."""

@@ -1,0 +1,37 @@
+"""The tree of errors; each message says what happened and what to do.
+
+SoulError
+├── ConfigError      a setting is missing or wrong: the daemon does not start (exit 78)
+├── JournalError     the journal cannot be read or written: no ack, no answer until it can
+│   └── JournalHeld  another daemon holds this journal
+├── Fenced           another attempt at this thread began after ours: stop, touch nothing
+└── ModelFailed      Claude could not answer: the turn is postponed
+"""
+
+
+class SoulError(Exception):
+    """Base of all errors of the daemon's own."""
+
+
+class ConfigError(SoulError):
+    """A setting is missing or wrong. The text names every bad key, a line each, and is for the owner."""
+
+
+class JournalError(SoulError):
+    """The journal cannot be read or written."""
+
+
+class JournalHeld(JournalError):
+    """Another daemon holds the lock of this journal."""
+
+
+class Fenced(SoulError):
+    """Another attempt at this thread began after ours."""
+
+
+class ModelFailed(SoulError):
+    """A model call ended without an answer, after all retries. `failure` is the word in the call's entry."""
+
+    def __init__(self, failure: str) -> None:
+        super().__init__(failure)
+        self.failure = failure

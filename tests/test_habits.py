@@ -1,0 +1,118 @@
+"""Habits that keep code readable: small files and functions, a first word, no blanket excepts, no mocks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.source import Module, imported, modules, parse
+
+CODE = modules("config.py", "daemon")
+TESTS = modules("tests")
+ALL = CODE | TESTS
+
+MODULE_LINES = 250
+FUNCTION_LINES = 40
+DOCSTRING_LINES = 6
+TREE = "daemon/errors.py"
+"""Its docstring draws the tree of errors, however many they become."""
+BOUNDARIES = 2
+"""How often `except Exception` may stand: at the turn boundary and at the task boundary, both in life/."""
+BLANKETS = ("Exception", "BaseException")
+MOCKS = ("unittest", "mock", "pytest_mock")
+
+
+def blankets(module: Module) -> list[str]:
+    """Where everything is caught: bare excepts, `except Exception`, `suppress(Exception)`."""
+    return [module.at(node) for node in ast.walk(module.tree) if is_blanket(node)]
+
+
+def is_blanket(node: ast.AST) -> bool:
+    """Whether this catches whatever may come, and keeps it."""
+    if isinstance(node, ast.ExceptHandler):
+        caught = names(node.type) if node.type else BLANKETS
+        return any(name in BLANKETS for name in caught) and not reraises(node)
+    return (
+        isinstance(node, ast.Call)
+        and names(node.func) == ["suppress"]
+        and any(name in BLANKETS for argument in node.args for name in names(argument))
+    )
+
+
+def reraises(node: ast.ExceptHandler) -> bool:
+    """Whether it ends by raising again what it caught."""
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def names(node: ast.expr) -> list[str]:
+    """The last words of a name, or of each name in a tuple of them."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return [ast.unparse(part).rpartition(".")[2] for part in parts]
+
+
+def mocks(module: Module) -> Iterator[str]:
+    """Where a test changes the program that it tests."""
+    yield from (module.at(node) for name, node in imported(module.tree) if name.split(".")[0] in MOCKS)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "monkeypatch.setattr":
+            yield module.at(node)
+
+
+def test_a_module_fits_in_one_reading() -> None:
+    long = {one.path: len(one.text.splitlines()) for one in ALL.values()}
+    assert {path: lines for path, lines in long.items() if lines > MODULE_LINES} == {}
+
+
+def test_a_function_fits_in_the_eye() -> None:
+    sizes = {
+        f"{module.at(function)} {function.name}": (function.end_lineno or 0) - function.lineno + 1
+        for module in ALL.values()
+        for function in module.functions
+    }
+    assert {place: lines for place, lines in sizes.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_a_module_says_first_what_it_holds() -> None:
+    said = {
+        one.path: len((ast.get_docstring(one.tree) or "").splitlines()) for one in ALL.values() if one.text
+    }
+    assert said.pop(TREE) > 0
+    assert {path: lines for path, lines in said.items() if not 1 <= lines <= DOCSTRING_LINES} == {}
+
+
+def test_only_two_boundaries_catch_everything() -> None:
+    found = [place for module in CODE.values() for place in blankets(module)]
+    assert [place for place in found if not place.startswith("daemon/life/")] == []
+    assert len(found) <= BOUNDARIES, found
+
+
+def test_tests_never_change_the_program_that_they_test() -> None:
+    assert [place for module in TESTS.values() for place in mocks(module)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    f()\nexcept:\n    pass",
+        "try:\n    f()\nexcept Exception:\n    pass",
+        "try:\n    f()\nexcept (OSError, builtins.BaseException) as error:\n    print(error)",
+        "with contextlib.suppress(Exception):\n    f()",
+    ],
+)
+def test_a_blanket_except_is_seen(text: str) -> None:
+    assert blankets(parse("daemon/life/x.py", text)) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from unittest.mock import patch",
+        "import unittest.mock",
+        "def test_x(monkeypatch):\n    monkeypatch.setattr(a, 'b', 1)",
+    ],
+)
+def test_a_mock_is_seen(text: str) -> None:
+    assert [*mocks(parse("tests/x.py", text))] != []

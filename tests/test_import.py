@@ -1,0 +1,72 @@
+"""Importing the daemon does nothing: no file, no socket, no process, no thread, not a word."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.source import ROOT, imported, modules
+
+CHILD = """
+import importlib, sys, threading
+
+def load(name):
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        load(name.rpartition(".")[0])
+
+def watch(event, args):
+    source = event == "open" and str(args[0]).endswith((".py", ".pyc"))
+    if event in EFFECTS and not source:
+        print(event, *args)
+
+EFFECTS = {"open", "os.mkdir", "os.remove", "socket.__new__", "sqlite3.connect", "subprocess.Popen"}
+others, ours = (text.split() for text in sys.argv[1:])
+for name in others:
+    load(name)
+threads = threading.active_count()
+sys.addaudithook(watch)
+for name in ours:
+    importlib.import_module(name)
+if threading.active_count() > threads:
+    print("a thread was started")
+"""
+
+
+def imports(others: set[str], ours: set[str], path: Path, folder: Path) -> str:
+    """All that importing `ours` from `path` did and said, once `others` were there."""
+    command = [
+        sys.executable,
+        "-B",
+        "-W",
+        "error",
+        "-c",
+        CHILD,
+        " ".join(sorted(others)),
+        " ".join(sorted(ours)),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_importing_every_module_has_no_effect(tmp_path: Path) -> None:
+    house = modules("daemon")
+    names = {name for module in house.values() for name, _ in imported(module.tree)}
+    others = {name for name in names if name.split(".")[0] not in ("daemon", "config")}
+    assert imports(others, house.keys() | {"config"}, ROOT, tmp_path) == ""
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_effect_at_import_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text("from pathlib import Path\nPath('soul.md').write_text('')\n")
+    assert "soul.md" in imports({"pathlib"}, {"loud"}, tmp_path, tmp_path)

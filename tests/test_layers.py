@@ -1,0 +1,196 @@
+"""The house has one direction: a room imports only from rooms below it, and importing does nothing.
+
+The rooms are those of docs/ARCHITECTURE.md; a new one takes its place in ROOMS.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from tests.source import Function, Module, imported, modules, parse
+
+ROOMS = (
+    ("__main__",),
+    ("app",),
+    ("server",),
+    ("console", "slack"),
+    ("life",),
+    ("processes",),
+    ("mind",),
+    ("claude",),
+    ("journal",),
+    ("ports",),
+    ("entry", "memory", "errors"),
+)
+"""From top to bottom. Rooms on one line never import each other."""
+FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
+WIRING = ("__main__", "app")
+"""The only rooms that know the settings and the rehearsal."""
+VALUES = ("ports", "entry", "memory", "errors")
+"""All of ours that the rehearsal, which stands outside, may know."""
+APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude",)}
+"""Surfaces never touch a process; the model arrives in the mind as an argument."""
+PURE = ("processes", "mind", *VALUES)
+IO = (
+    "aiohttp",
+    "anthropic",
+    "httpx2",
+    "slack_bolt",
+    "slack_sdk",
+    "sqlalchemy",
+    "sqlite3",
+    "socket",
+    "subprocess",
+)
+
+QUIET_CALLS = frozenset(
+    {"dataclass", "field", "frozenset", "tuple", "dict", "compile", "getLogger"}
+    | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
+    | {"insert", "with_variant", "on_conflict_do_nothing", "on_conflict_do_update", "returning"}
+)
+"""Last words of the calls that may stand at the top level, besides capitalised ones, which make a value."""
+
+HOUSE = modules("daemon")
+
+
+def ours(target: str, house: Iterable[str]) -> str:
+    """The module of ours that this import names; empty if it is not ours."""
+    names = frozenset(house)
+    while target and target not in names:
+        target = target.rpartition(".")[0]
+    return target
+
+
+def may_import(room: str, other: str) -> bool:
+    """Whether a module of one room may import one of another."""
+    if room == other:
+        return True
+    if room == "rehearsal":
+        return other in VALUES
+    if other == "rehearsal":
+        return room in WIRING
+    return FLOOR[room] < FLOOR[other] and other not in APART.get(room, ())
+
+
+def crossings(module: Module, house: Iterable[str]) -> Iterator[str]:
+    """Imports that go up, sideways, or where this room has no business."""
+    for target, node in imported(module.tree):
+        if target.split(".")[0] == "config" and module.room not in WIRING:
+            yield f"{module.at(node)} imports config: be handed the values you need"
+        elif (other := ours(target, house)) and not may_import(module.room, parse(other, "").room):
+            yield f"{module.at(node)} imports {other}"
+        elif module.room in PURE and target.split(".")[0] in IO:
+            yield f"{module.at(node)} imports {target}: nothing here does I/O"
+
+
+def siblings(module: Module, house: Iterable[str]) -> Iterator[str]:
+    """Processes that import another one; only the registry in their __init__ knows them all."""
+    if module.room == "processes" and module.name != "daemon.processes":
+        for target, node in imported(module.tree):
+            if ours(target, house).startswith("daemon.processes"):
+                yield f"{module.at(node)} imports another process: name it by string"
+
+
+def deferred(module: Module, _: Iterable[str]) -> Iterator[str]:
+    """Imports inside functions."""
+    if module.name != "daemon.__main__":
+        for function in module.functions:
+            yield from (
+                f"{module.at(node)} imports {name} inside a function" for name, node in imported(function)
+            )
+
+
+def effects(module: Module, _: Iterable[str]) -> Iterator[str]:
+    """Statements that would do something when the module is imported."""
+    return (f"{module.at(node)} does something at import" for node in loud(module.tree.body))
+
+
+def loud(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a module or class that are more than imports, definitions and constants."""
+    for node in body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from loud(node.body)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
+            continue
+        elif isinstance(node, ast.ClassDef):
+            yield from loud(node.body)
+        elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not all(map(quiet, now(node))):
+            yield node
+
+
+def now(node: ast.stmt) -> Iterator[ast.AST]:
+    """The parts of a top-level statement that run at import; of a function not its body."""
+    if isinstance(node, Function):
+        yield from (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults))
+    else:
+        yield node
+
+
+def quiet(part: ast.AST) -> bool:
+    """Whether this only makes values: an assignment or a docstring, without a call that is not quiet."""
+    if isinstance(part, ast.stmt) and not isinstance(part, ast.Assign | ast.AnnAssign | ast.Expr):
+        return False
+    calls = (node.func for node in running(part) if isinstance(node, ast.Call))
+    names = (ast.unparse(call).rpartition(".")[2] for call in calls)
+    return all(name in QUIET_CALLS or name[0].isupper() for name in names)
+
+
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression that run when it is evaluated; what a lambda does, it does later."""
+    if not isinstance(node, ast.Lambda):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from running(child)
+
+
+Rule = Callable[[Module, Iterable[str]], Iterator[str]]
+RULES: tuple[Rule, ...] = (crossings, siblings, deferred, effects)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_the_rule(rule: Rule) -> None:
+    faults = [fault for module in HOUSE.values() for fault in rule(module, HOUSE)]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "text"),
+    [
+        (crossings, "daemon/mind/x.py", "from daemon.life import scope"),
+        (crossings, "daemon/slack/x.py", "import daemon.console.server"),
+        (crossings, "daemon/slack/x.py", "from daemon.processes import greeting"),
+        (crossings, "daemon/errors.py", "from daemon.entry import Entry"),
+        (crossings, "daemon/rehearsal/x.py", "from daemon.journal import journal"),
+        (crossings, "daemon/life/x.py", "from daemon import rehearsal"),
+        (crossings, "daemon/life/x.py", "import config"),
+        (crossings, "daemon/mind/x.py", "from aiohttp import web"),
+        (siblings, "daemon/processes/x.py", "from daemon.processes.greeting import greeting"),
+        (deferred, "daemon/life/x.py", "def f():\n    import json"),
+        (effects, "daemon/life/x.py", "print('hello')"),
+        (effects, "daemon/life/x.py", "TEXT = open('soul.md').read()"),
+        (effects, "daemon/life/x.py", "class A:\n    made = {make(): 1}"),
+        (effects, "daemon/life/x.py", "@app.get('/')\ndef f():\n    pass"),
+        (effects, "daemon/life/x.py", "def f(at=now()):\n    pass"),
+        (effects, "daemon/life/x.py", "for name in NAMES:\n    pass"),
+    ],
+)
+def test_a_rule_sees_who_breaks_it(rule: Rule, path: str, text: str) -> None:
+    house = {"daemon.console.server", "daemon.processes.greeting", "daemon.life", "daemon.rehearsal", *HOUSE}
+    assert [*rule(parse(path, text), house)] != []
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {module.room for module in HOUSE.values()} - {"", "rehearsal"}
+    assert rooms <= FLOOR.keys(), "give the new room its line in ROOMS"
+
+
+def test_no_module_needs_itself() -> None:
+    needs = {
+        name: {ours(target, HOUSE) for target, _ in imported(module.tree)} - {"", name}
+        for name, module in HOUSE.items()
+    }
+    graphlib.TopologicalSorter(needs).prepare()  # raises CycleError with the modules of the cycle

@@ -1,0 +1,96 @@
+"""manifest.json asks Slack for what daemon/slack uses, and for no more."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from tests.source import ROOT, modules
+
+HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
+READ = {"channels:read", "groups:read", "im:read", "mpim:read"}
+
+SCOPES: dict[str, set[str]] = {
+    "agents_sessions_setStatus": {"chat:write"},
+    "apps_connections_open": set(),
+    "assistant_threads_setStatus": {"assistant:write"},
+    "auth_test": set(),
+    "bots_info": {"users:read"},
+    "chat_appendStream": {"chat:write"},
+    "chat_postMessage": {"chat:write"},
+    "chat_startStream": {"chat:write"},
+    "chat_stopStream": {"chat:write"},
+    "chat_update": {"chat:write"},
+    "conversations_info": READ,
+    "conversations_replies": HISTORY,
+    "users_info": {"users:read"},
+}
+"""What a bot token needs for each method that the daemon may call. From docs.slack.dev/reference/methods."""
+SUBSCRIPTIONS: dict[str, dict[str, str]] = {
+    "app_mention": {"app_mention": "app_mentions:read"},
+    "message": {
+        "message.channels": "channels:history",
+        "message.groups": "groups:history",
+        "message.im": "im:history",
+        "message.mpim": "mpim:history",
+    },
+}
+"""What to subscribe to for each type of event that the daemon may listen to, and the scope for it."""
+OTHER_EVENTS = {
+    *("app_context_changed", "app_home_opened", "agent_session_stopped", "agent_session_title_changed"),
+    *("channel_archive", "channel_rename", "file_shared", "member_joined_channel", "member_left_channel"),
+    *("reaction_added", "reaction_removed", "team_join", "tokens_revoked", "app_uninstalled", "user_change"),
+}
+"""Types of events that nobody here listens to yet: who does gives them their line above."""
+AGENT = {"assistant:write"}
+"""What an app with an agent_view must have."""
+
+MANIFEST: dict[str, Any] = json.loads((ROOT / "manifest.json").read_text(encoding="utf-8"))
+ASKED = set(MANIFEST["oauth_config"]["scopes"]["bot"])
+SUBSCRIBED = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
+
+
+def words() -> set[str]:
+    """Every attribute and every text in daemon/slack; a method's name with its dots as underscores."""
+    nodes = [node for one in modules("daemon/slack").values() for node in ast.walk(one.tree)]
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute)} | texts
+
+
+def called() -> set[str]:
+    """The Web API methods that daemon/slack names: `client.users_info`, or api_call("users.info")."""
+    methods = {name for name in dir(AsyncWebClient) if re.match("[a-z]+_", name)} - {"api_call"}
+    return {word.replace(".", "_") for word in words()} & methods
+
+
+def heard() -> set[str]:
+    """The types of events that daemon/slack names."""
+    return words() & (SUBSCRIPTIONS.keys() | OTHER_EVENTS)
+
+
+def test_every_method_that_is_called_is_in_the_table() -> None:
+    assert "chat_postMessage" in called()
+    assert called() - SCOPES.keys() == set()
+
+
+def test_the_events_are_those_that_are_listened_to() -> None:
+    assert heard() - SUBSCRIPTIONS.keys() == set()
+    assert {event for one in heard() for event in SUBSCRIPTIONS[one]} == SUBSCRIBED
+
+
+def test_the_scopes_are_those_that_are_needed() -> None:
+    for_calls = {scope for method in called() for scope in SCOPES[method]}
+    for_events = {scope for one in heard() for scope in SUBSCRIPTIONS[one].values()}
+    assert for_calls | for_events | AGENT == ASKED
+
+
+def test_it_makes_an_agent_that_can_be_written_to() -> None:
+    home = MANIFEST["features"]["app_home"]
+    assert "agent_view" in MANIFEST["features"]
+    assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
+    assert MANIFEST["settings"]["socket_mode_enabled"]
+    assert len(json.dumps(MANIFEST, separators=(",", ":"))) < 1800, "a prefilled link must fit into a URL"

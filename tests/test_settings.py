@@ -1,0 +1,192 @@
+"""What the owner writes into .env or the environment, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import config
+from config import Settings
+from daemon.errors import ConfigError
+
+SLACK = {"SLACK_BOT_TOKEN": "xoxb-1-2-three", "SLACK_APP_TOKEN": "xapp-1-2-three"}
+KEY = {"ANTHROPIC_API_KEY": "sk-ant-four"}
+
+
+def complaints(environ: dict[str, str]) -> list[str]:
+    """What is said about these variables, a line each."""
+    with pytest.raises(ConfigError) as caught:
+        Settings.from_env(environ)
+    return str(caught.value).splitlines()
+
+
+def test_with_nothing_set_everything_is_rehearsed() -> None:
+    settings = Settings.from_env({})
+    assert settings == Settings()
+    assert (settings.slack, settings.claude) == ("rehearsed", "rehearsed")
+    assert settings.journal_path == Path("var/rehearsal-journal.db")
+    assert settings.rehearsal_path == Path("var/rehearsal.db")
+
+
+@pytest.mark.parametrize("claude", [KEY, {"ANTHROPIC_BASE_URL": "http://localhost:11434"}])
+def test_with_a_model_only_the_workspace_is_rehearsed(claude: dict[str, str]) -> None:
+    settings = Settings.from_env(claude)
+    assert (settings.slack, settings.claude) == ("rehearsed", "real")
+
+
+def test_with_slack_tokens_nothing_is_rehearsed() -> None:
+    settings = Settings.from_env(SLACK | KEY | {"SOUL_HOME": "elsewhere"})
+    assert (settings.slack, settings.claude) == ("real", "real")
+    assert settings.journal_path == Path("elsewhere/journal.db")
+
+
+def test_a_base_url_alone_gets_a_dummy_key_and_a_key_is_kept() -> None:
+    local = {"ANTHROPIC_BASE_URL": "http://localhost:11434"}
+    assert Settings.from_env(local).anthropic_api_key == config.DUMMY_KEY
+    assert Settings.from_env(local | KEY).anthropic_api_key == "sk-ant-four"
+
+
+def test_every_value_arrives_as_what_it_is() -> None:
+    settings = Settings.from_env(
+        {
+            "HOST": "0.0.0.0",
+            "CONSOLE_TOKEN": "long word",
+            "PORT": "0",
+            "BUDGET_DAILY_USD": "0.50",
+            "OWNER_USER_IDS": "U0ALICE0001, W0BOB",
+            "ALLOWED_CHANNELS": "C1,,G2,",
+            "ALLOWED_BOTS": " ",
+            "SOMETHING_ELSE": "is not ours",
+        }
+    )
+    assert settings == Settings(
+        host="0.0.0.0",
+        console_token="long word",
+        port=0,
+        budget_daily_usd=0.5,
+        owner_user_ids=frozenset({"U0ALICE0001", "W0BOB"}),
+        allowed_channels=frozenset({"C1", "G2"}),
+    )
+
+
+def test_all_bad_keys_are_named_at_once() -> None:
+    said = complaints(
+        {
+            "SLACK_BOT_TOKEN": "xapp-swapped",
+            "SLACK_APP_TOKEN": "nonsense",
+            "SLACK_API_URL": "slack.com/api",
+            "ANTHROPIC_BASE_URL": "http://localhost:8000/v1/",
+            "PORT": "65536",
+            "SOUL_HOME": __file__,
+            "OWNER_USER_IDS": "@alice",
+            "ALLOWED_USERS": "U1,bob",
+            "ALLOWED_CHANNELS": "#general",
+            "ALLOWED_BOTS": "C1",
+            "BUDGET_DAILY_USD": "five",
+            "HOST": "0.0.0.0",
+        }
+    )
+    assert [line.split()[0] for line in said] == [
+        "SLACK_BOT_TOKEN",
+        "SLACK_APP_TOKEN",
+        "SLACK_API_URL",
+        "ANTHROPIC_BASE_URL",
+        "PORT",
+        "SOUL_HOME",
+        "OWNER_USER_IDS",
+        "ALLOWED_USERS",
+        "ALLOWED_CHANNELS",
+        "ALLOWED_BOTS",
+        "BUDGET_DAILY_USD",
+        "CONSOLE_TOKEN",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"PORT": "80a"}, "PORT is '80a', not a port. Write a number from 0 to 65535"),
+        ({"PORT": "9" * 5000}, "not a port"),
+        ({"PORT": "-1"}, "PORT is '-1'"),
+        ({"PORT": "٣"}, "PORT is '٣'"),
+        ({"BUDGET_DAILY_USD": "-1"}, "BUDGET_DAILY_USD is '-1', not an amount"),
+        ({"BUDGET_DAILY_USD": "nan"}, "BUDGET_DAILY_USD is 'nan', not an amount"),
+        ({"BUDGET_DAILY_USD": "inf"}, "BUDGET_DAILY_USD is 'inf', not an amount"),
+        (
+            {"SLACK_API_URL": "ftp://slack.com"},
+            "SLACK_API_URL is 'ftp://slack.com', not an http:// or https://",
+        ),
+        ({"SLACK_API_URL": "http://[::1"}, "SLACK_API_URL is 'http://[::1', not"),
+        ({"SLACK_API_URL": "http://host:port"}, "SLACK_API_URL is 'http://host:port', not"),
+        ({"ANTHROPIC_BASE_URL": "https://x/v1/messages"}, "the SDK adds /v1/messages to it by itself"),
+        ({"ANTHROPIC_BASE_URL": "https://x/v1"}, "the SDK adds /v1/messages to it by itself. Leave out /v1"),
+        (
+            {"ANTHROPIC_BASE_URL": "localhost"},
+            "ANTHROPIC_BASE_URL is 'localhost', not an http:// or https://",
+        ),
+        (
+            {"SOUL_HOME": "~nobody-of-that-name/x"},
+            "SOUL_HOME is '~nobody-of-that-name/x', and there is no such user",
+        ),
+        ({"HOST": "192.0.2.1"}, "CONSOLE_TOKEN is missing; with HOST='192.0.2.1' others can reach"),
+        ({"HOST": "example.org"}, "CONSOLE_TOKEN is missing"),
+        (
+            SLACK,
+            "ANTHROPIC_API_KEY is missing; in a real workspace nobody should talk to a script. Get one at",
+        ),
+        (
+            KEY | {"SLACK_BOT_TOKEN": "xoxb-1"},
+            "SLACK_APP_TOKEN is missing; SLACK_BOT_TOKEN alone hears nothing",
+        ),
+        (
+            KEY | {"SLACK_APP_TOKEN": "xapp-1"},
+            "SLACK_BOT_TOKEN is missing; SLACK_APP_TOKEN alone cannot speak",
+        ),
+    ],
+)
+def test_a_complaint_says_what_is_wrong_and_what_to_do(environ: dict[str, str], said: str) -> None:
+    [line] = complaints(environ)
+    assert said in line
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_on_this_machine_alone_the_page_needs_no_token(host: str) -> None:
+    assert Settings.from_env({"HOST": host}).console_token == ""
+
+
+def test_a_secret_is_never_shown() -> None:
+    settings = Settings.from_env(SLACK | KEY | {"CONSOLE_TOKEN": "console-word"})
+    for secret in (*SLACK.values(), *KEY.values(), "console-word"):
+        assert secret not in repr(settings)
+
+
+def test_a_secret_in_the_wrong_place_is_never_shown_either() -> None:
+    names = (one.name.upper() for one in dataclasses.fields(Settings))
+    for name in names:
+        for secret in ("xoxb-hidden", "xapp-hidden", "sk-ant-hidden"):
+            try:
+                said = repr(Settings.from_env({"ANTHROPIC_API_KEY": "x", name: secret}))
+            except ConfigError as error:
+                said = str(error)
+            assert "hidden" not in said, (name, said)
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text(
+        'PORT=1111\nCLAUDE_MODEL="from the file"\nHOST\nANTHROPIC_API_KEY=sk-ant-file\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    for one in dataclasses.fields(Settings):
+        monkeypatch.delenv(one.name.upper(), raising=False)
+    monkeypatch.setenv("PORT", "2222")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    assert config.load() == Settings(port=2222, claude_model="from the file")
+
+
+def test_a_file_that_cannot_be_read_is_a_complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_bytes(b"PORT=\xff\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"\.env cannot be read: .* Save it as UTF-8 text"):
+        config.load()
