@@ -1,0 +1,75 @@
+"""Working memory: what one model call sees, as an immutable sequence of memories in regions.
+
+Built by recall, extended by processes, turned into a request by claude/. Vocabulary of Open Souls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+CORE = "core"
+DEFAULT = "default"
+TRAILING = ("person", "playbook", "notes", "mood", "time", "instruction")
+"""Regions that change from call to call; they stand after the conversation, in this order."""
+ORDER = (CORE, DEFAULT, *TRAILING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One thing remembered. `seq` is the entry it comes from; a trailing memory comes from none."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+    name: str = ""
+    region: str = DEFAULT
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    """What one model call sees: `core` (system), `default` (the conversation), then what trails."""
+
+    memories: tuple[Memory, ...] = ()
+
+    def with_memory(self, *more: Memory) -> WorkingMemory:
+        """This memory and these, at its end."""
+        return replace(self, memories=self.memories + more)
+
+    def with_region(self, region: str, content: str) -> WorkingMemory:
+        """A trailing region replaced by this text; an empty text takes it away."""
+        if region not in TRAILING:
+            raise ValueError(f"{region!r} is not a trailing region; choose from {', '.join(TRAILING)}")
+        rest = tuple(m for m in self.memories if m.region != region)
+        new = (Memory(role="user", content=content, region=region),) if content else ()
+        return replace(self, memories=rest + new)
+
+    def of(self, *regions: str) -> tuple[Memory, ...]:
+        """The memories of these regions, regions in the fixed order, memories in their own."""
+        return tuple(m for r in ORDER if r in regions for m in self.memories if m.region == r)
+
+    @property
+    def system(self) -> tuple[Memory, ...]:
+        """What stands in the system prompt."""
+        return self.of(CORE)
+
+    @property
+    def conversation(self) -> tuple[Memory, ...]:
+        """What lasts: the messages that the next call sees again."""
+        return self.of(DEFAULT)
+
+    @property
+    def trailing(self) -> str:
+        """What changes from call to call, as one text."""
+        return "\n\n".join(m.content for m in self.of(*TRAILING))
+
+    @property
+    def seqs(self) -> tuple[int, ...]:
+        """The entries that the conversation comes from, in order."""
+        return tuple(m.seq for m in self.conversation if m.seq is not None)
+
+
+def working_memory(memories: Iterable[Memory]) -> WorkingMemory:
+    """A working memory of these."""
+    return WorkingMemory(tuple(memories))
