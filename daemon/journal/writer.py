@@ -1,0 +1,151 @@
+"""The one writer: a thread that commits what is waiting, together and in order.
+
+Used by the journal alone. Awaiting one append means that it, and all before it, are on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from daemon.entry import Entry
+from daemon.errors import Fenced, JournalError
+from daemon.journal.schema import ENTRY, LEASE, fold
+
+log = logging.getLogger(__name__)
+
+GROUP = 256
+"""How many appends one commit takes at the most."""
+INSERT = insert(ENTRY).on_conflict_do_nothing().returning(ENTRY.c.seq)
+
+
+class Conflict(JournalError):
+    """The key was there already, or the thread's id belongs to another conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """One entry on its way to disk, and who waits for it."""
+
+    row: dict[str, Any]
+    fence: tuple[str, int] | None
+    done: asyncio.Future[Entry] = field(compare=False)
+
+
+Result = Entry | Exception
+
+
+class Writer:
+    """Takes appends from the event loop, commits them in its own thread, and answers there."""
+
+    def __init__(self, engine: Engine, committed: Callable[[], None]) -> None:
+        self._engine = engine
+        self._committed = committed
+        self._loop = asyncio.get_running_loop()
+        self._waiting: queue.SimpleQueue[Append | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
+        self.died: asyncio.Future[None] = self._loop.create_future()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit what is waiting, then end."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def submit(self, row: dict[str, Any], fence: tuple[str, int] | None) -> asyncio.Future[Entry]:
+        """A future of the new entry; it fails with Conflict, Fenced or JournalError."""
+        if self.died.done():
+            raise JournalError("The journal's writer has died; see the log and restart the daemon.")
+        append = Append(row=row, fence=fence, done=self._loop.create_future())
+        self._waiting.put(append)
+        return append.done
+
+    def _run(self) -> None:
+        batch: list[Append] = []
+        try:
+            with self._engine.connect() as connection:
+                while batch := self._next():
+                    results = self.commit(connection, batch)
+                    self._loop.call_soon_threadsafe(self._answer, batch, results)
+        except BaseException as error:
+            log.critical("The journal's writer died; nothing more can be remembered.", exc_info=True)
+            self._loop.call_soon_threadsafe(self._die, batch, error)
+            raise
+
+    def _next(self) -> list[Append]:
+        """All that waits, in order, up to a group; empty when the writer is to end."""
+        batch: list[Append] = []
+        append = self._waiting.get()
+        while append is not None:
+            batch.append(append)
+            if len(batch) == GROUP or self._waiting.empty():
+                return batch
+            append = self._waiting.get()
+        self._waiting.put(None)
+        if not batch:
+            self._waiting.get()
+        return batch
+
+    def commit(self, connection: Connection, batch: Sequence[Append]) -> list[Result]:
+        """One transaction for all; when it fails, one for each, so that one bad row fails alone."""
+        try:
+            with connection.begin():
+                return [_insert(connection, append) for append in batch]
+        except SQLAlchemyError as error:
+            if len(batch) > 1:
+                return [result for append in batch for result in self.commit(connection, [append])]
+            log.error("The journal could not be written: %s", error.__class__.__name__, exc_info=True)
+            return [JournalError(f"The journal could not be written ({error.__class__.__name__}).")]
+
+    def _answer(self, batch: Sequence[Append], results: Sequence[Result]) -> None:
+        for append, result in zip(batch, results, strict=True):
+            if append.done.done():
+                continue
+            if isinstance(result, Entry):
+                append.done.set_result(result)
+            else:
+                append.done.set_exception(result)
+        self._committed()
+
+    def _die(self, batch: Sequence[Append], error: BaseException) -> None:
+        """Everyone who waits is told, now and later."""
+        lost = JournalError(f"The journal's writer died ({error.__class__.__name__}).")
+        rest = list(batch)
+        while not self._waiting.empty():
+            if append := self._waiting.get():
+                rest.append(append)
+        for append in rest:
+            if not append.done.done():
+                append.done.set_exception(lost)
+        self.died.set_exception(lost)
+
+
+def _insert(connection: Connection, append: Append) -> Result:
+    if append.fence:
+        thread, epoch = append.fence
+        held = connection.execute(select(LEASE.c.epoch).where(LEASE.c.thread == thread)).scalar()
+        if held != epoch:
+            return Fenced(f"{append.row['key']}: another attempt at {thread} began after this one")
+    seq = connection.execute(INSERT, append.row).scalar()
+    if seq is None:
+        return Conflict(append.row["key"])
+    entry = read(seq=seq, **append.row)
+    fold(connection, entry)
+    return entry
+
+
+def read(*, body: str, closes: str, **columns: Any) -> Entry:
+    """An entry from the columns of its row."""
+    return Entry(body=json.loads(body), closes=tuple(json.loads(closes)), **columns)
