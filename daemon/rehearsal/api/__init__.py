@@ -1,0 +1,1 @@
+"""Slack's Web API, a file for each family of methods."""

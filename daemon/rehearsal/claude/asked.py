@@ -1,0 +1,172 @@
+"""What a request asks for, read as any model would read it: sections, choices, who said what.
+
+Called by script.py. Nothing here knows whose prompts these are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.rehearsal.claude.prompt import Body, texts
+
+TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+OPENING = re.compile(r"<([A-Za-z][\w-]*)>")
+MESSAGE = re.compile(r"<(\w+) (?:from|name|author)=\"(?P<name>[^\"]*)\"[^>]*>(?P<words>.*?)</\1>", re.S)
+COLON = re.compile(
+    r"""(?P<name>[^\W\d_][\w.'-]*(?:[ ][\w.'-]+){0,2}?)  # Alice, Alice B. Liddell
+    (?:[ ]\([^)]*\))? (?:[ ](?:said|asked|wrote))? :\s+ (?P<words>.+)""",
+    re.S | re.X,
+)
+LIST = r"[\w-]+(?:(?:\s*[,|/]\s*(?:or\s+)?|\s+or\s+)[\w-]+)+"
+CHOICES = re.compile(
+    rf"(?:one (?:\w+ )?of|either|choose|pick)[\s:]*(?:the following[\s:]*)?({LIST})|>\s*({LIST})\s*<", re.I
+)
+SPOKEN = re.compile(
+    r"\b(say|says|said|saying|speak|speech|spoken|reply|answer|tell|respond|response|aloud)\b", re.I
+)
+PRIVATE = re.compile(
+    r"\b(private|privately|nobody|no one|never|unsaid|hidden|think|thought|feels?|notices?|inner|aside)\b",
+    re.I,
+)
+BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|nothing)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One pair of tags that the answer shall have, and all that is said about it."""
+
+    name: str
+    about: str
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words of which it shall be one; empty for free text."""
+        found = CHOICES.search(re.sub(r"[`'\"“”]|\([^)]*\)", "", self.about))
+        return tuple(re.findall(r"(?!or\b)[\w-]+", found[1] or found[2])) if found else ()
+
+    @property
+    def may_be_blank(self) -> bool:
+        """Whether nothing is an answer, too."""
+        return bool(BLANK.search(self.about))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a person said; the name is empty where none is given."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request, as the understudy understands it. `answers` are the texts it gave before."""
+
+    sections: tuple[Section, ...]
+    schema: dict[str, Any] | None
+    heard: tuple[Said, ...]
+    answers: tuple[str, ...]
+    instruction: str
+
+    @property
+    def words(self) -> str:
+        """What was said last."""
+        return self.heard[-1].words if self.heard else ""
+
+    @property
+    def person(self) -> str:
+        """Who said it."""
+        return self.heard[-1].name if self.heard else ""
+
+
+def asked(body: Body) -> Asked:
+    """Read a request."""
+    said = [texts(message["content"]) for message in body["messages"] if message["role"] == "user"]
+    instruction, said[-1] = _split(said[-1])
+    rules = instruction if _tags(instruction) else "\n".join(texts(body.get("system")))
+    form = (body.get("output_config") or {}).get("format")
+    return Asked(
+        sections=tuple(sections(rules)),
+        schema=form["schema"] if form else None,
+        heard=tuple(_heard(said)),
+        answers=tuple(t for m in body["messages"] if m["role"] == "assistant" for t in texts(m["content"])),
+        instruction=instruction,
+    )
+
+
+def sections(text: str) -> Iterable[Section]:
+    """The pairs of tags named here, in their order, each with what its paragraph says of it."""
+    names = _tags(text)
+    about: dict[str, list[str]] = {name: [] for name in names}
+    openings = [found for found in OPENING.finditer(text) if found[1] in about]
+    starts = [_start(text, found.start(), openings) for found in openings]
+    for found, start, end in zip(openings, starts, [*starts, len(text)][1:], strict=True):
+        about[found[1]].append(text[start:end].split("\n\n")[0])
+    return (Section(name=name, about="\n".join(about[name])) for name in names)
+
+
+def spoken(among: Sequence[Section]) -> Section | None:
+    """The section that a person will hear: the one most spoken of as speech, else the last of free text."""
+    free = [section for section in among if not section.choices]
+    return max(reversed(free), key=lambda section: _speech(section.name, section.about), default=None)
+
+
+def is_spoken(name: str, about: str) -> bool:
+    """Whether a field of this name and description is what a person will hear."""
+    return _speech(name, about) > 0
+
+
+def chosen(choices: Sequence[Any], words: str) -> Any:
+    """The choice that the person named, else the first."""
+    named = (choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", words, re.I))
+    return next(named, choices[0])
+
+
+def _speech(name: str, about: str) -> int:
+    own = name.replace("_", " ").replace("-", " ")
+    for_it, against = (len(p.findall(about)) + 3 * len(p.findall(own)) for p in (SPOKEN, PRIVATE))
+    return for_it - 2 * against
+
+
+def _tags(text: str) -> list[str]:
+    """The names that are both opened and closed here, in the order of their first opening."""
+    return [name for name in dict.fromkeys(OPENING.findall(text)) if f"</{name}>" in text]
+
+
+def _start(text: str, at: int, openings: Sequence[re.Match[str]]) -> int:
+    """Where talk about the tag at this place begins: with its line, unless another tag stands before it."""
+    line = text.rfind("\n", 0, at) + 1
+    return at if any(line <= other.start() < at for other in openings) else line
+
+
+def _split(turn: Sequence[str]) -> tuple[str, list[str]]:
+    """The instruction that stands last in a turn, and what was said before it."""
+    if len(turn) == 1:
+        return _split_text(turn[0])
+    *before, last = turn
+    return (last, before) if _tags(last) else ("", list(turn))
+
+
+def _split_text(text: str) -> tuple[str, list[str]]:
+    """The same where all is one text: the instruction begins with the paragraph that names tags."""
+    parts = re.split(r"\n{2,}", text) if _tags(MESSAGE.sub("", text)) else []
+    for i, part in enumerate(parts):
+        if _tags(part):
+            return "\n\n".join(parts[i:]), parts[:i] or [TAG.sub("", text)]
+    return "", [text]
+
+
+def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:
+    """Who said what. Where some of it has a name, the rest is notes to the model, and nobody's words."""
+    heard = [_said(text) for turn in turns for text in turn]
+    return [said for said in heard if said.name] or heard
+
+
+def _said(text: str) -> Said:
+    found = MESSAGE.search(text) or COLON.fullmatch(text.strip())
+    if not found:
+        return Said(name="", words=text.strip())
+    return Said(name=found["name"], words=found["words"].strip().strip('"“”'))

@@ -1,0 +1,25 @@
+"""What the understudy is told to do with the next request, instead of following its script."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cue:
+    """One reply to come. `text` None is the script's own; `delay` seconds and `until` hold it back.
+
+    `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
+    or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says; an error with
+    200 comes inside the stream.
+    """
+
+    text: str | None = None
+    delay: float = 0.0
+    chunk: int | None = None
+    until: asyncio.Event | None = None
+    ending: Literal["end", "refusal", "error", "cut", "hush"] = "end"
+    status: int = 200
+    kind: str = ""

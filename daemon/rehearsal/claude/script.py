@@ -1,0 +1,95 @@
+"""The honest script: an answer in the form that was asked for, which says that nobody is behind it.
+
+Called by understudy.py when no reply is queued. Pure: the same request gets the same answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from daemon.rehearsal.claude.asked import Asked, Section, asked, chosen, spoken
+from daemon.rehearsal.claude.prompt import Body
+from daemon.rehearsal.claude.schema import instance
+
+SCRIPT = "rehearsal script"
+HELLO = re.compile(
+    r"(@\S+\s+)?(hi|hello|hey|hallo|hiya|greetings|good (morning|afternoon|evening|day))\b", re.I
+)
+RECALL = re.compile(
+    r"\b(remember|earlier|(did|have) I (just )?(say|said|tell|told)|(last|first) (thing|message))\b", re.I
+)
+THANKS = re.compile(r"\b(thanks|thank you|thx|cheers)\b", re.I)
+WAY_OUT = "To hear Claude, set ANTHROPIC_API_KEY."
+LONGEST = 160
+
+
+def answer(body: Body) -> str:
+    """The answer to this request."""
+    request = asked(body)
+    line = spoken_line(request)
+    if request.schema:
+        return json.dumps(instance(request.schema, request, line), ensure_ascii=False)
+    aloud = spoken(request.sections)
+    parts = [
+        f"<{section.name}>{line if section is aloud else _aside(section, request)}</{section.name}>"
+        for section in request.sections
+    ]
+    return "\n".join(parts) or line
+
+
+def spoken_line(request: Asked) -> str:
+    """What a person gets to hear."""
+    if any(SCRIPT in text for text in request.answers):
+        return f"{_opening(request)} I am still the {SCRIPT}. {_echo(request)}"
+    confession = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules."
+    return f"{_opening(request)} {confession} {_echo(request)}\n{WAY_OUT}"
+
+
+def _opening(request: Asked) -> str:
+    to = f", {request.person}" if request.person else ""
+    if HELLO.match(request.words) or re.search(r"\bgreet\b", request.instruction, re.I):
+        return f"Hello{to}!"
+    if THANKS.search(request.words):
+        return f"You are welcome{to}, though it was no trouble."
+    if RECALL.search(request.words):
+        return f"Let me leaf back{to}."
+    if request.words.rstrip().endswith("?"):
+        return f"A good question{to}, and I cannot know the answer."
+    return f"I hear you{to}."
+
+
+def _echo(request: Asked) -> str:
+    if not request.words:
+        return "I see no words that were said to me."
+    if RECALL.search(request.words):
+        return _memory(request)
+    verb = "asked" if request.words.rstrip().endswith("?") else "said"
+    return f"You {verb}: “{_short(request.words)}”"
+
+
+def _memory(request: Asked) -> str:
+    """What the same person said before, out of the conversation that came with the request."""
+    before = [said.words for said in request.heard[:-1] if said.name == request.person]
+    if not before:
+        return "This is the first that I hear from you."
+    first = re.search(r"\bfirst\b", request.words, re.I)
+    return f"You {'began with' if first else 'said before'}: “{_short(before[0 if first else -1])}”"
+
+
+def _aside(section: Section, request: Asked) -> str:
+    """What stands in a section that nobody hears: a choice, nothing, or a stage direction."""
+    named = chosen(section.choices, request.words) if section.choices else ""
+    if section.may_be_blank:
+        return named if named.lower() in request.words.lower() else ""
+    if named:
+        return named
+    count = len(request.words.split())
+    cue = f"{count} word{'' if count == 1 else 's'}"
+    return f"{request.person or 'Someone'} gave me {cue}. I look up my next line."
+
+
+def _short(words: str) -> str:
+    """Words as they are quoted: on one line, not too long, and with no tag that would end a section."""
+    flat = " ".join(words.replace("<", "\u2039").split())
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST].rstrip()}…"

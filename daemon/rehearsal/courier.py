@@ -1,0 +1,138 @@
+"""Brings events to the apps, at least once: what is not acked comes again, what finds no socket waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.ports import Clock
+from daemon.rehearsal.links import Links
+
+GAPS = (3.0, 60.0, 240.0)
+"""Seconds from one attempt to the next: an ack is due within 3, then it comes 0, 60 and 300 after that."""
+WAITING = f"""select id, payload, attempts, sent from delivery
+              where app = ? and acked is null and attempts <= {len(GAPS)} order by id"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """An event on its way to an app. `attempts`: how often it was sent so far, the last time at `sent`."""
+
+    id: int
+    app: str
+    payload: str
+    attempts: int
+    sent: float
+
+
+class Courier:
+    """The queue of events and the loop that delivers them. `speed` divides the waits between attempts."""
+
+    def __init__(self, db: sqlite3.Connection, clock: Clock, links: Links) -> None:
+        self.speed = 1.0
+        self._db = db
+        self._clock = clock
+        self._links = links
+        self._changed = asyncio.Event()
+        self._envelopes: dict[str, int] = {}
+
+    def post(self, app: str, event_id: str, payload: object) -> None:
+        """Queue an event for an app; it goes out as soon as the loop runs."""
+        sql = "insert into delivery (app, event_id, payload) values (?, ?, ?)"
+        self._db.execute(sql, (app, event_id, json.dumps(payload)))
+        self.wake()
+
+    def wake(self) -> None:
+        """Something changed: an event, a socket, the speed."""
+        self._changed.set()
+
+    def hear(self, frame: str) -> None:
+        """A frame from an app: an ack, or nothing that we know."""
+        try:
+            id = self._envelopes.pop(json.loads(frame)["envelope_id"])
+        except (ValueError, TypeError, KeyError):
+            return
+        with self._db:
+            sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
+            self._db.execute(sql, (self._clock.now(), id))
+
+    async def run(self) -> None:
+        """Deliver, for ever."""
+        while True:
+            self._changed.clear()
+            with self._db:
+                for delivery in self._waiting():
+                    if self._due(delivery) <= self._clock.now():
+                        self._send(delivery)
+            await self._rest(min((self._due(delivery) for delivery in self._waiting()), default=None))
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """Every event of this workspace and what became of it, oldest first."""
+        sql = "select app, event_id, attempts, acked is not null, payload from delivery order by id"
+        names = ("app", "event_id", "attempts", "acked", "payload")
+        rows = (dict(zip(names, row, strict=True)) for row in self._db.execute(sql).fetchall())
+        return [row | {"acked": bool(row["acked"]), "payload": json.loads(row["payload"])} for row in rows]
+
+    def payload(self, app: str, event_id: str) -> object:
+        """What was sent to an app under that event_id; None when nothing was."""
+        sql = "select payload from delivery where app = ? and event_id = ?"
+        row = self._db.execute(sql, (app, event_id)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def counts(self, app: str) -> dict[str, int]:
+        """How many envelopes went to an app, and how many of its events are acked and not."""
+        sql = """select coalesce(sum(attempts), 0), count(acked), count(*) - count(acked)
+                 from delivery where app = ?"""
+        sent, acked, unacked = self._db.execute(sql, (app,)).fetchone()
+        return {"sent": sent, "acked": acked, "unacked": unacked}
+
+    def _waiting(self) -> Iterator[Delivery]:
+        """What may be sent: of the apps that can be reached, un-acked and not given up."""
+        for app in self._links.apps():
+            for id, payload, attempts, sent in self._db.execute(WAITING, (app,)).fetchall():
+                yield Delivery(id=id, app=app, payload=payload, attempts=attempts, sent=sent or 0.0)
+
+    def _due(self, delivery: Delivery) -> float:
+        if not delivery.attempts:
+            return self._clock.now()
+        return delivery.sent + GAPS[delivery.attempts - 1] / self.speed
+
+    def _send(self, delivery: Delivery) -> None:
+        envelope = str(uuid.uuid4())
+        self._envelopes[envelope] = delivery.id
+        self._links.next(delivery.app).send(_frame(envelope, delivery))
+        sql = "update delivery set attempts = attempts + 1, sent = ? where id = ?"
+        self._db.execute(sql, (self._clock.now(), delivery.id))
+
+    async def _rest(self, due: float | None) -> None:
+        """Until something changes, or until then."""
+        waits: list[asyncio.Task[object]] = [asyncio.create_task(self._changed.wait())]
+        if due is not None:
+            waits.append(asyncio.create_task(self._sleep(due)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _sleep(self, until: float) -> None:
+        await self._clock.sleep(until - self._clock.now())
+
+
+def _frame(envelope: str, delivery: Delivery) -> str:
+    return json.dumps(
+        {
+            "envelope_id": envelope,
+            "type": "events_api",
+            "accepts_response_payload": False,
+            "retry_attempt": delivery.attempts,
+            "retry_reason": "timeout" if delivery.attempts else "",
+            "payload": json.loads(delivery.payload),
+        }
+    )

@@ -1,0 +1,89 @@
+"""What happened, told to those whom it concerns: events to the apps, the live feed to the page."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from daemon.rehearsal.channels import Channel
+from daemon.rehearsal.messages import Message, mentions, message_json
+from daemon.rehearsal.people import APPS, TEAM, App
+from daemon.rehearsal.stamps import mint, ts_of
+from daemon.rehearsal.workspace import Workspace
+
+NOT_IN_MENTIONS = ("files", "subtype")
+
+
+def posted(workspace: Workspace, channel: Channel, message: Message) -> None:
+    """A new message: `message` to every app in the channel, and `app_mention` to those it mentions."""
+    told = message_json(workspace.db, message)
+    place = {"channel": channel.id, "event_ts": message.ts}
+    for app in apps_in(channel):
+        _emit(workspace, app, {**told, **place, "channel_type": channel.kind})
+        if channel.kind != "im" and mentions(message, app.user) and app.user != message.body["user"]:
+            mention = {name: value for name, value in told.items() if name not in NOT_IN_MENTIONS}
+            _emit(workspace, app, {**mention, **place, "type": "app_mention"})
+    tell(workspace, channel, message, "message")
+
+
+def changed(workspace: Workspace, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+    """An edit, or the end of a stream: `message_changed`. `before` is the message as it was shown."""
+    now = {"message": message_json(workspace.db, message), "previous_message": before}
+    _alter(workspace, channel, "message_changed", now)
+    tell(workspace, channel, message, "changed")
+
+
+def deleted(workspace: Workspace, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+    """A message is gone: `message_deleted`."""
+    gone = {"deleted_ts": message.ts, "previous_message": before}
+    _alter(workspace, channel, "message_deleted", gone)
+    workspace.feed.tell(channel, {"type": "deleted", "ts": message.ts})
+
+
+def happened(workspace: Workspace, channel: Channel, event: dict[str, Any]) -> None:
+    """Anything else that the apps in the channel hear of (a reaction, a new member)."""
+    stamp = ts_of(mint(workspace.db, workspace.clock))
+    for app in apps_in(channel):
+        _emit(workspace, app, {**event, "event_ts": stamp})
+
+
+def tell(workspace: Workspace, channel: Channel, message: Message, kind: str) -> None:
+    """Show the page a message as it is now."""
+    workspace.feed.tell(channel, {"type": kind, "message": message_json(workspace.db, message)})
+
+
+def apps_in(channel: Channel) -> Iterable[App]:
+    """The apps whose bot is a member."""
+    return (app for app in APPS if app.user in channel.members)
+
+
+def payload_of(workspace: Workspace, app: App, event: object) -> tuple[str, dict[str, Any]]:
+    """An event as Slack wraps it for an app, and its event_id."""
+    event_id = "Ev" + uuid.uuid4().hex[:10].upper()
+    authorization = {"enterprise_id": None, "team_id": TEAM, "user_id": app.user, "is_bot": True}
+    return event_id, {
+        "token": "rehearsal",
+        "team_id": TEAM,
+        "api_app_id": app.id,
+        "type": "event_callback",
+        "event_id": event_id,
+        "event_time": int(workspace.clock.now()),
+        "authorizations": [{**authorization, "is_enterprise_install": False}],
+        "is_ext_shared_channel": False,
+        "event_context": "4-" + event_id,
+        "event": event,
+    }
+
+
+def _alter(workspace: Workspace, channel: Channel, subtype: str, what: dict[str, Any]) -> None:
+    event = {"type": "message", "subtype": subtype, "hidden": True, "channel": channel.id, **what}
+    stamp = ts_of(mint(workspace.db, workspace.clock))
+    happened_at = {"channel_type": channel.kind, "ts": stamp, "event_ts": stamp}
+    for app in apps_in(channel):
+        _emit(workspace, app, {**event, **happened_at})
+
+
+def _emit(workspace: Workspace, app: App, event: dict[str, Any]) -> None:
+    event_id, payload = payload_of(workspace, app, event)
+    workspace.courier.post(app.id, event_id, payload)

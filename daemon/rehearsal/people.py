@@ -1,0 +1,133 @@
+"""Who is in the workspace: three people and two apps, with their tokens. Fixed: tests name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+TEAM = "T0REHEARSAL"
+TEAM_NAME = "Rehearsal"
+TEAM_DOMAIN = "rehearsal"
+TEAM_URL = f"https://{TEAM_DOMAIN}.slack.com/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A member of the workspace; whoever holds `token` speaks as them."""
+
+    id: str
+    name: str
+    token: str
+    owner: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """An installed app and its bot user. `agent`: declared as one, so it may have agent sessions."""
+
+    id: str
+    user: str
+    bot: str
+    name: str
+    bot_token: str
+    app_token: str
+    scopes: tuple[str, ...]
+    agent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who stands behind a token. `id` is a user id; an app-level token has the app's bot user."""
+
+    id: str
+    kind: Literal["user", "bot", "app"]
+    app: App | None = None
+
+
+HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
+READ = ("channels:read", "groups:read", "im:read", "mpim:read", "users:read", "team:read")
+WRITE = ("chat:write", "im:write", "mpim:write")
+
+ALICE = Person(id="U0ALICE0001", name="Alice", token="xoxp-alice", owner=True)
+BOB = Person(id="U0BOB000002", name="Bob", token="xoxp-bob")
+CAROL = Person(id="U0CAROL0003", name="Carol", token="xoxp-carol")
+PEOPLE = (ALICE, BOB, CAROL)
+
+SOUL = App(
+    id="A0CLAUDIUS1",
+    user="U0CLAUDIUS1",
+    bot="B0CLAUDIUS1",
+    name="Claudius",
+    bot_token="xoxb-rehearsal",
+    app_token="xapp-rehearsal",
+    scopes=(
+        "app_mentions:read",
+        "assistant:write",
+        "reactions:read",
+        "reactions:write",
+        *HISTORY,
+        *READ,
+        *WRITE,
+    ),
+    agent=True,
+)
+ECHO = App(
+    id="A0ECHO00002",
+    user="U0ECHO00002",
+    bot="B0ECHO00002",
+    name="Echo",
+    bot_token="xoxb-rehearsal-2",
+    app_token="xapp-rehearsal-2",
+    scopes=("app_mentions:read", *HISTORY, *READ, *WRITE),
+)
+APPS = (SOUL, ECHO)
+
+CALLERS = {
+    **{person.token: Caller(id=person.id, kind="user") for person in PEOPLE},
+    **{app.bot_token: Caller(id=app.user, kind="bot", app=app) for app in APPS},
+    **{app.app_token: Caller(id=app.user, kind="app", app=app) for app in APPS},
+}
+NAMES = {**{person.id: person.name for person in PEOPLE}, **{app.user: app.name for app in APPS}}
+
+
+def app_of(user: str) -> App | None:
+    """The app whose bot user this is."""
+    return next((app for app in APPS if app.user == user), None)
+
+
+def user_json(user: str) -> dict[str, Any]:
+    """A user as `users.info` shows them."""
+    name, app = NAMES[user], app_of(user)
+    owner = any(person.id == user and person.owner for person in PEOPLE)
+    profile: dict[str, Any] = {"real_name": name, "display_name": name, "team": TEAM}
+    if app is not None:
+        profile |= {"bot_id": app.bot, "api_app_id": app.id}
+    return {
+        "id": user,
+        "team_id": TEAM,
+        "name": name.lower(),
+        "real_name": name,
+        "deleted": False,
+        "profile": profile,
+        "tz": "Etc/UTC",
+        "tz_label": "Coordinated Universal Time",
+        "tz_offset": 0,
+        "is_bot": app is not None,
+        "is_app_user": False,
+        "is_owner": owner,
+        "is_admin": owner,
+        "is_primary_owner": owner,
+        "updated": 0,
+    }
+
+
+def bot_json(app: App) -> dict[str, Any]:
+    """A bot as `bots.info` shows it, and as `bot_profile` of its messages."""
+    return {
+        "id": app.bot,
+        "app_id": app.id,
+        "user_id": app.user,
+        "name": app.name,
+        "deleted": False,
+        "updated": 0,
+    }

@@ -1,0 +1,69 @@
+"""What an app shows while it works ("is thinking…"), until it speaks there or two minutes pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.ports import Clock
+
+LASTS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A status line; `until` is when Slack takes it away by itself."""
+
+    channel: str
+    thread_ts: str
+    user: str
+    status: str
+    loading_messages: tuple[str, ...]
+    until: float
+
+    def json(self) -> dict[str, Any]:
+        """As the page is told."""
+        return {
+            "type": "status",
+            "channel": self.channel,
+            "thread_ts": self.thread_ts,
+            "user": self.user,
+            "status": self.status,
+            "loading_messages": list(self.loading_messages),
+            "until": self.until,
+        }
+
+
+class Statuses:
+    """The status lines that stand now. They don't outlive the world."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lines: dict[tuple[str, str, str], Status] = {}
+
+    def set(
+        self, channel: str, thread_ts: str, user: str, text: str, loading: tuple[str, ...] = ()
+    ) -> Status:
+        """Show this line, or none; returns what the page is to be told."""
+        until = self._clock.now() + LASTS
+        line = Status(
+            channel=channel,
+            thread_ts=thread_ts,
+            user=user,
+            status=text,
+            loading_messages=loading,
+            until=until,
+        )
+        self._lines.pop((channel, thread_ts, user), None)
+        if text:
+            self._lines[channel, thread_ts, user] = line
+        return line
+
+    def shown(self, channel: str, thread_ts: str, user: str) -> bool:
+        """Whether this app has a line there."""
+        line = self._lines.get((channel, thread_ts, user))
+        return line is not None and line.until > self._clock.now()
+
+    def all(self) -> list[Status]:
+        """Every line that still stands."""
+        return [line for line in self._lines.values() if line.until > self._clock.now()]

@@ -1,0 +1,65 @@
+"""The workspace's memory: one SQLite file, opened (and at first filled) by the world."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from daemon.rehearsal.people import APPS, ECHO, PEOPLE, SOUL
+
+SCHEMA = """
+create table if not exists stamp (last integer not null);
+create table if not exists channel (
+  place integer primary key, id text not null unique, kind text not null, name text not null,
+  creator text not null, created integer not null
+);
+create table if not exists member (channel text not null, user text not null, primary key (channel, user));
+create table if not exists message (
+  stamp integer primary key, channel text not null, thread integer, broadcast integer not null,
+  streaming real, body text not null
+);
+create index if not exists message_by_channel on message (channel, stamp);
+create index if not exists message_by_thread on message (channel, thread, stamp);
+create table if not exists delivery (
+  id integer primary key, app text not null, event_id text not null, payload text not null,
+  attempts integer not null default 0, sent real, acked real
+);
+create index if not exists delivery_waiting on delivery (app, id) where acked is null;
+"""
+EVERYBODY = tuple(person.id for person in PEOPLE)
+PUBLIC = {
+    "general": ("C0GENERAL01", (*EVERYBODY, SOUL.user, ECHO.user)),
+    "random": ("C0RANDOM002", (*EVERYBODY, SOUL.user, ECHO.user)),
+    "workshop": ("C0WORKSHOP3", (*EVERYBODY, SOUL.user)),
+}
+
+
+def open_store(path: Path) -> sqlite3.Connection:
+    """The store at this path; a new one begins with the workspace's channels and each person's DMs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(path)
+    db.execute("pragma journal_mode = wal")
+    db.execute("pragma synchronous = normal")
+    db.executescript(SCHEMA)
+    with db:
+        if db.execute("select 1 from stamp").fetchone() is None:
+            _fill(db)
+    return db
+
+
+def add_channel(db: sqlite3.Connection, id: str, kind: str, name: str, members: tuple[str, ...]) -> None:
+    """A new conversation, the first of its members its creator."""
+    sql = (
+        "insert into channel (id, kind, name, creator, created) values (?, ?, ?, ?, (select last from stamp))"
+    )
+    db.execute(sql, (id, kind, name, members[0]))
+    db.executemany("insert into member values (?, ?)", [(id, member) for member in members])
+
+
+def _fill(db: sqlite3.Connection) -> None:
+    db.execute("insert into stamp values (0)")
+    for name, (id, members) in PUBLIC.items():
+        add_channel(db, id, "channel", name, members)
+    for person in PEOPLE:
+        for number, app in enumerate(APPS, start=1):
+            add_channel(db, f"D0{person.name.upper():0<8}{number}", "im", "", (person.id, app.user))

@@ -1,0 +1,61 @@
+"""The local Slack as a whole: opened by app.py, mounted on its server, closed with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Self
+
+from aiohttp import web
+
+from daemon.ports import Clock
+from daemon.rehearsal.api.dispatch import Api
+from daemon.rehearsal.control import Control
+from daemon.rehearsal.courier import Courier
+from daemon.rehearsal.feed import Feed
+from daemon.rehearsal.links import Links
+from daemon.rehearsal.sockets import Gate
+from daemon.rehearsal.statuses import Statuses
+from daemon.rehearsal.store import open_store
+from daemon.rehearsal.workspace import Workspace
+
+
+class World:
+    """A workspace that lives in one file; an async context manager that owns the store and the courier."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        links, db = Links(), open_store(path)
+        self.workspace = Workspace(
+            db=db,
+            clock=clock,
+            links=links,
+            courier=Courier(db, clock, links),
+            feed=Feed(),
+            statuses=Statuses(clock),
+        )
+
+    async def __aenter__(self) -> Self:
+        self._courier = asyncio.create_task(self.workspace.courier.run(), name="rehearsal courier")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.hang_up()
+        self._courier.cancel()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._courier
+        finally:
+            self.workspace.db.close()
+
+    def mount(self, app: web.Application) -> None:
+        """Add `/api/…`, `/link/` and `/rehearsal/…` to a server."""
+        app.router.add_route("*", "/api/{method:.*}", Api(self.workspace).answer)
+        app.router.add_get("/link/", Gate(self.workspace.links, self.workspace.courier).enter)
+        Control(self.workspace).mount(app.router)
+        app.on_shutdown.append(self.hang_up)
+
+    async def hang_up(self, _: web.Application | None = None) -> None:
+        """Close the sockets and the pages' feeds, so that the server can end."""
+        self.workspace.feed.close()
+        await self.workspace.links.close()

@@ -1,0 +1,17 @@
+"""The world that most of these tests meet."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.clock import FakeClock
+from tests.rehearsal.place import Place, served
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    async with served(tmp_path / "rehearsal.db", FakeClock()) as place:
+        yield place

@@ -1,0 +1,119 @@
+"""A world on a real port, and who comes to it: Web API clients, a bolt app, a bare Socket Mode socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, ClientWebSocketResponse, web
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from daemon.rehearsal.people import SOUL, App
+from daemon.rehearsal.world import World
+from tests.clock import FakeClock
+
+PATIENCE = 5.0
+"""Real seconds after which a test gives up on something that should come at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A world that answers at `url`."""
+
+    world: World
+    clock: FakeClock
+    url: str
+    session: ClientSession
+
+    def client(self, token: str) -> AsyncWebClient:
+        """The ordinary Slack client, pointed here."""
+        return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
+
+    async def get(self, path: str) -> Any:
+        """One of the world's own pages."""
+        async with self.session.get(self.url + path) as response:
+            return await response.json()
+
+    async def send(self, path: str, **body: Any) -> Any:
+        """One of the world's own switches."""
+        async with self.session.post(self.url + path, json=body) as response:
+            return await response.json()
+
+    async def until(self, app: App = SOUL, **counts: int) -> None:
+        """Ask for the state until this app's counts (sockets, sent, acked, unacked) are these."""
+        async with asyncio.timeout(PATIENCE):
+            while not counts.items() <= (await self.app(app)).items():
+                pass
+
+    async def events(self, app: App = SOUL) -> list[dict[str, Any]]:
+        """Every event for this app so far, sent or not."""
+        deliveries = (await self.get("/rehearsal/deliveries"))["deliveries"]
+        return [one["payload"]["event"] for one in deliveries if one["app"] == app.id]
+
+    async def app(self, app: App = SOUL) -> dict[str, Any]:
+        """What the world's state says of an app."""
+        state = await self.get("/rehearsal/state")
+        return next(one for one in state["apps"] if one["id"] == app.id)
+
+    @asynccontextmanager
+    async def wire(self, app: App = SOUL) -> AsyncIterator[ClientWebSocketResponse]:
+        """A bare socket of this app, which acks nothing by itself; its hello is read already."""
+        opened = await self.client(app.app_token).apps_connections_open(app_token=app.app_token)
+        async with self.session.ws_connect(opened["url"]) as ws:
+            assert (await ws.receive_json(timeout=PATIENCE))["type"] == "hello"
+            yield ws
+
+    @asynccontextmanager
+    async def bolt(self, app: App = SOUL) -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
+        """A real bolt app over real Socket Mode; what it hears is in the queue."""
+        heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        bolt = AsyncApp(client=self.client(app.bot_token), ignoring_self_events_enabled=False)
+
+        async def hear(event: dict[str, Any]) -> None:
+            await heard.put(event)
+
+        bolt.event("message")(hear)
+        bolt.event("app_mention")(hear)
+        socket = AsyncSocketModeHandler(bolt, app.app_token)
+        await socket.connect_async()  # type: ignore[no-untyped-call]  # bolt has no types here
+        try:
+            yield heard
+        finally:
+            await socket.close_async()  # type: ignore[no-untyped-call]
+
+
+@asynccontextmanager
+async def served(path: Path, clock: FakeClock) -> AsyncIterator[Place]:
+    """A world over this file, until the block ends."""
+    app = web.Application()
+    async with World(path, clock) as world, ClientSession() as session:
+        world.mount(app)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        try:
+            yield Place(world=world, clock=clock, url=f"http://{host}:{port}", session=session)
+        finally:
+            await runner.cleanup()
+
+
+async def soon(heard: asyncio.Queue[dict[str, Any]]) -> dict[str, Any]:
+    """The next thing heard."""
+    async with asyncio.timeout(PATIENCE):
+        return await heard.get()
+
+
+async def refused(call: Awaitable[object]) -> str:
+    """The error with which Slack refuses this call."""
+    with pytest.raises(SlackApiError) as refusal:
+        await call
+    return str(refusal.value.response["error"])
