@@ -1,0 +1,94 @@
+"""The one table of models: what each costs and how each is asked. Read by request.py and client.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.ports import Usage
+
+MILLION = 1_000_000
+SPOKEN = 2_500
+"""Output tokens for an answer: with these it stays under the 12,000 characters of a Slack message."""
+THINKING = 1_500
+"""More output tokens for models that think before they speak, which nobody can switch off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One model. `thinking` and `effort` are sent as they stand, None is left out.
+
+    `long` is the price of a call whose prompt has more than `step` tokens.
+    """
+
+    id: str
+    price: Price = Price(input=0, output=0, cache_read=0, cache_write=0)
+    step: int | None = None
+    long: Price | None = None
+    thinking: Mapping[str, Any] | None = None
+    effort: str | None = None
+    max_tokens: int = SPOKEN
+    caches: bool = False
+
+
+KNOWN = (
+    Model(
+        id="claude-haiku-5-5",
+        price=Price(input=0.10, output=0.50, cache_read=0.01, cache_write=0.125),
+        step=100_000,
+        long=Price(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625),
+        thinking={"type": "disabled"},
+        effort="low",
+        caches=True,
+    ),
+    Model(
+        id="claude-sonnet-5-5",
+        price=Price(input=2, output=10, cache_read=0.10, cache_write=2.50),
+        thinking={"type": "between_tools"},
+        effort="low",
+        caches=True,
+    ),
+    Model(
+        id="claude-opus-5-5",
+        price=Price(input=4, output=20, cache_read=0.20, cache_write=5),
+        effort="low",
+        max_tokens=SPOKEN + THINKING,
+        caches=True,
+    ),
+    Model(
+        id="claude-fable-5-1",
+        price=Price(input=10, output=50, cache_read=0.25, cache_write=12.50),
+        effort="low",
+        max_tokens=SPOKEN + THINKING,
+        caches=True,
+    ),
+)
+"""As published in November 2026; a cache write is the five-minute one, 1.25 times the input."""
+
+
+def model(name: str) -> Model:
+    """The model of this id. One that is not in the table (a local one) is free and asked plainly."""
+    return next((known for known in KNOWN if known.id == name), Model(id=name))
+
+
+def cost(spec: Model, usage: Usage) -> float:
+    """What these tokens cost, in dollars."""
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    price = spec.long if spec.long and spec.step and prompt > spec.step else spec.price
+    return (
+        usage.input * price.input
+        + usage.cache_read * price.cache_read
+        + usage.cache_write * price.cache_write
+        + usage.output * price.output
+    ) / MILLION

@@ -1,0 +1,86 @@
+"""A working memory as a request to the Messages API. Pure and byte-stable; called by client.py.
+
+The messages only grow from call to call (DESIGN §6, rule 8), so that the provider's cache hits: what
+changes stands last, as trailing text, and every cache breakpoint stands before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from daemon.claude.models import Model
+from daemon.memory import Memory, WorkingMemory
+
+WORDLESS = "…"
+"""Stands where the API wants a user to say something and nobody has: it refuses empty text."""
+EPHEMERAL = {"type": "ephemeral"}
+
+Block = dict[str, Any]
+Message = dict[str, Any]
+
+
+def request(memory: WorkingMemory, spec: Model) -> dict[str, Any]:
+    """The request that asks this model to go on from this memory: JSON, without `stream`."""
+    system = _blocks(memory.system)
+    messages = _messages(memory.conversation)
+    if spec.caches:
+        _mark([*system[-1:], *_lasting(messages)])
+    _trail(messages, memory.trailing)
+    asked: dict[str, Any] = {"model": spec.id, "max_tokens": spec.max_tokens, "messages": messages}
+    if system:
+        asked["system"] = system
+    if spec.thinking:
+        asked["thinking"] = dict(spec.thinking)
+    if spec.effort:
+        asked["output_config"] = {"effort": spec.effort}
+    return asked
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _blocks(memories: Iterable[Memory]) -> list[Block]:
+    return [_text(memory.content) for memory in memories if memory.content.strip()]
+
+
+def _role(memory: Memory) -> str:
+    return "assistant" if memory.role == "assistant" else "user"
+
+
+def _messages(conversation: Sequence[Memory]) -> list[Message]:
+    """One message for each run of memories of one role, one block for each memory; a user begins."""
+    said = [memory for memory in conversation if memory.content.strip()]
+    messages: list[Message] = [
+        {"role": role, "content": _blocks(run)} for role, run in groupby(said, key=_role)
+    ]
+    if messages and messages[0]["role"] == "assistant":
+        messages.insert(0, {"role": "user", "content": [_text(WORDLESS)]})
+    return messages
+
+
+def _lasting(messages: Sequence[Message]) -> list[Block]:
+    """The blocks to cache: the last one, and the one where the previous call's breakpoint stood.
+
+    The second makes the hit sure: the API looks back no more than 20 blocks from a breakpoint.
+    """
+    answers = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    before = messages[answers[-1] - 1]["content"][-1:] if answers else []
+    return [*before, *(messages[-1]["content"][-1:] if messages else [])]
+
+
+def _mark(blocks: Iterable[Block]) -> None:
+    for block in blocks:
+        block["cache_control"] = dict(EPHEMERAL)
+
+
+def _trail(messages: list[Message], trailing: str) -> None:
+    """Put what changes last, in the last user message; the API refuses to go on from an assistant's."""
+    if not messages or messages[-1]["role"] == "assistant":
+        messages.append({"role": "user", "content": []})
+    if trailing.strip():
+        messages[-1]["content"].append(_text(trailing))
+    elif not messages[-1]["content"]:
+        messages[-1]["content"].append(_text(WORDLESS))

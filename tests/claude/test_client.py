@@ -1,0 +1,237 @@
+"""Our client through the real SDK over a real socket: each way in which a call can end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from daemon.claude.client import Claude
+from daemon.errors import Fenced
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.ports import Reply, Usage
+from daemon.rehearsal.claude.understudy import Understudy
+from tests.claude.conftest import Build, until
+from tests.clock import FakeClock
+
+MEMORY = working_memory(
+    [
+        Memory(role="system", content="You are Claudius.", region="core"),
+        Memory(role="user", content="Alice: hello"),
+    ]
+)
+
+
+def free() -> None:
+    """The thread is still ours."""
+
+
+async def ask(claude: Claude, memory: WorkingMemory = MEMORY) -> Reply:
+    return await claude.call(claude.request(memory, "speak"), None, free)
+
+
+async def test_an_answer_is_heard_as_it_comes(claude: Claude, understudy: Understudy) -> None:
+    understudy.say("Hello, Alice!", chunk=5)
+    heard: list[str] = []
+
+    async def hear(delta: str) -> None:
+        heard.append(delta)
+
+    reply = await claude.call(claude.request(MEMORY, "speak"), hear, free)
+    assert heard == ["Hello", ", Ali", "ce!"]
+    assert (reply.outcome, reply.text, reply.stop_reason) == ("ok", "Hello, Alice!", "end_turn")
+    assert reply.model == "claude-sonnet-5-5"
+    assert reply.usage.input > 0
+    assert reply.usage.output > 0
+
+
+async def test_what_is_sent_is_the_request(claude: Claude, understudy: Understudy) -> None:
+    asked = claude.request(MEMORY, "fast")
+    await claude.call(asked, None, free)
+    assert [*understudy.requests] == [{**asked, "stream": True}]
+    assert asked["model"] == "claude-haiku-5-5"
+
+
+async def test_times_are_counted_from_the_request(
+    claude: Claude, understudy: Understudy, clock: FakeClock
+) -> None:
+    understudy.say("Hm.", delay=3.0)
+    call = asyncio.create_task(ask(claude))
+    await until(lambda: clock.sleepers)
+    await clock.advance(3.0)
+    reply = await call
+    assert (reply.first_text, reply.seconds) == (3.0, 3.0)
+
+
+async def test_nothing_is_sent_for_a_thread_that_is_no_longer_ours(
+    claude: Claude, understudy: Understudy
+) -> None:
+    def lost() -> None:
+        raise Fenced("another attempt began")
+
+    with pytest.raises(Fenced):
+        await claude.call(claude.request(MEMORY, "speak"), None, lost)
+    assert not understudy.requests
+
+
+async def test_hold_is_called_directly_before_the_request(claude: Claude, understudy: Understudy) -> None:
+    seen: list[int] = []
+    await claude.call(claude.request(MEMORY, "speak"), None, lambda: seen.append(len(understudy.requests)))
+    assert seen == [0]
+    assert len(understudy.requests) == 1
+
+
+async def test_what_the_hearer_raises_ends_the_call(claude: Claude, understudy: Understudy) -> None:
+    understudy.say("Hello, Alice!", chunk=1)
+    heard: list[str] = []
+
+    async def hear(delta: str) -> None:
+        heard.append(delta)
+        raise Fenced("another attempt began")
+
+    with pytest.raises(Fenced):
+        await claude.call(claude.request(MEMORY, "speak"), hear, free)
+    assert heard == ["H"]
+
+
+async def test_a_call_can_be_cancelled(claude: Claude, understudy: Understudy) -> None:
+    understudy.say("never", until=asyncio.Event())
+    call = asyncio.create_task(ask(claude))
+    await until(lambda: understudy.requests)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+async def test_an_answer_that_is_too_long_is_cut(claude: Claude, understudy: Understudy) -> None:
+    understudy.say("word " * 4_000, chunk=1_000)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.stop_reason) == ("cut", "max_tokens")
+    assert reply.text.startswith("word word")
+
+
+async def test_a_refusal_has_no_text(claude: Claude, understudy: Understudy) -> None:
+    understudy.refuse(after="<aside>What I really")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.text, reply.stop_reason, reply.failure) == ("refused", "", "refusal", "")
+    assert reply.cost > 0
+
+
+async def test_an_answer_may_be_empty(claude: Claude, understudy: Understudy) -> None:
+    understudy.say("")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.text, reply.first_text) == ("ok", "", None)
+
+
+async def test_thoughts_before_the_text_are_passed_over(build: Build, understudy: Understudy) -> None:
+    claude = await build(models={"speak": "claude-opus-5-5"})
+    understudy.say("Hello.")
+    assert (await ask(claude)).text == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "word"),
+    [
+        (400, "invalid_request_error", "bad-request"),
+        (401, "authentication_error", "unauthorized"),
+        (403, "permission_error", "unauthorized"),
+        (404, "not_found_error", "bad-request"),
+        (429, "rate_limit_error", "rate-limited"),
+        (500, "api_error", "server-error"),
+        (529, "overloaded_error", "overloaded"),
+    ],
+)
+async def test_an_error_is_a_word(
+    claude: Claude, understudy: Understudy, status: int, kind: str, word: str
+) -> None:
+    understudy.fail(status, kind)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.text) == ("failed", word, "")
+    assert (reply.usage, reply.cost) == (Usage(), 0)
+    assert len(understudy.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("overloaded_error", "overloaded"), ("api_error", "server-error"), ("odd", "broken-stream")],
+)
+async def test_an_error_inside_the_stream_is_a_word(
+    claude: Claude, understudy: Understudy, kind: str, word: str
+) -> None:
+    understudy.fail(200, kind, after="Hel")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.text) == ("failed", word, "Hel")
+
+
+@pytest.mark.parametrize("hush", [False, True])
+async def test_a_stream_that_stops_in_the_middle_is_broken(
+    claude: Claude, understudy: Understudy, hush: bool
+) -> None:
+    understudy.cut(after="Hello, Alice, I was just", hush=hush)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure) == ("failed", "broken-stream")
+    assert reply.usage.output == len("Hello, Alice, I was just") // 3
+    assert reply.cost > 0
+
+
+async def test_a_stream_that_never_ends_is_given_up(build: Build, understudy: Understudy) -> None:
+    claude = await build(longest=0.05)
+    understudy.say("never", until=asyncio.Event())
+    async with asyncio.timeout(10):
+        assert (await ask(claude)).failure == "broken-stream"
+
+
+async def test_nobody_listens_there(build: Build, unused_tcp_port: int) -> None:
+    claude = await build(base_url=f"http://127.0.0.1:{unused_tcp_port}")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure) == ("failed", "unreachable")
+
+
+async def test_what_is_logged_of_a_failure_has_no_key_in_it(
+    claude: Claude, understudy: Understudy, caplog: pytest.LogCaptureFixture
+) -> None:
+    understudy.fail(429, "rate_limit_error")
+    await ask(claude)
+    assert "rate-limited (RateLimitError 429" in caplog.text
+    assert "sk-" not in caplog.text
+
+
+async def test_a_rehearsed_call_costs_nothing_and_says_what_it_would(build: Build) -> None:
+    rehearsed = await build(rehearsed=True)
+    reply = await ask(rehearsed)
+    assert reply.cost == 0
+    assert reply.worth > 0
+    assert rehearsed.reserve(rehearsed.request(MEMORY, "speak")) == 0
+
+
+async def test_no_proxy_stands_before_the_rehearsal(
+    build: Build, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{unused_tcp_port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert (await ask(await build(rehearsed=True))).outcome == "ok"
+    assert (await ask(await build())).failure == "unreachable"
+
+
+async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(claude: Claude) -> None:
+    reply = await ask(claude)
+    assert 0 < reply.cost == reply.worth <= claude.reserve(claude.request(MEMORY, "speak"))
+
+
+@pytest.mark.parametrize(
+    "script", ["x", "Is this in English, as most of it is?", "你好世界", "🙂🙃", "שלום עולם"]
+)
+async def test_the_reserve_covers_any_script(claude: Claude, script: str) -> None:
+    """At two bytes to a token, what is reserved for a prompt grows with its bytes."""
+    long = MEMORY.with_memory(Memory(role="user", content=script * 1_000))
+    more = claude.reserve(claude.request(long, "speak")) - claude.reserve(claude.request(MEMORY, "speak"))
+    assert more >= len(script.encode()) * 1_000 / 2 * 2.5e-6
+
+
+async def test_other_headers_are_sent_along(build: Build) -> None:
+    """A proxy that reads only the old header gets the key there; ours take the place of the SDK's."""
+    without = await build(headers={"Authorization": "Bearer"})
+    assert (await ask(without)).failure == "unauthorized"
+    other = await build(headers={"Authorization": "Bearer", "X-Api-Key": "other"})
+    assert (await ask(other)).outcome == "ok"

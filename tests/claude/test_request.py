@@ -1,0 +1,128 @@
+"""A request only grows, says what the memory says, and marks for the cache only what lasts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.claude.models import KNOWN, Model, model
+from daemon.claude.request import WORDLESS, request
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.rehearsal.claude.rules import objection
+
+SONNET = model("claude-sonnet-5-5")
+CORE = Memory(role="system", content="You are Claudius.", region="core")
+TRAILING = Memory(role="user", content="Answer in <say>…</say>.", region="instruction")
+
+lasting = st.builds(
+    Memory,
+    role=st.sampled_from(["user", "assistant", "system"]),
+    content=st.text(max_size=12),
+    seq=st.integers(),
+)
+specs = st.sampled_from([*KNOWN, model("llama-4")])
+
+
+def user(text: str) -> Memory:
+    return Memory(role="user", content=text)
+
+
+def assistant(text: str) -> Memory:
+    return Memory(role="assistant", content=text)
+
+
+def remembered(*memories: Memory) -> WorkingMemory:
+    return working_memory([CORE, *memories, TRAILING])
+
+
+def blocks(asked: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(m["role"], block["text"]) for m in asked["messages"] for block in m["content"]]
+
+
+def marked(asked: dict[str, Any]) -> list[str]:
+    row = [*asked.get("system", ()), *(block for m in asked["messages"] for block in m["content"])]
+    return [block["text"] for block in row if "cache_control" in block]
+
+
+@settings(deadline=None)
+@given(st.lists(lasting), st.lists(lasting), st.text(), st.text(), specs)
+def test_the_prompt_only_grows(
+    before: list[Memory], more: list[Memory], now: str, then: str, spec: Model
+) -> None:
+    """Rule 8: what the second call sends begins with what the first one sent, but for its trailing text."""
+    first = request(working_memory(before).with_region("instruction", now), spec)
+    second = request(working_memory([*before, *more]).with_region("instruction", then), spec)
+    kept = [memory for memory in before if memory.content.strip()]
+    begins = len(kept) and len(kept) + (kept[0].role == "assistant")
+    assert blocks(second)[:begins] == blocks(first)[:begins]
+    assert len(blocks(first)) <= begins + 1
+
+
+@settings(deadline=None)
+@given(st.lists(lasting), st.text(), specs)
+def test_the_api_takes_whatever_is_remembered(memories: list[Memory], trailing: str, spec: Model) -> None:
+    """Roles alternate, a user begins and ends, no text is empty, at most four breakpoints."""
+    asked = request(working_memory([CORE, *memories]).with_region("time", trailing), spec)
+    roles = [message["role"] for message in asked["messages"]]
+    assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
+    assert objection(asked) is None
+    assert json.loads(json.dumps(asked)) == asked
+
+
+@settings(deadline=None)
+@given(st.lists(lasting))
+def test_the_trailing_text_is_never_marked_and_stands_last(memories: list[Memory]) -> None:
+    asked = request(remembered(*memories), SONNET)
+    assert blocks(asked)[-1] == ("user", TRAILING.content)
+    assert "cache_control" not in asked["messages"][-1]["content"][-1]
+
+
+def test_a_burst_of_messages_is_one_message_with_a_block_each() -> None:
+    asked = request(remembered(user("one"), user("two")), SONNET)
+    assert blocks(asked) == [("user", "one"), ("user", "two"), ("user", TRAILING.content)]
+    assert len(asked["messages"]) == 1
+
+
+def test_breakpoints_stand_where_this_call_ends_and_where_the_last_one_ended() -> None:
+    first = remembered(user("hello"), user("there"))
+    assert marked(request(first, SONNET)) == [CORE.content, "there"]
+    second = remembered(user("hello"), user("there"), assistant("hi"), user("how"), user("are you"))
+    assert marked(request(second, SONNET)) == [CORE.content, "there", "are you"]
+
+
+def test_nobody_has_spoken_yet() -> None:
+    assert blocks(request(working_memory([CORE]), SONNET)) == [("user", WORDLESS)]
+
+
+def test_a_conversation_that_the_soul_began_is_opened_without_a_word() -> None:
+    asked = request(remembered(assistant("Good morning!")), SONNET)
+    assert blocks(asked) == [
+        ("user", WORDLESS),
+        ("assistant", "Good morning!"),
+        ("user", TRAILING.content),
+    ]
+
+
+def test_each_model_is_asked_in_its_own_way() -> None:
+    asked = {spec.id: request(remembered(user("hi")), spec) for spec in KNOWN}
+    assert asked["claude-haiku-5-5"]["thinking"] == {"type": "disabled"}
+    assert asked["claude-sonnet-5-5"]["thinking"] == {"type": "between_tools"}
+    assert "thinking" not in asked["claude-opus-5-5"]
+    assert {one["output_config"]["effort"] for one in asked.values()} == {"low"}
+
+
+def test_an_unknown_model_is_asked_plainly() -> None:
+    asked = request(remembered(user("hi"), assistant("ho"), user("hi")), model("llama-4"))
+    assert sorted(asked) == ["max_tokens", "messages", "model", "system"]
+    assert marked(asked) == []
+
+
+def test_a_request_is_made_without_the_sdk() -> None:
+    """Which takes most of a second to import; only the client needs it."""
+    code = "import sys, daemon.claude.request; sys.exit('anthropic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
