@@ -1,0 +1,58 @@
+"""Recall: journal entries to working memory. A pure function of the entries.
+
+Turns begin with it; the console uses it to show again what a model call saw.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from daemon.entry import Entry
+from daemon.memory import CORE, Memory, WorkingMemory, working_memory
+
+CLOSING = re.compile(r"</(?=\s*message)", re.IGNORECASE)
+
+
+def remember(entry: Entry) -> Memory:
+    """How an entry looks to the model. What people wrote is fenced: it is never the owner's word."""
+    match entry.kind:
+        case "text":
+            return Memory(role="system", content=entry.body["text"], region=CORE, seq=entry.seq)
+        case "model-call":
+            return Memory(role="assistant", content=entry.body["text"], seq=entry.seq)
+        case "spoken":
+            return Memory(role="assistant", content=f"<say>{entry.body['text']}</say>", seq=entry.seq)
+        case "perception" | "heard":
+            name = entry.body["name"]
+            return Memory(role="user", content=_message(entry), name=name, seq=entry.seq)
+        case _:
+            return Memory(role="user", content=entry.body["text"], seq=entry.seq)
+
+
+def recall(kept: Iterable[Entry]) -> tuple[Memory, ...]:
+    """What ended turns chose to keep, in the order in which they returned it."""
+    return tuple(remember(entry) for entry in kept)
+
+
+def seen_by(call: Entry, text: Callable[[str], Entry], at: Callable[[int], Entry]) -> WorkingMemory:
+    """What a model call saw: its texts by hash, its conversation by seq, and its trailing text."""
+    core = [remember(text(sha)) for sha in call.body["texts"]]
+    conversation = [remember(at(seq)) for seq in call.body["seqs"]]
+    memory = working_memory([*core, *conversation])
+    return memory.with_region("instruction", call.body["trailing"])
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a sentence, each once: Alice, or Alice and Bob."""
+    *most, last = dict.fromkeys(names)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _message(entry: Entry) -> str:
+    body = entry.body
+    name = re.sub(r'[<>"\s]+', " ", body["name"]).strip()
+    note = f' note="{body["note"]}"' if body.get("note") else ""
+    files = "".join(f"\n[file, only its name can be seen: {file}]" for file in body.get("files", ()))
+    text = CLOSING.sub("&lt;/", body["text"] + files)
+    return f'<message from="{name}"{note}>\n{text}\n</message>'

@@ -1,0 +1,86 @@
+"""The owner's words: which files there are, which placeholders each may use, and how they are filled.
+
+Every instruction to a model and every fixed sentence to a person is such a file; life/ reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Template
+
+from daemon.mind.steps import STEPS
+
+SOUL = "soul"
+SYSTEM = "prompts/system"
+MOODS = "prompts/moods"
+STEP_WORDS = frozenset({"tag", "name", "verb", "moods", "processes"})
+WORDING: Mapping[str, frozenset[str] | None] = {
+    SOUL: None,
+    SYSTEM: None,
+    MOODS: None,
+    "prompts/person": frozenset({"names", "place", "name"}),
+    "prompts/mood": frozenset({"mood", "name"}),
+    "prompts/time": frozenset({"weekday", "date", "time"}),
+    "prompts/pipeline": frozenset({"sections", "guidance", "name"}),
+    "prompts/plain": frozenset({"sections", "guidance", "name"}),
+    "prompts/silence": frozenset({"name"}),
+    "prompts/greeting": frozenset({"names", "name"}),
+    "prompts/interrupted": frozenset({"log"}),
+    **{step.prompt: STEP_WORDS for step in STEPS.values()},
+    "prompts/sentences/unreachable": frozenset(),
+    "prompts/sentences/over_budget": frozenset(),
+    "prompts/sentences/lost_words": frozenset(),
+    "prompts/sentences/failed": frozenset(),
+}
+"""Each text by name (its path without .md), and its placeholders; None: taken as it is, `$` and all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mood:
+    """One mood of the soul, and the verbs that it lends to thoughts, speech and the status line."""
+
+    name: str
+    thinks: str
+    says: str
+    status: str
+
+
+def fault(name: str, text: str) -> str | None:
+    """What is wrong with a text, in a sentence for the owner; None when it can be used."""
+    if not text.strip():
+        return "it is empty"
+    if name == MOODS:
+        return None if moods(text) else "it has no line of the form `- mood: thinks | says | is thinking…`"
+    allowed = WORDING[name]
+    if allowed is None:
+        return None
+    template = Template(text)
+    if not template.is_valid():
+        return "it has a `$` that begins no placeholder (write `$$` for a dollar sign)"
+    if strange := set(template.get_identifiers()) - allowed:
+        known = ", ".join(f"${word}" for word in sorted(allowed)) or "none"
+        return f"it uses ${', $'.join(sorted(strange))}; it may use: {known}"
+    return None
+
+
+def fill(text: str, **words: str) -> str:
+    """A text with its placeholders filled."""
+    return Template(text).substitute(words).strip()
+
+
+def moods(text: str) -> dict[str, Mood]:
+    """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
+    found = {}
+    for line in (line for line in text.splitlines() if line.startswith("- ")):
+        name, colon, verbs = line.removeprefix("- ").partition(":")
+        parts = [part.strip() for part in verbs.split("|")]
+        if colon and len(parts) == 3 and all(parts):
+            found[name.strip()] = Mood(name=name.strip(), thinks=parts[0], says=parts[1], status=parts[2])
+    return found
+
+
+def name_of(soul: str) -> str:
+    """The soul's name: the first heading of its character."""
+    heads = (line.removeprefix("# ").strip() for line in soul.splitlines() if line.startswith("# "))
+    return next(heads, "Soul")
