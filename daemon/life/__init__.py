@@ -1,0 +1,1 @@
+"""When it thinks: turns and their steps, speech, the waker, the owner's texts, the budget."""

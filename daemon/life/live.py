@@ -1,0 +1,75 @@
+"""The heart: a thread takes one turn, and its transitions are followed. The waker calls `live`."""
+
+from __future__ import annotations
+
+import logging
+
+from daemon.errors import Fenced, JournalError, ModelFailed
+from daemon.life.begin import Blueprint, attempts, begin
+from daemon.life.ending import fail, hopeless, let_go, postpone
+from daemon.life.scope import World
+from daemon.life.turn import Turn
+from daemon.ports import Transition
+
+log = logging.getLogger(__name__)
+
+MAX_TRANSITIONS = 10
+MAX_ATTEMPTS = 5
+MAX_BACKOFF = 60.0
+"""Seconds between two attempts at a turn, at the most."""
+
+
+class Life:
+    """A soul in a world: what happens when one of its threads has open perceptions."""
+
+    def __init__(self, world: World, soul: Blueprint, max_attempts: int = MAX_ATTEMPTS) -> None:
+        self._world = world
+        self._soul = soul
+        self._max_attempts = max_attempts
+
+    async def live(self, thread: str) -> bool:
+        """Take one turn; False when nothing waits. Raises Fenced when another attempt has taken over."""
+        turn = await begin(self._world, self._soul, thread)  # fixes what it answers; takes up a half turn
+        if turn is None:
+            return False
+        try:
+            await self._take(turn)
+        except (Fenced, JournalError):
+            raise
+        except Exception as error:  # noqa: BLE001  the turn boundary: a failed attempt, tried again
+            await self._failed(turn, error)
+        return True
+
+    async def _take(self, turn: Turn) -> None:
+        if hopeless(turn, self._max_attempts):
+            await fail(turn)
+        elif turn.began.body["code"] != self._soul.code:
+            await let_go(turn)
+        else:
+            try:
+                await self._think(turn)
+            except ModelFailed:
+                await postpone(turn)
+
+    async def _think(self, turn: Turn) -> None:
+        """Run the current process, and those that it goes over into at once."""
+        for _ in range(MAX_TRANSITIONS):
+            outcome = await self._soul.processes[turn.process](turn)
+            if not isinstance(outcome, Transition):
+                turn.memory = outcome
+                break
+            await turn.record(outcome)  # which process a thread is in is a journal fact
+            if not outcome.execute_now:
+                break
+        await turn.finish("ended", turn.memory)  # closes what it answered
+
+    async def _failed(self, turn: Turn, error: Exception) -> None:
+        log.warning(
+            "A turn of %s failed at %s; it is tried again.", turn.thread, turn.reached, exc_info=error
+        )
+        await turn.append(
+            "failure",
+            {"at": turn.reached, "error": error.__class__.__name__},
+            key=f"{turn.path}/failure#{turn.epoch}",
+        )
+        await self._world.clock.sleep(min(2.0 ** attempts(self._world, turn.path), MAX_BACKOFF))

@@ -1,0 +1,150 @@
+"""A scope: where the steps of a turn take their keys from, and how a recorded step is read back.
+
+Keys are paths (`thread@first/name#n`); one scope belongs to one task. See CORE, "Entries, debts, keys".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from daemon.entry import Entry, digest
+from daemon.errors import Fenced
+from daemon.journal.journal import Journal
+from daemon.life.budget import Budget
+from daemon.memory import WorkingMemory
+from daemon.ports import LLM, Clock, Hear, Reply, Role, Speaker
+
+UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What a turn can reach: the journal, the model, Slack, the time, the purse."""
+
+    journal: Journal
+    llm: LLM
+    speaker: Speaker
+    clock: Clock
+    budget: Budget
+
+
+class Scope:
+    """Steps of one attempt at a turn, each appended once under its key or read back from there.
+
+    `epoch` is the seq of the entry that began this attempt; every append is fenced by it.
+    """
+
+    def __init__(self, world: World, thread: str, path: str, began: Entry, epoch: int) -> None:
+        self.world = world
+        self.thread = thread
+        self.path = path
+        self.began = began
+        self.epoch = epoch
+        self.reached = path
+        """The key that was taken last: where a failure happened."""
+        self._used: Counter[str] = Counter()
+        self._recorded = {entry.key: entry for entry in world.journal.under(path)}
+
+    def key(self, name: str) -> str:
+        """The next key of this name. Taken before the first await of a step."""
+        self._used[name] += 1
+        self.reached = f"{self.path}/{name}#{self._used[name]}"
+        return self.reached
+
+    def read(self, key: str) -> Entry | None:
+        """What a former attempt recorded under this key."""
+        return self._recorded.get(key)
+
+    async def append(
+        self,
+        kind: str,
+        body: Mapping[str, Any],
+        *,
+        key: str,
+        cause: int | None = None,
+        closes: Sequence[int] = (),
+    ) -> Entry:
+        """A new entry of this attempt. Raises Fenced when a later attempt has taken over."""
+        entry, ours = await self.world.journal.append(
+            self.thread,
+            kind,
+            body,
+            key=key,
+            cause=cause or self.began.seq,
+            closes=closes,
+            fence=(self.thread, self.epoch),
+        )
+        if not ours:
+            raise Fenced(key)
+        self._recorded[key] = entry
+        return entry
+
+    def hold(self) -> None:
+        """Is the thread still ours? Directly before what the world sees or bills; raises Fenced."""
+        if not self.world.journal.held(self.thread, self.epoch):
+            raise Fenced(self.path)
+
+    async def once(self, kind: str, body: Mapping[str, Any], name: str = "") -> Entry:
+        """Append this entry, or read back the one that a former attempt left."""
+        key = self.key(name or kind)
+        return self.read(key) or await self.append(kind, body, key=key)
+
+    async def claim(self, key: str) -> bool:
+        """What may happen once across threads, claimed by a natural key: True for the body that got it."""
+        entry, _ = await self.world.journal.append(
+            self.thread,
+            "claim",
+            {"by": self.path},
+            key=key,
+            cause=self.began.seq,
+            fence=(self.thread, self.epoch),
+        )
+        return bool(entry.body["by"] == self.path)
+
+    async def call(self, name: str, memory: WorkingMemory, role: Role, hear: Hear | None = None) -> Entry:
+        """One model call, recorded raw whatever came of it; a recorded one is never paid again."""
+        key = self.key(name)
+        request = self.world.llm.request(memory, role)
+        saw = digest(request)
+        if found := self.read(key):
+            if found.body["saw"] != saw:
+                await self._drift(key, saw)
+            return found
+        outcome = await self._ask(request, hear)
+        texts = [self.world.journal.at(m.seq).key.removeprefix("text:") for m in memory.system if m.seq]
+        seen = {"saw": saw, "texts": texts, "seqs": memory.seqs, "trailing": memory.trailing}
+        call = await self.append("model-call", {"name": name, "role": role, **outcome, **seen}, key=key)
+        self.world.budget.spent(call)
+        return call
+
+    async def _ask(self, request: Mapping[str, Any], hear: Hear | None) -> dict[str, Any]:
+        """The purse is looked at between the lookup and the call, so that a replay never trips over it."""
+        with self.world.budget.reserved(self.world.llm.reserve(request)) as granted:
+            if granted:
+                return asdict(await self.world.llm.call(request, hear, self.hold))
+        return asdict(Reply(outcome="over-budget", model=request["model"]))
+
+    async def _drift(self, key: str, saw: str) -> None:
+        """A replayed step would have asked something else than what is recorded: said, not hidden."""
+        if not self.read(f"{key}/drift"):
+            await self.append("drift", {"key": key, "saw": saw}, key=f"{key}/drift")
+
+    async def effect(
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
+    ) -> Entry:
+        """Intent, effect, receipt. An intent older than this attempt means that the outcome is unknown."""
+        intent = await self.once("action", {"name": name, "args": args}, name)
+        done = f"{intent.key}/done"
+        if found := self.read(done):
+            return found
+        if intent.seq < self.epoch and not repeatable:
+            text = UNKNOWN
+        else:
+            self.hold()
+            text = await do()
+        return await self.append(
+            "observation", {"name": name, "text": text}, key=done, cause=intent.seq, closes=[intent.seq]
+        )

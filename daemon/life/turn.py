@@ -1,0 +1,118 @@
+"""A turn: one run of a mental process over a fixed set of perceptions, or that run gone on after a crash.
+
+What it reads besides its steps it reads as of its body's first begin. See CORE, "Turn, body, replay".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from daemon.entry import Entry
+from daemon.life.past import past
+from daemon.life.scope import Scope, World
+from daemon.life.speech import Speech
+from daemon.life.texts import Texts
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.recall import recall, remember
+from daemon.mind.wording import SOUL, SYSTEM
+from daemon.ports import Transition
+
+NEUTRAL = "neutral"
+
+
+class Turn(Scope):
+    """Implements ports.Turn. `took` are the debts that it pays, `answers` the messages in them."""
+
+    def __init__(
+        self, world: World, texts: Texts, began: Entry, epoch: int, processes: Sequence[str]
+    ) -> None:
+        super().__init__(world, began.thread, began.body["path"], began, epoch)
+        self._texts = texts
+        self.processes = processes
+        journal = world.journal
+        before = past(journal, began.thread, began.seq)
+        self.took = journal.many(began.body["took"])
+        self.answers = answers(self.took, journal.many)
+        self.mood = before.mood or NEUTRAL
+        self.process: str = began.body["process"]
+        self.params: Mapping[str, Any] = before.params
+        self._first_params = before.params
+        self._kept = {entry.seq for entry in before.kept}
+        self._heard = [entry.seq for entry in before.heard]
+        core = [texts.read(began.body["texts"][name]) for name in (SOUL, SYSTEM)]
+        self.memory: WorkingMemory = working_memory(
+            [*map(remember, core), *recall(before.kept), *map(remember, [*before.heard, *self.answers])]
+        )
+
+    @property
+    def must_answer(self) -> bool:
+        """Someone spoke to the soul itself."""
+        return any(entry.body["address"] in ("dm", "mention") for entry in self.answers)
+
+    @property
+    def place(self) -> str:
+        """Where this conversation is."""
+        opened = self.world.journal.latest(self.thread, "thread")
+        return str(opened.body["place"]) if opened else "a conversation"
+
+    @property
+    def began_at(self) -> float:
+        """When this body first began, in Unix seconds."""
+        return self.began.at
+
+    def text(self, name: str) -> str:
+        """An owner's text as of this body's first begin."""
+        return str(self._texts.read(self.began.body["texts"][name]).body["text"])
+
+    def speech(self) -> Speech:
+        """A message to the person, not yet begun."""
+        return Speech(self, self.text("prompts/sentences/lost_words").strip())
+
+    async def say(self, text: str, name: str = "say") -> Entry:
+        """A message of its own, posted whole."""
+        spoken = await Speech(self, text, name).close(text)
+        assert spoken is not None, "an empty text is never said"
+        return spoken
+
+    @asynccontextmanager
+    async def showing(self, status: str) -> AsyncIterator[None]:
+        """While inside, Slack shows what the soul is doing."""
+        task = asyncio.create_task(self.world.speaker.status(self.thread, status, self.hold))
+        try:
+            yield
+        finally:
+            await task
+
+    async def record(self, transition: Transition) -> None:
+        """Which process a thread is in is a fact of the journal."""
+        await self.once("transition", {"to": transition.to, "params": transition.params})
+        self.process, self.params, self.memory = transition.to, transition.params, transition.memory
+
+    async def finish(self, outcome: str, memory: WorkingMemory | None) -> None:
+        """The turn's last entry: pays what it took, and keeps what `memory` holds that no turn has kept."""
+        keep = [seq for seq in memory.seqs if seq not in self._kept] if memory else []
+        body = {"outcome": outcome, "keep": keep, "process": self.process, "params": self.params}
+        closes = [self.began.seq, *(entry.seq for entry in self.took)]
+        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
+
+    async def let_go(self, log: Entry) -> None:
+        """Ends this body and leaves what it took to a fresh one, which finds `log` in its memory."""
+        keep = [*self._heard, log.seq]
+        body = {
+            "outcome": "let-go",
+            "keep": keep,
+            "process": self.began.body["process"],
+            "params": self._first_params,
+        }
+        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=[self.began.seq])
+
+
+def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]]) -> list[Entry]:
+    """The messages to answer, in Slack's order, whatever the order in which they arrived."""
+    messages = [
+        m for entry in took for m in (many(entry.body["carries"]) if "carries" in entry.body else [entry])
+    ]
+    return sorted(messages, key=lambda entry: (entry.body["ts"].zfill(24), entry.seq))

@@ -1,0 +1,19 @@
+"""A first contact: greets and answers in one call, then leaves the thread to `conversation`."""
+
+from __future__ import annotations
+
+from daemon.memory import WorkingMemory
+from daemon.mind.pipeline import converse
+from daemon.mind.recall import listed
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.ports import Transition, Turn
+
+COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
+
+
+async def greeting(turn: Turn) -> WorkingMemory | Transition:
+    """Greet who is new here, and answer what they said, in the same message."""
+    soul = name_of(turn.text(SOUL))
+    welcome = fill(turn.text("prompts/greeting"), names=listed(turn.params["new"]), name=soul)
+    said = await converse(turn, COGNITIVE_STEPS, welcome)
+    return Transition(to="conversation", memory=said.memory)
