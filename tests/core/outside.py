@@ -1,0 +1,162 @@
+"""The world outside of a life: Slack as an append-only file, people and their events, a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from daemon.entry import digest
+from daemon.journal.journal import Journal
+from daemon.memory import WorkingMemory
+from daemon.ports import Hear, Heard, Hold, Posted, Reply, Role
+from tests.core.boundary import Boundary
+
+T0 = 1_790_000_000.0
+CHUNK = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happens outside: in a phase of the story, or while the n-th model call is answered."""
+
+    ts: str
+    text: str
+    thread: str = "dm"
+    user: str = "U1"
+    phase: int = 0
+    during: int = 0
+    heard: bool = False
+    address: str = "dm"
+
+
+def read(path: Path) -> list[Any]:
+    """The lines of a file of JSON lines; none where there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def note(path: Path, value: Any) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(value) + "\n")
+
+
+class StoryClock:
+    """Each phase begins ten minutes after the one before; nobody waits."""
+
+    def __init__(self, phase: int) -> None:
+        self._now = T0 + 600.0 * phase
+
+    def now(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+class FileSlack:
+    """Implements ports.Speaker on a file that outlives the daemon."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "slack.jsonl"
+
+    async def _do(self, hold: Hold, ts: str | None, **op: Any) -> str:
+        await asyncio.sleep(0)
+        hold()
+        ts = ts or f"{T0 + len(read(self._path)) + 1:.6f}"
+        note(self._path, {"ts": ts, **op})
+        Boundary.reach()
+        return ts
+
+    async def status(self, thread: str, text: str, hold: Hold) -> None:
+        hold()
+
+    async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
+        return await self._do(hold, None, thread=thread, text=text)
+
+    async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
+        shown = next(message["text"] for message in self.messages() if message["ts"] == ts)
+        await self._do(hold, ts, more=text.removeprefix(shown) if text.startswith(shown) else text)
+
+    async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
+        return await self._do(hold, ts, thread=thread, text=text, key=digest(key))
+
+    async def own(self, thread: str, since: float) -> Sequence[Posted]:
+        mine = [m for m in self.messages() if m["thread"] == thread]
+        return [Posted(ts=m["ts"], text=m["text"], key=m["key"]) for m in mine]
+
+    def messages(self) -> list[dict[str, Any]]:
+        """What a person sees now: a message that two daemons wrote shows both."""
+        seen: dict[str, dict[str, Any]] = {}
+        for op in read(self._path):
+            message = seen.setdefault(op["ts"], {"ts": op["ts"], "thread": "", "text": "", "key": ""})
+            message["text"] = message["text"] + op["more"] if "more" in op else op["text"]
+            message |= {name: op[name] for name in ("thread", "key") if name in op}
+        return list(seen.values())
+
+
+Script = Callable[[str, int], Reply]
+"""What the model answers, from what it sees since it last spoke and how often it was called before."""
+
+
+def echo(last: str, _calls: int) -> Reply:
+    """The usual model: repeats what was said to it since it last spoke."""
+    words = ", ".join(re.findall(r'<message from="[^"]*">\n(.*?)\n</message>', last))
+    note = "after a break: " if "<note>" in last else ""
+    return said(f"You said: {note}{words}", mood="engaged")
+
+
+def since_spoken(messages: Sequence[Sequence[str]]) -> str:
+    """What came after the model's own last answer."""
+    last = itertools.takewhile(lambda message: message[0] == "user", reversed(messages))
+    return "\n".join(text for _, text in reversed(list(last)))
+
+
+def said(text: str, mood: str = "neutral") -> Reply:
+    raw = f"<aside>They want something.</aside><say>{text}</say><mood>{mood}</mood>"
+    return Reply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
+
+
+@dataclass(kw_only=True)
+class FileModel:
+    """Implements ports.LLM; every call is a line of a file, so that one paid twice is seen."""
+
+    home: Path
+    journal: Journal
+    script: Script
+    events: Sequence[Event]
+    deliver: Callable[[Sequence[Event]], Awaitable[None]]
+    paths: list[str] = field(default_factory=list)
+
+    def request(self, memory: WorkingMemory, role: Role) -> Mapping[str, Any]:
+        messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
+        return {"model": "echo", "messages": messages, "trailing": memory.trailing}
+
+    def reserve(self, request: Mapping[str, Any]) -> float:
+        return 0.0
+
+    async def call(self, request: Mapping[str, Any], hear: Hear | None, hold: Hold) -> Reply:
+        hold()
+        saw = digest(request)
+        paid = [entry.key for entry in self.journal.kind("model-call") if entry.body["saw"] == saw]
+        assert not paid, f"a recorded call is paid again: {paid}"
+        calls = len(read(self.home / "llm.jsonl"))
+        note(self.home / "llm.jsonl", {"saw": saw, **request})
+        await self.deliver([event for event in self.events if event.during == calls + 1])
+        reply = self.script(since_spoken(request["messages"]), calls)
+        for start in range(0, len(reply.text) if hear else 0, CHUNK):
+            assert hear is not None
+            await hear(reply.text[start : start + CHUNK])
+        Boundary.reach()
+        return reply
+
+
+class NothingEarlier:
+    """Implements ports.Surroundings: the soul was there from the start."""
+
+    async def earlier(self, thread: str) -> Sequence[Heard]:
+        return ()
