@@ -1,0 +1,120 @@
+"""The durable inbox: a message is in the journal before Slack gets its ack. Bolt's one global middleware.
+
+Everything is acked, but for what the journal could not take: that Slack sends again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slack_bolt.async_app import AsyncBoltContext
+from slack_bolt.response import BoltResponse
+
+from daemon.entry import Entry
+from daemon.errors import JournalError
+from daemon.journal.journal import Journal
+from daemon.slack.message import Malformed, Message, message_of
+from daemon.slack.people import People
+from daemon.slack.place import place, thread_key
+from daemon.slack.policy import Allowed, Me, Verdict, judge
+
+log = logging.getLogger(__name__)
+
+
+class Inbox:
+    """Turns envelopes into entries until it is closed. `wake` makes a thread take its turn."""
+
+    def __init__(
+        self, journal: Journal, people: People, me: Me, allowed: Allowed, wake: Callable[[str], None]
+    ) -> None:
+        self._journal = journal
+        self._people = people
+        self._me = me
+        self._allowed = allowed
+        self._wake = wake
+        self._open = True
+        self._taking = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def close(self) -> None:
+        """Take nothing more, and wait for what is being taken."""
+        self._open = False
+        await self._idle.wait()
+
+    async def receive(self, body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
+        """Take one envelope: decide, commit, wake, ack."""
+        if not self._open:
+            return BoltResponse(status=503)
+        self._taking += 1
+        self._idle.clear()
+        try:
+            await self._take(body)
+        except JournalError as error:
+            log.error("A message could not be written to the journal; Slack will send it again. %s", error)
+            return BoltResponse(status=503)
+        finally:
+            self._taking -= 1
+            if not self._taking:
+                self._idle.set()
+        return await context.ack()
+
+    async def _take(self, body: Mapping[str, Any]) -> None:
+        event, team = body.get("event"), body.get("team_id") or self._me.team
+        if body.get("type") == "app_rate_limited":
+            log.warning("Slack is holding back events: this workspace sends more than it allows.")
+        if body.get("type") != "event_callback":
+            return
+        try:
+            if not isinstance(event, Mapping):
+                raise Malformed("no event")
+            message = message_of(event)
+        except Malformed as fault:
+            log.warning("Slack sent an event that cannot be read: %s.", fault)
+            return
+        if message:
+            await self._message(str(team), message)
+
+    async def _message(self, team: str, message: Message) -> None:
+        known = self._journal.get(thread_key(team, message.channel, message.root))
+        verdict = judge(message, self._me, self._allowed, place(known).called_by if known else None)
+        log.debug("%s %s: %s, %s", message.channel, message.ts, verdict.address, verdict.why)
+        if verdict.address == "ignored":
+            return
+        body = await self._people.describe(message)
+        entry = await self._append(known or await self._thread(team, message), message, verdict, body)
+        if entry.kind == "perception":
+            self._wake(entry.thread)
+
+    async def _thread(self, team: str, message: Message) -> Entry:
+        """The thread that this message opens."""
+        kind, name = await self._people.whereabouts(message)
+        body = {
+            "team": team,
+            "channel": message.channel,
+            "ts": message.root,
+            "kind": kind,
+            "place": name,
+            "user": message.author,
+            "called_by": message.ts,
+        }
+        entry, _ = await self._journal.thread(thread_key(team, message.channel, message.root), body)
+        return entry
+
+    async def _append(self, thread: Entry, message: Message, verdict: Verdict, body: dict[str, Any]) -> Entry:
+        where = f"{thread.body['team']}:{message.channel}:{message.ts}"
+        if message.change:
+            kind, key = "heard", f"msg:{where}:{message.change}:{message.changed}"
+            body |= {"note": message.change}
+        elif verdict.address == "heard":
+            kind, key = "heard", f"heard:{where}"
+        else:
+            kind, key = "perception", f"msg:{where}"
+            body |= {"address": verdict.address}
+        entry, _ = await self._journal.append(
+            thread.thread, kind, body, key=key, author=message.author, cause=thread.seq
+        )
+        return entry

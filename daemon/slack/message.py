@@ -1,0 +1,163 @@
+"""A Slack message, its edit or its deletion, read out of an event. Pure; raises Malformed, nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.slack.text import mentioned
+
+KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
+"""Slack's channel_type, and our word for it; private channels are channels."""
+SPOKEN = (None, "file_share", "thread_broadcast", "bot_message")
+"""Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
+TS = re.compile(r"\d+\.\d+")
+SLACKBOT = "USLACKBOT"
+
+
+class Malformed(ValueError):
+    """An event without what Slack promises; the text names the field, never what people wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What someone said, changed or took back.
+
+    `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
+    `name` is what a bot calls itself. `change` is empty, edited or deleted; `changed` the ts of that.
+    """
+
+    channel: str
+    kind: str
+    ts: str
+    root: str
+    user: str
+    bot: str
+    name: str
+    text: str
+    files: tuple[str, ...]
+    called: bool
+    change: str = ""
+    changed: str = ""
+
+    @property
+    def author(self) -> str:
+        """The id that stands for whoever said it."""
+        return self.user or self.bot
+
+    @property
+    def by_bot(self) -> bool:
+        """Was it said by a program? Then an answer could begin a loop."""
+        return bool(self.bot) or self.user == SLACKBOT
+
+    @property
+    def mentions(self) -> frozenset[str]:
+        """Whom it mentions."""
+        return mentioned(self.text)
+
+
+def message_of(event: Mapping[str, Any]) -> Message | None:
+    """The message of an event; None when it holds none that the soul would ever notice."""
+    if event.get("type") not in ("message", "app_mention"):
+        return None
+    match event.get("subtype"):
+        case "message_changed":
+            return _edit(event)
+        case "message_deleted":
+            return _deletion(event, _part(event, "previous_message"), _ts(event, "deleted_ts"))
+        case subtype if subtype in SPOKEN:
+            return said(event, channel=_text(event, "channel"), kind=_kind(event))
+    return None
+
+
+def said(
+    message: Mapping[str, Any], *, channel: str, kind: str, change: str = "", changed: str = ""
+) -> Message:
+    """A message as events and conversations.replies hold it."""
+    ts = _ts(message, "ts")
+    user, bot = message.get("user") or "", message.get("bot_id") or ""
+    if not (isinstance(user, str) and isinstance(bot, str) and (user or bot)):
+        raise Malformed("a message without a user")
+    profile = message.get("bot_profile") or {}
+    return Message(
+        channel=channel,
+        kind=kind,
+        ts=ts,
+        root=_ts(message, "thread_ts") if message.get("thread_ts") else ts,
+        user=user,
+        bot=bot,
+        name=str(message.get("username") or (isinstance(profile, Mapping) and profile.get("name")) or ""),
+        text=_words(message),
+        files=tuple(str(file.get("name") or "a file") for file in _list(message, "files")),
+        called=message.get("type") == "app_mention",
+        change=change,
+        changed=changed,
+    )
+
+
+def _edit(event: Mapping[str, Any]) -> Message | None:
+    """A change of words by a person; unfurls and streams change messages, too, and are no news."""
+    new, old = _part(event, "message"), event.get("previous_message")
+    if new.get("subtype") == "tombstone":
+        return _deletion(event, old if isinstance(old, Mapping) else new, _ts(new, "ts"))
+    edited = new.get("edited")
+    if new.get("bot_id") or not isinstance(edited, Mapping):
+        return None
+    if isinstance(old, Mapping) and _words(old) == _words(new):
+        return None
+    return said(
+        new, channel=_text(event, "channel"), kind=_kind(event), change="edited", changed=_ts(edited, "ts")
+    )
+
+
+def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Message | None:
+    """A person took something back: who and where, not what."""
+    if old.get("bot_id"):
+        return None
+    gone = {"ts": ts, "user": old.get("user"), "thread_ts": old.get("thread_ts")}
+    when = _ts(event, "event_ts" if event.get("event_ts") else "ts")
+    return said(gone, channel=_text(event, "channel"), kind=_kind(event), change="deleted", changed=when)
+
+
+def _kind(event: Mapping[str, Any]) -> str:
+    """An app_mention has no channel_type; only a DM can be told by its id."""
+    known = KINDS.get(str(event.get("channel_type")), "")
+    return known or ("dm" if _text(event, "channel").startswith("D") else "")
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """The text; a bot's alert often has none but in its attachments."""
+    text = message.get("text") or "\n".join(
+        str(part.get("fallback") or part.get("text") or "") for part in _list(message, "attachments")
+    )
+    if not isinstance(text, str):
+        raise Malformed("a text that is no text")
+    return text
+
+
+def _part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = event.get(name)
+    if not isinstance(part, Mapping):
+        raise Malformed(f"no {name}")
+    return part
+
+
+def _list(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    items = message.get(name)
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+
+
+def _text(event: Mapping[str, Any], name: str) -> str:
+    value = event.get(name)
+    if not isinstance(value, str) or not value:
+        raise Malformed(f"no {name}")
+    return value
+
+
+def _ts(event: Mapping[str, Any], name: str) -> str:
+    value = _text(event, name)
+    if not TS.fullmatch(value):
+        raise Malformed(f"a {name} that is no ts")
+    return value

@@ -1,0 +1,130 @@
+"""The soul's voice in Slack: the Speaker port. Called by turns only.
+
+A speech's key is hashed into its message's metadata: `Posted.key == digest(key)`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.journal.journal import Journal
+from daemon.ports import Hold, Posted
+from daemon.slack.draft import EVENT, Draft
+from daemon.slack.place import moment, place_of
+from daemon.slack.policy import Me
+from daemon.slack.quiet import quiet_so_far, whole
+from daemon.slack.status import Status
+from daemon.slack.stream import Stream
+from daemon.slack.web import Web, error_of
+
+MUTE = frozenset(
+    [
+        "invalid_auth",
+        "not_authed",
+        "account_inactive",
+        "token_revoked",
+        "token_expired",
+        "missing_scope",
+        "channel_not_found",
+        "not_in_channel",
+        "is_archived",
+        "restricted_action",
+    ]
+)
+"""Refusals of a stream that a post would meet, too."""
+PAGES = 10
+
+log = logging.getLogger(__name__)
+
+
+class SlackSpeaker:
+    """Speaks in threads that the journal knows, one message at a time in each."""
+
+    def __init__(self, web: Web, journal: Journal, me: Me) -> None:
+        self._web = web
+        self._journal = journal
+        self._me = me
+        self._status = Status(web)
+        self._streams: dict[str, Stream] = {}
+
+    async def close(self) -> None:
+        """Leave alone what turns that were cut off had begun."""
+        for stream in self._streams.values():
+            await stream.close()
+
+    async def status(self, thread: str, text: str, hold: Hold) -> None:
+        """Show what the soul is doing; an empty text: nothing any more, for a turn that ends in silence."""
+        place = place_of(self._journal, thread)
+        await (self._status.show(place, text, hold) if text else self._status.clear(place, hold))
+
+    async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
+        """Begin a message: a stream, or where streaming is refused a post that will be rewritten."""
+        if left := self._streams.pop(thread, None):
+            await left.close()
+        draft = Draft(self._web, place_of(self._journal, thread), key)
+        shown = quiet_so_far(text)
+        try:
+            stream = Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
+        except SlackApiError as refusal:
+            if (word := error_of(refusal)) in MUTE:
+                raise
+            log.info("Slack refused a stream (%s); posting instead.", word)
+            stream = Stream(draft, await draft.post(whole(text), hold), shown, streamed=False)
+        self._streams[thread] = stream
+        self._status.replied(draft.place)
+        return stream.ts
+
+    async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
+        """The message now reads so; it will be shown within the second."""
+        stream = self._streams.get(thread)
+        if stream and stream.ts == ts:
+            stream.extend(text, hold)
+
+    async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
+        """The message reads so for good: posted whole, its stream ended, or rewritten."""
+        assert text.strip(), "an empty text is never said"
+        draft, final = Draft(self._web, place_of(self._journal, thread), key), whole(text)
+        if ts is None:
+            ts = await draft.post(final, hold)
+            self._status.replied(draft.place)
+        elif not await self._ended(thread, ts, final, hold):
+            await draft.stop(ts, "", hold)
+            await draft.rewrite(ts, final, hold)
+        await self._status.clear(draft.place, hold)
+        return ts
+
+    async def own(self, thread: str, since: float) -> Sequence[Posted]:
+        """Our messages in this conversation since then, oldest first."""
+        place = place_of(self._journal, thread)
+        items = self._web.pages(
+            self._web.client.conversations_replies,
+            "messages",
+            PAGES,
+            channel=place.channel,
+            ts=place.root,
+            oldest=f"{since:.6f}",
+            include_all_metadata=True,
+        )
+        posted = [_posted(item) async for item in items if self._ours(item)]
+        return [message for message in posted if float(moment(message.ts)) >= since]
+
+    async def _ended(self, thread: str, ts: str, final: str, hold: Hold) -> bool:
+        """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""
+        stream = self._streams.pop(thread, None)
+        if stream and stream.ts != ts:
+            await stream.close()
+            return False
+        return stream is not None and await stream.end(final, hold)
+
+    def _ours(self, item: Mapping[str, Any]) -> bool:
+        return item.get("user") == self._me.user or bool(self._me.bot and item.get("bot_id") == self._me.bot)
+
+
+def _posted(item: Mapping[str, Any]) -> Posted:
+    metadata = item.get("metadata") or {}
+    key = (metadata.get("event_payload") or {}).get("key", "") if metadata.get("event_type") == EVENT else ""
+    return Posted(ts=str(item["ts"]), text=str(item.get("text") or ""), key=str(key))

@@ -1,0 +1,108 @@
+"""A message while it is being said: shown in steps, by size and by time, by a task of its own.
+
+Made and ended by the speaker. Whatever goes wrong in a step ends the showing: the last word sets it right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.errors import Fenced
+from daemon.ports import Hold
+from daemon.slack.draft import Draft
+from daemon.slack.quiet import quiet_so_far
+from daemon.slack.web import OUT_OF_REACH, error_of, retry_after
+
+ENOUGH = 256
+"""New characters that are shown at once."""
+PACE = 0.7
+"""Seconds after which fewer are shown, too."""
+
+log = logging.getLogger(__name__)
+
+
+class Stream:
+    """A message of ours that grows: by appending when it is `streamed`, else by rewriting."""
+
+    def __init__(self, draft: Draft, ts: str, shown: str, *, streamed: bool) -> None:
+        self.ts = ts
+        self._draft = draft
+        self._streamed = streamed
+        self._shown = self._sent = shown
+        self._next: tuple[str, Hold] | None = None
+        self._whole = True
+        self._grown = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._pump = asyncio.create_task(self._run())
+
+    def extend(self, text: str, hold: Hold) -> None:
+        """It should read so by now (whole text)."""
+        text = quiet_so_far(text)
+        if not text.startswith(self._sent):
+            self._whole = False
+        elif text != self._sent:
+            self._next = (text, hold)
+            self._grown.set()
+        if len(text) - len(self._sent) >= ENOUGH:
+            self._enough.set()
+
+    async def close(self) -> None:
+        """Show nothing more; waits for a request that is on its way."""
+        for event in (self._closed, self._grown, self._enough):
+            event.set()
+        await self._pump
+
+    async def end(self, text: str, hold: Hold) -> bool:
+        """Close it with its last words; False when it does not read so, and must be rewritten."""
+        await self.close()
+        if not (self._whole and text.startswith(self._shown)):
+            return False
+        if self._streamed:
+            return await self._draft.stop(self.ts, text[len(self._shown) :], hold)
+        await self._draft.rewrite(self.ts, text, hold)
+        return True
+
+    async def _run(self) -> None:
+        while self._whole:
+            await self._grown.wait()
+            await self._until(self._enough, PACE)
+            if self._closed.is_set() or self._next is None:
+                return
+            self._grown.clear()
+            self._enough.clear()
+            self._sent, hold = self._next
+            await self._step(self._sent, hold)
+
+    async def _until(self, event: asyncio.Event, seconds: float) -> None:
+        """Until this happened, or this long."""
+        waits = [
+            asyncio.create_task(self._draft.web.clock.sleep(seconds)),
+            asyncio.create_task(event.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _step(self, text: str, hold: Hold) -> None:
+        try:
+            if self._streamed:
+                await self._draft.append(self.ts, text[len(self._shown) :], hold)
+            else:
+                await self._draft.rewrite(self.ts, text, hold, patient=False)
+            self._shown = text
+        except SlackApiError as refusal:
+            if (wait := retry_after(refusal)) is not None:
+                self._grown.set()
+                await self._until(self._closed, wait)
+                return
+            log.info("Slack ended a stream (%s); the message will be rewritten whole.", error_of(refusal))
+            self._whole = False
+        except (Fenced, *OUT_OF_REACH):
+            self._whole = False

@@ -1,0 +1,129 @@
+"""The Slack surface as one thing with a lifetime: Bolt, the inbox, the voice. Made by app.py."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+
+from aiohttp import ClientSession, ClientTimeout
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from daemon.journal.journal import Journal
+from daemon.ports import Clock
+from daemon.slack.access import Access, introduce, ticket
+from daemon.slack.history import History
+from daemon.slack.inbox import Inbox
+from daemon.slack.people import People
+from daemon.slack.policy import Allowed, Me
+from daemon.slack.socket import Socket
+from daemon.slack.speaker import SlackSpeaker
+from daemon.slack.web import TIMEOUT, Web
+
+BOLT = "daemon.slack.bolt"
+
+
+class Slack:
+    """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak."""
+
+    def __init__(
+        self, access: Access, allowed: Allowed, *, journal: Journal, wake: Callable[[str], None], clock: Clock
+    ) -> None:
+        self._access = access
+        self._allowed = allowed
+        self._journal = journal
+        self._wake = wake
+        self._clock = clock
+        self._open = AsyncExitStack()
+        self._socket: Socket | None = None
+        self.name = ""
+        """What the soul is called in this workspace; known once the context has begun."""
+
+    async def __aenter__(self) -> Slack:
+        """Prove the tokens and set everything up; raises ConfigError. Nothing is heard before `connect`."""
+        async with AsyncExitStack() as opening:
+            timeout = ClientTimeout(total=TIMEOUT)
+            session = ClientSession(headers=self._access.headers, timeout=timeout)
+            await opening.enter_async_context(session)
+            web = Web(_client(self._access, session), self._clock)
+            me = await introduce(web, self._access)
+            self._address = await ticket(web, self._access)
+            self.name = me.name
+            people = People(web, me)
+            self.surroundings = History(web, people, me, self._journal)
+            self.speaker = SlackSpeaker(web, self._journal, me)
+            self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake)
+            self._socket = Socket(_app(web.client, me, self._inbox), self._access.app_token)
+            opening.push_async_callback(self._socket.close)
+            await self._socket.share(session, proxied=not self._access.local)
+            opening.push_async_callback(self.speaker.close)
+            opening.push_async_callback(self.stop)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._open.aclose()
+
+    @property
+    def connected(self) -> bool:
+        """Can messages come in?"""
+        return self._socket is not None and self._socket.connected
+
+    async def connect(self) -> None:
+        """Begin to listen; returns when Slack has said hello."""
+        assert self._socket is not None, "the context has begun"
+        await self._socket.connect(self._address)
+
+    async def stop(self) -> None:
+        """Take no more messages: Slack keeps what comes now for the next connection."""
+        assert self._socket is not None, "the context has begun"
+        await self._inbox.close()
+        await self._socket.disconnect()
+
+
+def _client(access: Access, session: ClientSession) -> AsyncWebClient:
+    client = AsyncWebClient(
+        token=access.bot_token,
+        base_url=access.base_url,
+        session=session,
+        retry_handlers=[],
+        logger=_quiet("daemon.slack.api"),
+    )
+    if access.local:
+        client.proxy = None
+    return client
+
+
+def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
+    """Bolt without its own ideas: who we are is known, and one middleware takes all there is."""
+
+    async def authorize() -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=None, team_id=me.team, bot_user_id=me.user, bot_id=me.bot, bot_token=client.token
+        )
+
+    app = AsyncApp(
+        client=client,
+        authorize=authorize,
+        logger=_quiet(BOLT),
+        ssl_check_enabled=False,
+        request_verification_enabled=False,
+        url_verification_enabled=False,
+        ignoring_self_events_enabled=False,
+        attaching_function_token_enabled=False,
+        attaching_conversation_kwargs_enabled=False,
+    )
+    app.middleware(inbox.receive)
+    return app
+
+
+def _quiet(name: str) -> logging.Logger:
+    """A logger for code that is not ours: errors only; Bolt warns of settings that we chose."""
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.ERROR)
+    return logger

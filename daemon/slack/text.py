@@ -1,0 +1,42 @@
+"""Slack's mrkdwn as a model should read it: names for ids, plain links, no entities. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+SOMEONE = "someone"
+REFERENCE = re.compile(r"<([^<>\n]+)>")
+MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
+CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
+"""A channel without a label, which is how Slack sends it: its name must be asked for."""
+
+
+def mentioned(text: str) -> frozenset[str]:
+    """The ids of the people and bots that a text mentions."""
+    return frozenset(MENTION.findall(text))
+
+
+def unnamed(text: str) -> frozenset[str]:
+    """The ids in a text whose names a reader needs."""
+    return mentioned(text) | frozenset(CHANNEL.findall(text))
+
+
+def readable(text: str, names: Mapping[str, str]) -> str:
+    """The text with its references spelled out; `names` holds a name for each id of `unnamed`."""
+    spelled = REFERENCE.sub(lambda found: _spelled(found[1], names), text)
+    return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _spelled(reference: str, names: Mapping[str, str]) -> str:
+    target, _, label = reference.partition("|")
+    match target[:1]:
+        case "@":
+            return f"@{names.get(target[1:]) or label or SOMEONE}"
+        case "#":
+            return f"#{label}" if label else names.get(target[1:], SOMEONE)
+        case "!":
+            return label or f"@{target[1:].partition('^')[0]}"
+    if label and label not in target:
+        return f"{label} ({target})"
+    return label if target.startswith(("mailto:", "tel:")) else target

@@ -1,0 +1,86 @@
+"""Slack's Web API, called with patience for rate limits and with `hold` before every request.
+
+Every call of this room goes through here. The SDK's own retries are off: they would not ask `hold` again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from daemon.ports import Clock, Hold
+
+Method = Callable[..., Awaitable[AsyncSlackResponse]]
+
+OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
+"""What a call raises when Slack was not reached, or did not answer: it may have been done or not."""
+TIMEOUT = 30.0
+"""Seconds for one request."""
+TRIES = 3
+LONGEST_WAIT = 30
+"""Seconds; a longer Retry-After is not waited for."""
+
+
+def free() -> None:
+    """The `hold` of a call that changes nothing in the world."""
+
+
+def error_of(refusal: SlackApiError) -> str:
+    """Slack's word for what was wrong; empty when the answer was not Slack's."""
+    response = refusal.response
+    return str(response.get("error") or "") if isinstance(response, AsyncSlackResponse) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The Web API of one workspace."""
+
+    client: AsyncWebClient
+    clock: Clock
+
+    async def call(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
+        """One method; waits out a rate limit, twice at the most. Raises SlackApiError or OUT_OF_REACH."""
+        for _ in range(TRIES - 1):
+            try:
+                return await self.once(hold, method, **arguments)
+            except SlackApiError as refusal:
+                if (wait := retry_after(refusal)) is None:
+                    raise
+            await self.clock.sleep(wait)
+        return await self.once(hold, method, **arguments)
+
+    async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
+        """One request, whatever comes of it."""
+        hold()
+        async with asyncio.timeout(TIMEOUT):
+            return await method(**arguments)
+
+    async def pages(
+        self, method: Method, key: str, most: int, /, **arguments: Any
+    ) -> AsyncIterator[Mapping[str, Any]]:
+        """The items under `key` of a paginated reading method, `most` pages at the most."""
+        cursor = ""
+        for _ in range(most):
+            page = await self.call(
+                free, method, limit=200, **arguments, **({"cursor": cursor} if cursor else {})
+            )
+            for item in page.get(key) or ():
+                yield item
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+
+def retry_after(refusal: SlackApiError) -> float | None:
+    """Seconds to wait before another try; None when waiting is of no use, or too long."""
+    if error_of(refusal) != "ratelimited":
+        return None
+    seconds = str(refusal.response.headers.get("Retry-After", "1"))
+    return float(seconds) if seconds.isdecimal() and int(seconds) <= LONGEST_WAIT else None

@@ -1,0 +1,159 @@
+"""A workspace of the rehearsal with the soul's surface in it: what the tests of this room play in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from slack_sdk.web.async_client import AsyncWebClient
+
+from daemon.entry import Entry
+from daemon.errors import JournalError
+from daemon.journal.journal import Journal
+from daemon.rehearsal.people import SOUL
+from daemon.rehearsal.world import World
+from daemon.slack.access import Access
+from daemon.slack.policy import Allowed
+from daemon.slack.surface import Slack
+from tests.clock import FakeClock
+from tests.slack.wire import Wire
+
+GENERAL, RANDOM, WORKSHOP = "C0GENERAL01", "C0RANDOM002", "C0WORKSHOP3"
+ME = f"<@{SOUL.user}>"
+OPEN = Allowed()
+
+
+class Notebook(Journal):
+    """A journal whose disk may be full."""
+
+    full = False
+
+    async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry, bool]:
+        if self.full:
+            raise JournalError("no space left on device")
+        return await super().append(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """The world, the wire to it, and our side of it."""
+
+    url: str
+    world: World
+    wire: Wire
+    clock: FakeClock
+    journal: Notebook
+    slack: Slack
+    woken: list[str]
+    session: ClientSession
+
+    def client(self, name: str) -> AsyncWebClient:
+        """A Slack client for one of the people (alice, bob, carol), or with a token."""
+        token = name if name.startswith("xox") else f"xoxp-{name}"
+        return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
+
+    async def say(self, name: str, channel: str, text: str, root: str | None = None) -> str:
+        """Someone says something; returns its ts once Slack has its ack."""
+        answer = await self.client(name).chat_postMessage(channel=channel, text=text, thread_ts=root)
+        await self.acked()
+        return str(answer["ts"])
+
+    async def dm(self, name: str) -> str:
+        """The DM of this person with the soul."""
+        answer = await self.client(name).conversations_open(users=SOUL.user)
+        return str(answer["channel"]["id"])
+
+    async def put(self, name: str, channel: str, **fields: Any) -> str:
+        """A message with fields that a person's own client would not send."""
+        answer = await self.control("message", token=f"xoxp-{name}", channel=channel, **fields)
+        await self.acked()
+        return str(answer["ts"])
+
+    async def event(self, **asked: Any) -> str:
+        """Send the soul an envelope; returns its event_id once it is acked."""
+        answer = await self.control("event", **asked)
+        await self.acked()
+        return str(answer["event_id"])
+
+    async def control(self, name: str, **asked: Any) -> dict[str, Any]:
+        async with self.session.post(f"{self.url}/rehearsal/{name}", json=asked) as response:
+            body: dict[str, Any] = await response.json()
+        assert body["ok"], body
+        return body
+
+    def unacked(self) -> list[dict[str, Any]]:
+        """What the soul's app has not acked yet."""
+        deliveries = self.world.workspace.courier.deliveries()
+        return [one for one in deliveries if one["app"] == SOUL.id and not one["acked"]]
+
+    async def acked(self) -> None:
+        await until(lambda: not self.unacked())
+
+    def entries(self, *kinds: str) -> list[Entry]:
+        return [entry for entry in self.journal.since(0) if entry.kind in kinds]
+
+    def one(self, kind: str) -> Entry:
+        (entry,) = self.entries(kind)
+        return entry
+
+    async def replies(self, channel: str, root: str) -> list[dict[str, Any]]:
+        """What stands in a thread, but its root."""
+        answer = await self.client("alice").conversations_replies(channel=channel, ts=root)
+        return list(answer["messages"][1:])
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    """Let the sockets work until this is so."""
+    async with asyncio.timeout(10):
+        while not happened():  # noqa: ASYNC110 - a socket has no event to wait for
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def workspace(path: Path, clock: FakeClock, wire: Wire) -> AsyncIterator[tuple[World, str]]:
+    """A world that is served on a port."""
+    app = web.Application(middlewares=[wire.middleware])
+    async with World(path / "rehearsal.db", clock) as world:
+        world.mount(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        try:
+            yield world, f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            await runner.cleanup()
+
+
+def access(url: str, **changes: Any) -> Access:
+    """The way into a rehearsal."""
+    tokens = {"bot_token": SOUL.bot_token, "app_token": SOUL.app_token}
+    return Access(**{**tokens, "base_url": f"{url}/api/", **changes})
+
+
+@asynccontextmanager
+async def office(path: Path, allowed: Allowed = OPEN) -> AsyncIterator[Office]:
+    """A whole one, connected."""
+    clock, wire, woken = FakeClock(), Wire(), list[str]()
+    journal = Notebook(path / "journal.db", clock)
+    async with (
+        workspace(path, clock, wire) as (world, url),
+        ClientSession() as session,
+        journal,
+        Slack(access(url), allowed, journal=journal, wake=woken.append, clock=clock) as slack,
+    ):
+        await slack.connect()
+        yield Office(
+            url=url,
+            world=world,
+            wire=wire,
+            clock=clock,
+            journal=journal,
+            slack=slack,
+            woken=woken,
+            session=session,
+        )

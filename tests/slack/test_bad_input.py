@@ -1,0 +1,185 @@
+"""Odd messages and broken envelopes: acked, and taken or left on purpose."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from daemon.rehearsal.people import ALICE, BOB, TEAM
+from tests.slack.office import GENERAL, ME, Office
+
+SECRET = "the secret of Alice"
+
+
+async def test_an_edit_is_heard_with_the_new_words(here: Office) -> None:
+    ts = await here.say("alice", GENERAL, f"{ME} at noon")
+    edited = await here.client("alice").chat_update(channel=GENERAL, ts=ts, text=f"{ME} at one")
+    await here.acked()
+    heard = here.one("heard")
+    when = edited["message"]["edited"]["ts"]
+    assert heard.key == f"msg:{TEAM}:{GENERAL}:{ts}:edited:{when}"
+    assert (heard.body["note"], heard.body["text"]) == ("edited", "@Claudius at one")
+    assert len(here.entries("perception")) == 1
+
+
+async def test_a_deletion_is_heard_without_the_words(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    ts = await here.say("bob", GENERAL, SECRET, root)
+    await here.client("bob").chat_delete(channel=GENERAL, ts=ts)
+    await here.acked()
+    heard = here.one("heard")
+    assert (heard.body["note"], heard.body["text"], heard.body["name"]) == ("deleted", "", "Bob")
+    assert heard.key.startswith(f"msg:{TEAM}:{GENERAL}:{ts}:deleted:")
+
+
+async def test_the_deletion_of_a_root_with_replies_is_heard_too(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.say("bob", GENERAL, "hi", root)
+    await here.client("alice").chat_delete(channel=GENERAL, ts=root)
+    await here.acked()
+    heard = here.one("heard")
+    assert (heard.body["note"], heard.body["name"], heard.body["text"]) == ("deleted", "Alice", "")
+
+
+async def test_edits_and_deletions_elsewhere_leave_nothing(here: Office) -> None:
+    ts = await here.say("alice", GENERAL, "lunch?")
+    await here.client("alice").chat_update(channel=GENERAL, ts=ts, text="dinner?")
+    await here.client("alice").chat_delete(channel=GENERAL, ts=ts)
+    await here.acked()
+    assert here.journal.last() == 0
+
+
+async def test_an_unfurl_is_no_edit(here: Office) -> None:
+    ts = await here.say("alice", GENERAL, f"{ME} see <https://example.com>")
+    message = {"user": ALICE.id, "text": f"{ME} see <https://example.com>", "ts": ts}
+    change = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "9.000001"}
+    await here.event(event={**change, "message": {**message, "attachments": []}, "previous_message": message})
+    assert here.entries("heard") == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("x" * 40_000, "x" * 40_000),
+        ("👋🏽 :wave: 👨\u200d👩\u200d👧", "👋🏽 :wave: 👨\u200d👩\u200d👧"),
+        ("\u202bשלום\u202c مرحبا", "\u202bשלום\u202c مرحبا"),  # noqa: RUF001 - Hebrew is no mistake
+        ("1 &lt; 2 &amp;&amp; 3 &gt; 2, &amp;lt;", "1 < 2 && 3 > 2, &lt;"),
+        (f"<@{BOB.id}> and <@{ALICE.id}|al>", "@Bob and @Alice"),
+        ("<@U0NOBODY000> left", "@someone left"),
+        (f"<#{GENERAL}> <#{GENERAL}|old> <#C0SECRET000>", "#general #old a channel"),
+        ("<https://a.example/?x=1&amp;y=2|the docs>", "the docs (https://a.example/?x=1&y=2)"),
+        ("<https://a.example/> <http://b.example|b.example>", "https://a.example/ http://b.example"),
+        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+        ("<!here> <!subteam^S1|@crew> <!date^1^{date}|today>", "@here @crew today"),
+        ("\u0000\u0007 a < b <", "\u0000\u0007 a < b <"),
+    ],
+)
+async def test_any_text_reaches_the_journal_as_a_model_should_read_it(
+    here: Office, sent: str, read: str
+) -> None:
+    await here.say("alice", await here.dm("alice"), sent)
+    assert here.one("perception").body["text"] == read
+
+
+async def test_files_are_named(here: Office) -> None:
+    files = [{"id": "F1", "name": "plan.pdf"}, {"id": "F2"}]
+    await here.put("alice", await here.dm("alice"), subtype="file_share", files=files)
+    assert here.one("perception").body["files"] == ["plan.pdf", "a file"]
+
+
+async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} watch this")
+    alert = {
+        "type": "message",
+        "subtype": "bot_message",
+        "bot_id": "B1",
+        "username": "Pager",
+        "thread_ts": root,
+    }
+    fallback = [{"fallback": "disk is full"}]
+    await here.event(
+        event={**alert, "channel": GENERAL, "text": "", "attachments": fallback, "ts": "1.000001"}
+    )
+    assert (here.one("heard").body["name"], here.one("heard").body["text"]) == ("Pager", "disk is full")
+
+
+async def test_a_broadcast_follow_up_is_a_follow_up(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.put("bob", GENERAL, text="all of you", thread_ts=root, subtype="thread_broadcast")
+    assert [entry.body["address"] for entry in here.entries("perception")] == ["mention", "follow-up"]
+
+
+MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": ALICE.id}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {**MESSAGE, "text": SECRET},
+        {**MESSAGE, "text": SECRET, "ts": 12.5},
+        {**MESSAGE, "text": SECRET, "ts": "soon"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": None},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": None},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": {"id": ALICE.id}},
+        {**MESSAGE, "text": [SECRET], "ts": "1.1"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "thread_ts": 1},
+        {**MESSAGE, "subtype": "message_changed", "message": SECRET},
+        {**MESSAGE, "subtype": "message_deleted", "previous_message": {"text": SECRET}},
+        None,
+        [SECRET],
+        SECRET,
+    ],
+)
+async def test_what_cannot_be_read_is_acked_and_warned_of_without_its_words(
+    here: Office, caplog: pytest.LogCaptureFixture, event: object
+) -> None:
+    await here.event(event=event)
+    assert here.journal.last() == 0
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {**MESSAGE, "subtype": "channel_join", "ts": "1.1", "text": "joined"},
+        {**MESSAGE, "subtype": ["odd"], "ts": "1.1"},
+        {**MESSAGE, "subtype": "a_thing_of_tomorrow"},
+        {"type": "reaction_added", "user": ALICE.id, "item": {"type": "message"}},
+        {"type": "app_home_opened", "user": ALICE.id, "tab": "messages"},
+        {"type": "tokens_revoked", "tokens": {}},
+        {"type": "a_thing_of_tomorrow"},
+        {},
+    ],
+)
+async def test_what_is_not_for_the_soul_is_acked_in_silence(
+    here: Office, caplog: pytest.LogCaptureFixture, event: object
+) -> None:
+    await here.event(event=event)
+    assert here.journal.last() == 0
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        [],
+        None,
+        "text",
+        {"type": "app_rate_limited", "team_id": TEAM},
+        {"type": "event_callback"},
+        {"type": "event_callback", "event": None, "team_id": 7},
+        {"type": "event_callback", "event": {"type": "app_mention", "team": 7}, "authorizations": 7},
+        {"type": "block_actions", "user": 7, "team": 7, "channel": 7},
+        {"type": "block_actions", "actions": [{"action_id": "x"}], "user": {"id": ALICE.id}},
+        {"command": "/soul", "text": "status", "user_id": ALICE.id},
+    ],
+)
+async def test_any_envelope_is_acked(here: Office, payload: object) -> None:
+    await here.event(payload=payload)
+    assert here.journal.last() == 0
+    assert await here.say("alice", await here.dm("alice"), "still there?")
+    assert here.one("perception")

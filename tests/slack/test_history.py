@@ -1,0 +1,76 @@
+"""Called into a conversation: what was said there before."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.ports import Heard
+from daemon.rehearsal.people import BOB, TEAM
+from tests.slack.office import GENERAL, ME, Office
+
+
+async def earlier(here: Office) -> list[Heard]:
+    return list(await here.slack.surroundings.earlier(here.entries("thread")[-1].thread))
+
+
+async def test_the_earlier_messages_come_oldest_first_with_names(here: Office) -> None:
+    root = await here.say("alice", GENERAL, "the build is red")
+    second = await here.say("bob", GENERAL, f"<#{GENERAL}> again?", root)
+    await here.say("xoxb-rehearsal-2", GENERAL, "exit 1", root)
+    await here.say("alice", GENERAL, f"{ME} can you look?", root)
+    await here.say("bob", GENERAL, "thanks", root)
+    heard = await earlier(here)
+    said = [(one.body["name"], one.body["text"], one.body["bot"]) for one in heard]
+    assert said == [
+        ("Alice", "the build is red", False),
+        ("Bob", "#general again?", False),
+        ("Echo", "exit 1", True),
+    ]
+    assert heard[1].key == f"heard:{TEAM}:{GENERAL}:{second}"
+    assert heard[1].author == BOB.id
+
+
+async def test_nothing_was_earlier_where_the_call_is_the_root(here: Office) -> None:
+    await here.say("alice", GENERAL, f"{ME} hello")
+    assert await earlier(here) == []
+    assert here.wire.told("conversations.replies") == []
+
+
+async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> None:
+    root = await here.say("xoxb-rehearsal", GENERAL, "good morning")
+    await here.say("alice", GENERAL, "morning", root)
+    call = await here.say("bob", GENERAL, f"{ME} hello", root)
+    mention = {"type": "message", "channel": GENERAL, "channel_type": "channel", "user": BOB.id}
+    heard = await earlier(here)
+    assert [one.body["text"] for one in heard] == ["morning"]
+    first, *_ = here.entries("thread")
+    await here.say("alice", GENERAL, f"{ME} a second call", root)
+    await here.event(event={**mention, "text": f"{ME} late", "ts": call, "thread_ts": root})
+    assert [one.body["text"] for one in await here.slack.surroundings.earlier(first.thread)] == ["morning"]
+
+
+async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(here: Office) -> None:
+    alice = here.client("alice")
+    root = str((await alice.chat_postMessage(channel=GENERAL, text="root"))["ts"])
+    for number in range(250):
+        await alice.chat_postMessage(channel=GENERAL, text=str(number), thread_ts=root)
+    await here.say("alice", GENERAL, f"{ME} sum up", root)
+    texts = [one.body["text"] for one in await earlier(here)]
+    assert texts == ["root", *map(str, range(150, 250))]
+
+
+async def test_a_dm_has_no_earlier(here: Office) -> None:
+    dm = await here.dm("alice")
+    root = await here.say("xoxb-rehearsal", dm, "good morning")
+    await here.say("alice", dm, "morning", root)
+    assert await earlier(here) == []
+
+
+async def test_a_refusal_costs_the_context_not_the_answer(
+    here: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = await here.say("alice", GENERAL, "the build is red")
+    await here.say("alice", GENERAL, f"{ME} can you look?", root)
+    here.wire.refuse["conversations.replies"] = ["missing_scope"]
+    assert await earlier(here) == []
+    assert "missing_scope" in caplog.text

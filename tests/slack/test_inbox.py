@@ -1,0 +1,131 @@
+"""The durable inbox: in the journal first, then acked; and the way in and out of a workspace."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from daemon.errors import ConfigError
+from daemon.slack.surface import Slack
+from tests.clock import FakeClock
+from tests.slack.office import GENERAL, ME, OPEN, Notebook, Office, access, office, until, workspace
+from tests.slack.wire import Wire
+
+MINUTE = 61.0
+
+
+async def test_what_the_journal_cannot_take_is_not_acked_and_comes_again(
+    here: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    dm = await here.dm("alice")
+    here.journal.full = True
+    await here.client("alice").chat_postMessage(channel=dm, text="hello")
+    await until(lambda: bool(caplog.records))
+    assert here.unacked()
+    assert here.woken == []
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    here.journal.full = False
+    await here.clock.advance(MINUTE)
+    await here.acked()
+    assert here.one("perception").body["text"] == "hello"
+    assert here.woken == [here.one("thread").thread]
+
+
+async def test_people_are_asked_for_once(here: Office) -> None:
+    dm = await here.dm("alice")
+    for word in ("one", "two", "three"):
+        await here.client("alice").chat_postMessage(channel=dm, text=word)
+    await here.acked()
+    asked = [args["user"] for args in here.wire.told("users.info")]
+    assert len(asked) == len(set(asked)) == 2  # the soul itself, and Alice
+
+
+async def test_without_a_name_a_message_is_taken_all_the_same(here: Office) -> None:
+    here.wire.refuse["users.info"] = ["user_not_found"]
+    here.wire.refuse["conversations.info"] = ["channel_not_found"]
+    await here.say("alice", GENERAL, f"{ME} hello")
+    assert here.one("perception").body["name"] == "someone"
+    assert here.one("thread").body["place"] == "a channel"
+    await here.say("alice", GENERAL, f"{ME} hello again")
+    assert here.entries("perception")[1].body["name"] == "Alice"
+
+
+async def test_who_it_is_is_asked_once_however_many_events_come(here: Office) -> None:
+    for _ in range(5):
+        await here.say("alice", GENERAL, "lunch?")
+    assert len(here.wire.told("auth.test")) == 1
+    assert len(here.wire.told("apps.connections.open")) == 1
+
+
+async def test_the_name_is_the_one_that_people_see(here: Office) -> None:
+    assert here.slack.name == "Claudius"
+
+
+async def test_after_stop_nothing_is_taken_and_speech_still_goes_out(here: Office) -> None:
+    dm = await here.dm("alice")
+    root = await here.say("alice", dm, "hello")
+    assert here.slack.connected
+    await here.slack.stop()
+    assert not here.slack.connected
+    await here.client("alice").chat_postMessage(channel=dm, text="too late")
+    thread = here.one("thread").thread
+    await here.slack.speaker.finish(thread, None, "bye", "k", lambda: None)
+    assert [reply["text"] for reply in await here.replies(dm, root)] == ["bye"]
+    assert len(here.entries("perception")) == 1
+    assert here.unacked()
+
+
+async def test_what_came_while_it_was_away_is_delivered_to_the_next_one(tmp_path: Path) -> None:
+    async with office(tmp_path) as here:
+        await here.slack.stop()
+        dm = await here.dm("alice")
+        await here.client("alice").chat_postMessage(channel=dm, text="anybody?")
+    async with office(tmp_path) as here:
+        await here.acked()
+        assert here.one("perception").body["text"] == "anybody?"
+
+
+async def test_headers_go_with_every_request(tmp_path: Path) -> None:
+    wire, clock = Wire(), FakeClock()
+    async with workspace(tmp_path, clock, wire) as (_, url), Notebook(tmp_path / "j.db", clock) as journal:
+        entrance = access(url, headers={"X-Console-Token": "sesame"})
+        async with Slack(entrance, OPEN, journal=journal, wake=print, clock=clock) as slack:
+            await slack.connect()
+    assert set(wire.headers) == {"sesame"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"bot_token": "xoxb-wrong"}, "SLACK_BOT_TOKEN .*invalid_auth"),
+        ({"app_token": "xapp-wrong"}, "SLACK_APP_TOKEN .*invalid_auth"),
+        ({"app_token": "xoxp-alice"}, "SLACK_APP_TOKEN .*not_allowed_token_type"),
+        ({"base_url": "http://127.0.0.1:9/api/"}, "cannot be reached .*SLACK_API_URL"),
+    ],
+)
+async def test_a_wrong_key_is_said_at_once(tmp_path: Path, changes: dict[str, str], expected: str) -> None:
+    wire, clock = Wire(), FakeClock()
+    async with workspace(tmp_path, clock, wire) as (_, url), Notebook(tmp_path / "j.db", clock) as journal:
+        with pytest.raises(ConfigError, match=expected):
+            async with Slack(access(url, **changes), OPEN, journal=journal, wake=print, clock=clock):
+                pass
+
+
+async def test_an_answer_that_is_not_slack_s_is_said_to_be_none(tmp_path: Path) -> None:
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text="<html>Welcome</html>", content_type="text/html")
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", page)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with Notebook(tmp_path / "j.db", FakeClock()) as journal:
+        with pytest.raises(ConfigError, match="no answer of Slack's"):
+            async with Slack(access(url), OPEN, journal=journal, wake=print, clock=FakeClock()):
+                pass
+    await runner.cleanup()

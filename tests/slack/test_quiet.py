@@ -1,0 +1,58 @@
+"""What the soul says cannot ping anyone, however it comes in pieces."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.slack.quiet import LIMIT, ZERO_WIDTH, quiet, quiet_so_far, whole
+
+PING = re.compile(r"<!(?:channel|here|everyone|subteam|date)|<[@#]|@(?:channel|here|everyone)", re.IGNORECASE)
+PIECES = ["<", "!", "@", "#", "--", "here", "HERE", "channel", "everyone", "doctype", "subteam^S1", ">", "U1"]
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("".join)
+
+
+@given(TEXTS)
+def test_no_ping_is_left(text: str) -> None:
+    assert not PING.search(quiet(text))
+
+
+@given(TEXTS)
+def test_nothing_but_the_ping_is_changed(text: str) -> None:
+    assert quiet(text).replace(ZERO_WIDTH, "") == text.replace(ZERO_WIDTH, "")
+
+
+@given(TEXTS, st.data())
+def test_each_piece_of_a_growing_text_continues_the_last(text: str, data: st.DataObject) -> None:
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=6).map(sorted))
+    shown = ""
+    for cut in cuts:
+        now = quiet_so_far(text[:cut])
+        assert now.startswith(shown)
+        assert not PING.search(now)
+        shown = now
+    assert whole(text).startswith(shown)
+
+
+@given(TEXTS)
+def test_at_every_boundary_the_whole_begins_with_what_was_shown(text: str) -> None:
+    for cut in range(len(text) + 1):
+        assert whole(text).startswith(quiet_so_far(text[:cut]))
+
+
+@pytest.mark.parametrize(
+    "text", ["<!doctype html>", "<!DOCTYPE html>", "<!-- why -->", "a < b", "me@home.org"]
+)
+def test_what_pings_nobody_is_left_as_it_is(text: str) -> None:
+    assert quiet(text) == text
+    assert quiet_so_far(text + " ") == text + " "
+
+
+@pytest.mark.parametrize("over", [0, 1, 500])
+def test_a_text_that_is_too_long_is_cut_where_one_can_see_it(over: int) -> None:
+    text = "y" * (LIMIT + over)
+    assert whole(text) == (text if not over else "y" * (LIMIT - 1) + "…")
+    assert whole(text).startswith(quiet_so_far(text))

@@ -1,0 +1,81 @@
+"""What Slack shows while the soul thinks."""
+
+from __future__ import annotations
+
+from tests.slack.office import GENERAL, ME, Office
+
+LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
+
+
+def ours() -> None:
+    """The thread is still ours."""
+
+
+async def called(here: Office) -> str:
+    await here.say("alice", GENERAL, f"{ME} hello")
+    here.wire.calls.clear()
+    return here.entries("thread")[-1].thread
+
+
+def lines(here: Office) -> list[str]:
+    return [line.status for line in here.world.workspace.statuses.all()]
+
+
+async def test_the_words_are_shown_and_the_session_works_until_the_answer(here: Office) -> None:
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    await here.slack.speaker.status(thread, "is typing…", ours)
+    assert lines(here) == ["is typing…"]
+    await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
+    assert lines(here) == []
+    assert [args["status"] for args in here.wire.told(LINE)] == ["is musing…", "is typing…"]
+    assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
+
+
+async def test_words_shown_after_the_answer_began_are_taken_away_with_its_end(here: Office) -> None:
+    thread = await called(here)
+    ts = await here.slack.speaker.start(thread, "Hi", "k", ours)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    await here.slack.speaker.finish(thread, ts, "Hi, Alice", "k", ours)
+    assert lines(here) == []
+
+
+async def test_nothing_shown_is_nothing_to_clear(here: Office) -> None:
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "", ours)
+    assert here.wire.calls == []
+
+
+async def test_a_silent_turn_clears_it(here: Office) -> None:
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    await here.slack.speaker.status(thread, "", ours)
+    assert lines(here) == []
+    assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
+
+
+async def test_what_the_workspace_does_not_have_is_asked_for_once(here: Office) -> None:
+    here.wire.lacking.add(SESSION)
+    thread = await called(here)
+    for _ in range(3):
+        await here.slack.speaker.status(thread, "is musing…", ours)
+    assert lines(here) == ["is musing…"]
+    assert len(here.wire.told(SESSION)) == 1
+    assert len(here.wire.told(LINE)) == 3
+
+
+async def test_without_a_status_line_the_session_still_shows_work(here: Office) -> None:
+    here.wire.lacking.add(LINE)
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    assert lines(here) == ["is working…"]
+
+
+async def test_a_passing_refusal_is_tried_again_next_time(here: Office) -> None:
+    here.wire.refuse[LINE] = ["ratelimited"]
+    here.wire.refuse[SESSION] = ["internal_error"]
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    assert lines(here) == []
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    assert lines(here) == ["is musing…"]

@@ -1,0 +1,54 @@
+"""The wire between the surface and the world: what was called, and what a test wants refused."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+SPEAKING = ("chat.", "assistant.", "agents.")
+
+
+@dataclass(slots=True)
+class Wire:
+    """Notes every call of the Web API; `refuse` holds, by method, the errors of its next calls."""
+
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    refuse: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    lacking: set[str] = field(default_factory=set)
+    headers: list[str | None] = field(default_factory=list)
+
+    @property
+    def spoken(self) -> list[str]:
+        """The methods of what was said and shown, in order."""
+        return [method for method, _ in self.calls if method.startswith(SPEAKING)]
+
+    def told(self, method: str) -> list[dict[str, Any]]:
+        """The arguments of each call of this method."""
+        return [args for name, args in self.calls if name == method]
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        method = request.match_info.get("method", "")
+        self.headers.append(request.headers.get("X-Console-Token"))
+        if not method:
+            return await handler(request)
+        is_json = request.content_type == "application/json"
+        given = json.loads(await request.text()) if is_json else dict(await request.post())
+        self.calls.append((method, dict(request.query) | given))
+        if method in self.lacking:
+            return _refusal("unknown_method")
+        if self.refuse[method]:
+            return _refusal(self.refuse[method].pop(0))
+        return await handler(request)
+
+
+def _refusal(error: str) -> web.Response:
+    if error == "ratelimited":
+        return web.json_response({"ok": False, "error": error}, status=429, headers={"Retry-After": "3"})
+    return web.json_response({"ok": False, "error": error})
