@@ -1,0 +1,101 @@
+"""The console's routes: the page, its health, and the journal as the page reads it. Mounted by app.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from daemon.console.guard import refuse
+from daemon.console.stream import Streams, as_json
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+
+STATIC = Path(__file__).parent / "static"
+SEQ = re.compile(r"[0-9]{1,15}")
+
+NO_SEQ = "since must be a seq of the journal: a whole number."
+NO_CALL = "There is no model call with this seq in the journal."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """What the console shows, handed in by app.py.
+
+    `rebuild` gives a model call's request as Claude saw it, and whether its hash agrees with the
+    recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "budget",
+    "spent", "worth" (US dollars, of this UTC day), "models": {role: model}}. `health` is {"ok": bool, …}.
+    """
+
+    journal: Journal
+    rebuild: Callable[[Entry], tuple[Mapping[str, Any], bool]]
+    state: Callable[[], Mapping[str, Any]]
+    health: Callable[[], Mapping[str, Any]]
+
+
+def mount(app: web.Application, console: Console) -> None:
+    """Add the console to this application."""
+    views = Views(console)
+    app.router.add_get("/", views.page)
+    app.router.add_get("/healthz", views.health)
+    app.router.add_get("/console/state", views.state)
+    app.router.add_get("/console/journal", views.journal)
+    app.router.add_get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
+    app.router.add_get("/console/threads/{key}", views.thread)
+    app.router.add_static("/static/", STATIC)
+    app.on_shutdown.append(views.shutdown)
+
+
+class Views:
+    """What answers each route."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._streams = Streams(console.journal)
+
+    async def page(self, _request: web.Request) -> web.StreamResponse:
+        """The one page; all else it asks for itself."""
+        return web.FileResponse(STATIC / "index.html")
+
+    async def health(self, _request: web.Request) -> web.Response:
+        """For whoever restarts the daemon: 503 when it does not hear or cannot remember."""
+        health = self._console.health()
+        return web.json_response(health, status=200 if health["ok"] else 503)
+
+    async def state(self, _request: web.Request) -> web.Response:
+        """Who is here, what of the world is rehearsed, and what was spent today."""
+        return web.json_response(self._console.state())
+
+    async def journal(self, request: web.Request) -> web.StreamResponse:
+        """The journal as it grows; a page that reconnects goes on where it was."""
+        since = request.headers.get("Last-Event-ID") or request.query.get("since")
+        if since is not None and not SEQ.fullmatch(since):
+            return refuse(400, NO_SEQ)
+        return await self._streams.serve(request, None if since is None else int(since))
+
+    async def call(self, request: web.Request) -> web.Response:
+        """One model call, and its request rebuilt from the journal."""
+        try:
+            entry = self._console.journal.at(int(request.match_info["seq"]))
+        except KeyError:
+            return refuse(404, NO_CALL)
+        if entry.kind != "model-call":
+            return refuse(404, NO_CALL)
+        seen, agrees = self._console.rebuild(entry)
+        return web.json_response({"entry": as_json(entry), "request": seen, "agrees": agrees})
+
+    async def thread(self, request: web.Request) -> web.Response:
+        """All entries of the conversation `{team}:{channel}:{root ts}`, however old."""
+        opened = self._console.journal.get(f"thread:{request.match_info['key']}")
+        if opened is None:  # nobody has spoken to the soul there yet
+            return web.json_response({"thread": None, "entries": []})
+        entries = self._console.journal.of(opened.thread)
+        return web.json_response({"thread": opened.thread, "entries": [as_json(e) for e in entries]})
+
+    async def shutdown(self, _app: web.Application) -> None:
+        """End what would otherwise never end."""
+        await self._streams.close()

@@ -1,0 +1,98 @@
+// What Claude saw in one model call, rebuilt from the journal, and what it took.
+
+import { el } from "./dom.js";
+import { clockSeconds, count, seconds } from "./format.js";
+import { answer, price } from "./lines.js";
+
+const SHOWN_ELSEWHERE = new Set(["system", "messages", "model"]);
+
+/** The view of GET /console/calls/{seq}. */
+export function callView({ entry, request, agrees }) {
+  return [
+    !agrees && disagreement(),
+    numbers(entry.body),
+    tokens(entry.body.usage ?? {}),
+    part("System", "Stays the same from call to call", el("div", { className: "system", tabIndex: 0 }, system(request.system))),
+    part("Messages", "The conversation, which only grows", messages(request.messages, entry.body.trailing)),
+    entry.body.trailing && part("Trailing text", "Changes with every call", el("pre", { className: "trailing" }, entry.body.trailing)),
+    part("Answer", entry.body.stop_reason ?? "", el("div", { className: "answer" }, answer(entry.body))),
+    rest(request),
+  ];
+}
+
+export function callTitle({ body, at }) {
+  return `${body.name ?? "call"}, ${clockSeconds(at)}`;
+}
+
+function disagreement() {
+  return el(
+    "p",
+    { className: "warning", role: "alert" },
+    "This request was rebuilt from the journal, and its hash is not the recorded one. What Claude really saw differed from what stands here.",
+  );
+}
+
+function numbers(body) {
+  const facts = [
+    ["Model", body.model],
+    ["Price", price(body)],
+    ["First text", seconds(body.first_text)],
+    ["Duration", seconds(body.seconds)],
+  ];
+  return el("dl", { className: "numbers" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value ?? "–"))));
+}
+
+function tokens(usage) {
+  const kinds = [
+    ["cache_read", "cache read"],
+    ["cache_write", "cache write"],
+    ["input", "input"],
+    ["output", "output"],
+  ];
+  const bar = kinds.map(([key]) => el("span", { dataset: { kind: key }, style: { "flex-grow": usage[key] ?? 0 } }));
+  const legend = kinds.map(([key, name]) =>
+    el("li", { dataset: { kind: key } }, el("b", {}, count(usage[key])), ` ${name}`),
+  );
+  return el("div", { className: "tokens" }, el("div", { className: "bar", "aria-hidden": "true" }, bar), el("ul", {}, legend));
+}
+
+function part(title, note, content) {
+  return el("section", { className: "part" }, el("h3", {}, title, el("small", {}, note)), content);
+}
+
+function system(value) {
+  return texts(value).map((text) => el("pre", {}, text.text, text.cached && breakpoint()));
+}
+
+function messages(list, trailing) {
+  return (list ?? []).map(({ role, content }, index) => {
+    const last = index === list.length - 1;
+    const shown = texts(content).filter((text) => !(last && trailing && text.text === trailing));
+    if (!shown.length) return null;
+    return el(
+      "div",
+      { className: "message-seen", dataset: { role } },
+      el("h4", {}, role),
+      shown.map((text) => el("pre", {}, text.text, text.cached && breakpoint())),
+    );
+  });
+}
+
+function texts(content) {
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
+  return blocks.map((block) => ({ text: block.text ?? JSON.stringify(block), cached: Boolean(block.cache_control) }));
+}
+
+function breakpoint() {
+  return el("span", { className: "breakpoint", title: "All that stands before this line is cached" }, "cached up to here");
+}
+
+function rest(request) {
+  const other = Object.fromEntries(Object.entries(request).filter(([key]) => !SHOWN_ELSEWHERE.has(key)));
+  return el(
+    "details",
+    { className: "part rest" },
+    el("summary", {}, "Other parameters"),
+    el("pre", {}, JSON.stringify(other, null, 2)),
+  );
+}

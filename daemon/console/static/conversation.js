@@ -1,0 +1,151 @@
+// The middle pane: one channel or DM, its threads in order, live.
+
+import { announce, atEnd, byId, el, toEnd } from "./dom.js";
+import { day } from "./format.js";
+import { Thread } from "./thread.js";
+
+const PAGE = 30;
+
+export class Conversation {
+  /** `onThread(channel, ts)` hears which thread is open (ts null: none). */
+  constructor({ onThread }) {
+    this.onThread = onThread;
+    this.box = byId("messages");
+    this.threads = new Map();
+    this.missed = [];
+  }
+
+  /** Show this place as this person sees it. `world` is {slack, members, names, soul, mentions}. */
+  async open(place, world, statuses = []) {
+    this.place = place;
+    this.world = world;
+    this.missed = [];
+    byId("place").textContent = place.member ? place.label : `# ${place.label}`;
+    byId("about").textContent = place.about;
+    const history = await world.slack.call("conversations.history", { channel: place.id, limit: PAGE });
+    const roots = history.messages.reverse();
+    const replies = await Promise.all(roots.map((root) => this.repliesTo(root)));
+    if (this.place !== place || this.world !== world) return;
+    this.threads.clear();
+    this.box.replaceChildren();
+    for (const message of [...roots, ...replies.flat()]) this.put(message);
+    if (!roots.length) this.box.append(hello(place, world));
+    if (history.has_more) this.box.prepend(this.earlier());
+    for (const status of statuses) this.think(status);
+    const missed = this.missed;
+    this.missed = null;
+    for (const event of missed) this.hear(event);
+    this.select([...this.threads.keys()].sort().at(-1) ?? null);
+    toEnd(this.box);
+  }
+
+  async repliesTo(root) {
+    if (!root.reply_count) return [];
+    const all = await this.world.slack.all("conversations.replies", "messages", { channel: this.place.id, ts: root.ts });
+    return all.filter((message) => message.ts !== root.ts);
+  }
+
+  /** A live event of this place; what comes while its history is on its way waits for it. */
+  hear(event) {
+    if (this.missed) return void this.missed.push(event);
+    const stay = atEnd(this.box);
+    if (event.type === "message" || event.type === "changed") this.put(event.message);
+    if (event.type === "ephemeral") this.put({ ...event.message, ts: event.message.ts ?? String(Date.now() / 1000) });
+    if (event.type === "deleted") this.drop(event.ts);
+    if (event.type === "status") this.think(event);
+    if (stay) toEnd(this.box);
+    if (event.message) this.tell(event);
+  }
+
+  put(message) {
+    const root = message.thread_ts ?? message.ts;
+    const thread = this.threads.get(root) ?? (root === message.ts ? this.begin(message) : null);
+    thread?.put(message);
+  }
+
+  begin(root) {
+    const thread = new Thread(root, this.world, {
+      post: (text) => this.post(text, root.ts),
+      onOpen: () => this.select(root.ts),
+    });
+    this.box.querySelector(".hello")?.remove();
+    const later = [...this.threads.values()].filter((other) => other.ts > root.ts).sort((a, b) => (a.ts < b.ts ? -1 : 1))[0];
+    this.threads.set(root.ts, thread);
+    this.box.insertBefore(thread.node, later?.node ?? null);
+    this.markDays();
+    return thread;
+  }
+
+  markDays() {
+    for (const old of this.box.querySelectorAll(".day")) old.remove();
+    let last = null;
+    for (const { ts, node } of [...this.threads.values()].sort((a, b) => (a.ts < b.ts ? -1 : 1))) {
+      const today = day(ts);
+      if (today !== last) node.before(el("p", { className: "day" }, today));
+      last = today;
+    }
+  }
+
+  drop(ts) {
+    for (const thread of this.threads.values()) thread.drop(ts);
+    const emptied = this.threads.get(ts);
+    if (emptied && !emptied.messages.size) {
+      emptied.node.remove();
+      this.threads.delete(ts);
+    }
+  }
+
+  think({ thread_ts, user, status, loading_messages }) {
+    const words = status || loading_messages?.[0];
+    this.threads.get(thread_ts)?.think(status && words ? `${this.world.names[user]} ${words}` : "");
+  }
+
+  async post(text, thread_ts) {
+    const args = { channel: this.place.id, text: this.world.mentions(text), thread_ts };
+    const { ts } = await this.world.slack.call("chat.postMessage", args);
+    if (!thread_ts) this.select(ts);
+    toEnd(this.box);
+  }
+
+  select(ts) {
+    if (this.selected === ts && this.selectedIn === this.place.id) return;
+    this.selected = ts;
+    this.selectedIn = this.place.id;
+    for (const thread of this.threads.values()) thread.select(thread.ts === ts);
+    this.onThread(this.place.id, ts);
+  }
+
+  /** Read out what others say once it stands. */
+  tell({ type, message }) {
+    const done = type === "message" ? !message.streaming : this.streamed === message.ts && !message.streaming;
+    if (message.streaming) this.streamed = message.ts;
+    if (done) announce(`${this.world.names[message.user] ?? "Someone"}: ${message.text ?? ""}`);
+  }
+
+  earlier() {
+    return el("button", { type: "button", className: "earlier", onclick: (event) => this.more(event.target) }, "Earlier messages");
+  }
+
+  async more(button) {
+    const latest = [...this.threads.keys()].sort()[0];
+    const history = await this.world.slack.call("conversations.history", { channel: this.place.id, latest, limit: PAGE });
+    const roots = history.messages.reverse();
+    const replies = await Promise.all(roots.map((root) => this.repliesTo(root)));
+    const height = this.box.scrollHeight;
+    for (const message of [...roots, ...replies.flat()]) this.put(message);
+    button.remove();
+    if (history.has_more) this.box.prepend(this.earlier());
+    this.box.scrollTop += this.box.scrollHeight - height;
+  }
+}
+
+function hello(place, { names, soul }) {
+  const withSoul = place.member?.id === soul;
+  return el(
+    "div",
+    { className: "hello" },
+    withSoul && el("span", { className: "mark", "aria-hidden": "true" }),
+    el("h3", {}, withSoul ? `Say something to ${names[soul]}` : place.label),
+    el("p", {}, withSoul ? "Its answer appears here as it is thought; what it thinks appears in the journal." : place.about),
+  );
+}

@@ -1,0 +1,33 @@
+// Elements out of plain values. The only way this page makes DOM: text is always text, never HTML.
+
+export function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "dataset") Object.assign(node.dataset, value);
+    else if (name === "style") for (const [key, v] of Object.entries(value)) node.style.setProperty(key, v);
+    else if (name in node && !name.includes("-") && name !== "role") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** Say something to people who listen to the page instead of seeing it. */
+export function announce(text) {
+  byId("announcer").textContent = text;
+}
+
+/** Is this place scrolled to its end? Then it should stay there when something is added. */
+export function atEnd(node) {
+  return node.scrollHeight - node.scrollTop - node.clientHeight < 80;
+}
+
+export function toEnd(node) {
+  node.scrollTop = node.scrollHeight;
+}

@@ -1,0 +1,29 @@
+// Numbers and times as people read them.
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const SECONDS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+const COUNT = new Intl.NumberFormat("en-US");
+
+const date = (seconds) => new Date(Number(seconds) * 1000);
+
+export const clock = (seconds) => CLOCK.format(date(seconds));
+export const clockSeconds = (seconds) => SECONDS.format(date(seconds));
+export const day = (seconds) => DAY.format(date(seconds));
+export const full = (seconds) => FULL.format(date(seconds));
+export const count = (number) => COUNT.format(number ?? 0);
+
+/** Dollars with as many digits as a small sum needs. */
+export function money(dollars) {
+  const sum = Number(dollars ?? 0);
+  if (sum === 0) return "$0";
+  if (sum < 0.0001) return "<$0.0001";
+  if (sum < 0.1) return `$${sum.toFixed(4)}`;
+  return `$${sum.toFixed(2)}`;
+}
+
+export function seconds(number) {
+  if (number === null || number === undefined) return "–";
+  return number < 1 ? `${Math.round(number * 1000)} ms` : `${number.toFixed(1)} s`;
+}

@@ -1,0 +1,199 @@
+// The right pane: the soul's journal as it grows, of everything or of the thread that is open.
+
+import { atEnd, byId, el, toEnd } from "./dom.js";
+import { clockSeconds, full } from "./format.js";
+import { line } from "./lines.js";
+import { live } from "./live.js";
+
+const KEPT = 1000;
+
+export class Journal {
+  /** `onCall(seq)` is asked to open a model call; `onEntry(entry)` hears each new entry. */
+  constructor({ onCall, onEntry, onConnection }) {
+    this.onCall = onCall;
+    this.onEntry = onEntry;
+    this.onConnection = onConnection;
+    this.list = byId("entries");
+    this.all = [];
+    this.fresh = [];
+    this.open = { key: null, id: null, entries: [] };
+    this.filter = "all";
+    this.list.addEventListener("keydown", (event) => this.onKey(event));
+    this.list.addEventListener("click", (event) => this.choose(event.target.closest("#entries > li"), event));
+  }
+
+  follow() {
+    this.render();
+    live(() => (this.all.length ? `/console/journal?since=${this.all.at(-1).seq}` : "/console/journal"), {
+      onData: (entry) => this.take(entry),
+      onUp: () => this.onConnection(true),
+      onDown: () => this.onConnection(false),
+    });
+  }
+
+  /** Show the entries of the conversation with this key (team:channel:root ts) under "This thread". */
+  async openThread(key) {
+    if (this.open.key === key) return;
+    this.open = { key, id: null, entries: [] };
+    if (this.filter === "thread") this.render();
+    if (key === null) return;
+    const { thread, entries } = await (await fetch(`/console/threads/${encodeURIComponent(key)}`)).json();
+    if (this.open.key !== key) return;
+    const last = entries.at(-1)?.seq ?? 0;
+    const id = thread ?? this.open.id;
+    const since = this.all.filter((entry) => entry.thread === id && entry.seq > last);
+    this.open = { key, id, entries: [...entries, ...since] };
+    if (this.filter === "thread") this.render();
+  }
+
+  /** Its newest entry in sight: for a list that was hidden. */
+  toEnd() {
+    toEnd(this.list);
+  }
+
+  show(filter) {
+    this.filter = filter;
+    this.render();
+  }
+
+  take(entry) {
+    if (this.all.some(({ seq, key }) => seq === entry.seq && key === entry.key)) return;
+    if (this.all.length && entry.seq <= this.all.at(-1).seq) this.forget();
+    this.all.push(entry);
+    if (this.all.length > KEPT) this.all.shift();
+    if (entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
+    const here = entry.thread === this.open.id;
+    if (here && !(this.open.entries.at(-1)?.seq >= entry.seq)) this.open.entries.push(entry);
+    if (this.filter === "all" || here) this.add(entry);
+    this.onEntry(entry);
+  }
+
+  /** The daemon began another journal: what was shown is not of this one. */
+  forget() {
+    this.all = [];
+    this.open.entries = [];
+    this.render();
+  }
+
+  /** Rows are added once a frame: a page that opens gets hundreds of entries at once. */
+  add(entry) {
+    if (this.fresh.push(entry) === 1) requestAnimationFrame(() => this.flush());
+  }
+
+  flush() {
+    const stay = atEnd(this.list);
+    this.list.querySelector(".empty")?.remove();
+    this.append(this.fresh);
+    this.fresh = [];
+    while (this.list.childElementCount > KEPT) this.list.firstElementChild.remove();
+    if (stay) toEnd(this.list);
+  }
+
+  append(entries) {
+    for (const entry of entries) {
+      if (entry.kind === "text" && this.last?.kind === "text") addText(this.list.lastElementChild, entry);
+      else this.list.append(this.row(entry, this.last));
+      this.last = entry;
+    }
+  }
+
+  render() {
+    this.fresh = [];
+    this.last = null;
+    const shown = this.filter === "all" ? this.all : this.open.entries;
+    const empty = this.filter === "all" ? "Nothing has happened yet." : "The soul has written nothing about this thread.";
+    this.list.replaceChildren();
+    this.append(shown);
+    if (!shown.length) this.list.append(el("li", { className: "empty" }, empty));
+    this.list.dataset.filter = this.filter;
+    toEnd(this.list);
+  }
+
+  row(entry, before) {
+    const { weight, word, nodes, dim, trouble } = line(entry);
+    const isCall = entry.kind === "model-call";
+    return el(
+      "li",
+      {
+        className: [weight, dim && "dim", trouble && "trouble", ...repeats(entry, before)].filter(Boolean).join(" "),
+        dataset: { seq: entry.seq, kind: entry.kind, thread: entry.thread },
+        tabIndex: -1,
+      },
+      el("time", { title: full(entry.at) }, clockSeconds(entry.at)),
+      el("span", { className: "dot", "aria-hidden": "true" }),
+      el(
+        "div",
+        { className: "what" },
+        el("p", { className: "word" }, el("span", {}, word), weight === "step" && el("span", { className: "rest" }, nodes), label(entry)),
+        weight === "event" && nodes,
+        isCall && el("button", { type: "button", className: "open", tabIndex: -1 }, "What Claude saw"),
+      ),
+    );
+  }
+
+  choose(row, event) {
+    if (!row) return;
+    this.focus(row);
+    if (event.target.closest("button.open")) this.onCall(Number(row.dataset.seq));
+  }
+
+  onKey(event) {
+    const row = event.target.closest("#entries > li");
+    if (event.key === "Enter" && row?.dataset.kind === "model-call") {
+      event.preventDefault();
+      this.onCall(Number(row.dataset.seq));
+    }
+  }
+
+  /** One entry down (1) or up (-1) from where one is, from nowhere to the newest; returns its seq. */
+  move(step, among = "[data-seq]") {
+    const rows = [...this.list.querySelectorAll(`:scope > ${among}, :scope > .current`)];
+    const here = rows.findIndex((row) => row.classList.contains("current"));
+    const next = here < 0 ? rows.at(-1) : rows[here + step];
+    if (!next) return null;
+    this.focus(next);
+    return Number(next.dataset.seq);
+  }
+
+  focus(row) {
+    for (const other of this.list.querySelectorAll("[tabindex='0']")) other.tabIndex = -1;
+    this.list.querySelector(".current")?.classList.remove("current");
+    row.classList.add("current");
+    row.tabIndex = 0;
+    const button = row.querySelector("button.open");
+    if (button) button.tabIndex = 0;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Back to the entry that one came from. */
+  refocus() {
+    this.list.querySelector(".current")?.focus();
+  }
+}
+
+/** What the entry before already shows: its second, its thread. */
+function repeats(entry, before) {
+  return [
+    before && clockSeconds(before.at) === clockSeconds(entry.at) && "same-time",
+    before?.thread === entry.thread && "same-thread",
+  ];
+}
+
+/** Texts are read by the dozen: one line for all of them. */
+function addText(row, entry) {
+  const names = [...(row.dataset.names ?? row.querySelector(".rest").textContent).split(", "), entry.body.name];
+  row.dataset.names = names.join(", ");
+  row.title = names.join("\n");
+  row.querySelector(".rest").replaceChildren(el("b", {}, names[0]), ` and ${names.length - 1} more of the owner's texts`);
+}
+
+function label({ seq, thread }) {
+  const hue = parseInt(thread.slice(5, 9), 16) % 360 || 0;
+  return el(
+    "span",
+    { className: "label", style: { "--hue": hue } },
+    el("span", { className: "session", title: thread }, el("i", {}), thread.replace("sess-", "")),
+    el("span", { className: "seq" }, `#${seq}`),
+  );
+}

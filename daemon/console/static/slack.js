@@ -1,0 +1,41 @@
+// A plain Slack client: the Web API with one person's token, and their live events.
+
+import { live } from "./live.js";
+
+export class Refused extends Error {}
+
+export class Slack {
+  constructor(token) {
+    this.token = token;
+  }
+
+  /** One Web API call; throws Refused with Slack's error code. */
+  async call(method, args = {}) {
+    const answer = await fetch(`/api/${method}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json; charset=utf-8", Authorization: `Bearer ${this.token}` },
+      body: JSON.stringify(args),
+    });
+    const body = await answer.json();
+    if (!body.ok) throw new Refused(body.error);
+    return body;
+  }
+
+  /** All pages of a list. */
+  async all(method, field, args = {}) {
+    const found = [];
+    let cursor = "";
+    do {
+      const page = await this.call(method, { limit: 200, ...args, cursor });
+      found.push(...page[field]);
+      cursor = page.response_metadata?.next_cursor ?? "";
+    } while (cursor);
+    return found;
+  }
+
+  /** Hear what this person sees, until the returned function is called. `onGap`: something may have been missed. */
+  listen(onEvent, onGap) {
+    const address = `/rehearsal/events?token=${encodeURIComponent(this.token)}`;
+    return live(() => address, { onData: onEvent, onUp: (again) => again && onGap() });
+  }
+}

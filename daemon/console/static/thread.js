@@ -1,0 +1,66 @@
+// A thread in the middle pane: its root, the replies beneath it, who is thinking, and where one replies.
+
+import { composer } from "./composer.js";
+import { el } from "./dom.js";
+import { messageView } from "./message.js";
+
+export class Thread {
+  /** `post(text)` replies; `onOpen()` is called when one turns to this thread. */
+  constructor(root, world, { post, onOpen }) {
+    this.world = world;
+    this.ts = root.ts;
+    this.messages = new Map();
+    this.onOpen = onOpen;
+    this.root = el("div", {});
+    this.replies = el("div", { className: "replies" });
+    this.status = el("p", { className: "status", hidden: true });
+    const { field, submit, nodes } = composer({ label: "Reply in this thread", send: post });
+    this.field = field;
+    const form = el("form", { className: "reply", onsubmit: (event) => (event.preventDefault(), submit()) }, nodes);
+    const button = el("button", { type: "button", className: "reply-button", onclick: () => this.turnTo() }, "Reply");
+    this.node = el(
+      "section",
+      { className: "thread", dataset: { ts: root.ts }, "aria-label": "Thread", onclick: () => this.onOpen(), onfocusin: () => this.onOpen() },
+      this.root,
+      this.replies,
+      this.status,
+      button,
+      form,
+    );
+    this.put(root);
+  }
+
+  turnTo() {
+    this.onOpen();
+    this.field.focus();
+  }
+
+  /** Show a message of this thread, new or changed. */
+  put(message) {
+    const view = messageView(message, this.world);
+    const known = this.messages.get(message.ts);
+    this.messages.set(message.ts, { message, view });
+    if (known) known.view.replaceWith(view);
+    else if (message.ts === this.ts) this.root.append(view);
+    else this.insert(view, message.ts);
+  }
+
+  insert(view, ts) {
+    const later = [...this.replies.children].find((other) => other.dataset.ts > ts);
+    this.replies.insertBefore(view, later ?? null);
+  }
+
+  drop(ts) {
+    this.messages.get(ts)?.view.remove();
+    this.messages.delete(ts);
+  }
+
+  think(text) {
+    this.status.hidden = !text;
+    this.status.textContent = text;
+  }
+
+  select(open) {
+    this.node.classList.toggle("open", open);
+  }
+}

@@ -1,0 +1,85 @@
+"""A console on loopback over a real journal, and a browser's side of it, for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientResponse, ClientSession, CookieJar, web
+
+from daemon.console.guard import protect
+from daemon.console.server import Console, mount
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from tests.clock import FakeClock
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A running console: `http` talks to it, `health` is what it reports."""
+
+    url: str
+    http: ClientSession
+    journal: Journal
+    health: dict[str, Any] = field(default_factory=lambda: {"ok": True})
+
+    async def remember(self, text: str, kind: str = "perception", thread: str = "sess-00000001") -> Entry:
+        """One more entry in the journal."""
+        entry, _ = await self.journal.append(thread, kind, {"text": text}, key=f"{kind}:{text}")
+        return entry
+
+
+@asynccontextmanager
+async def console(path: Path, *, host: str = "127.0.0.1", token: str = "") -> AsyncIterator[Site]:
+    """A console as app.py mounts it, with one more route below the guard: the rehearsal's socket."""
+    async with Journal(path / "journal.db", FakeClock()) as journal:
+        health: dict[str, Any] = {"ok": True}
+        app = web.Application()
+        protect(app, host=host, token=token)
+        mount(
+            app,
+            Console(
+                journal=journal, rebuild=rebuild, state=lambda: {"name": "Claudius"}, health=lambda: health
+            ),
+        )
+        app.router.add_get("/link/", link)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as http:
+            try:
+                yield Site(url=f"http://127.0.0.1:{port}", http=http, journal=journal, health=health)
+            finally:
+                await runner.cleanup()
+
+
+def rebuild(entry: Entry) -> tuple[Mapping[str, Any], bool]:
+    """A stand-in for the real rebuilding: the hash agrees unless the entry says otherwise."""
+    return {"messages": [{"role": "user", "content": entry.body["text"]}]}, entry.body["text"] != "forged"
+
+
+async def link(request: web.Request) -> web.WebSocketResponse:
+    """A socket that opens with a ticket, as the rehearsal's does."""
+    socket = web.WebSocketResponse()
+    await socket.prepare(request)
+    await socket.send_str("hello")
+    await socket.close()
+    return socket
+
+
+async def frames(response: ClientResponse, count: int) -> list[tuple[str, dict[str, Any]]]:
+    """The next so many events of a stream: their ids and their data."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    last_id = ""
+    while len(found) < count:
+        name, _, value = (await response.content.readline()).decode().rstrip("\n").partition(": ")
+        if name == "id":
+            last_id = value
+        if name == "data":
+            found.append((last_id, json.loads(value)))
+    return found

@@ -1,0 +1,134 @@
+"""Who may talk to the console: no foreign page, nobody without the token where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.console.site import console
+
+TOKEN = "open sesame"
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8765", "localhost"])
+async def test_a_local_name_with_any_port_is_let_in(tmp_path: Path, host: str) -> None:
+    async with console(tmp_path) as site, site.http.get(f"{site.url}/", headers={"Host": host}) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "localhost.evil.example", "127.0.0.1.nip.io", "[", ""]
+)
+async def test_a_foreign_host_is_refused_also_on_loopback(tmp_path: Path, host: str) -> None:
+    """DNS rebinding: another site's name that points here."""
+    async with (
+        console(tmp_path) as site,
+        site.http.get(f"{site.url}/console/state", headers={"Host": host}) as answer,
+    ):
+        assert answer.status in (400, 403)
+        assert "Claudius" not in await answer.text()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    ],
+)
+async def test_another_web_page_is_refused(tmp_path: Path, headers: dict[str, str]) -> None:
+    """The last two are what a browser sends for a picture or a request without Origin."""
+    async with (
+        console(tmp_path) as site,
+        site.http.get(f"{site.url}/console/state", headers=headers) as answer,
+    ):
+        assert answer.status == 403
+        assert (await answer.json())["error"].startswith("Another web page")
+
+
+async def test_the_pages_own_requests_and_programs_pass(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        own = {"Origin": site.url, "Sec-Fetch-Site": "same-origin"}
+        async with site.http.get(f"{site.url}/console/state", headers=own) as answer:
+            assert answer.status == 200
+        async with site.http.get(f"{site.url}/console/state") as answer:
+            assert answer.status == 200
+
+
+async def test_a_link_on_another_page_may_lead_to_the_console(tmp_path: Path) -> None:
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    async with console(tmp_path) as site:
+        async with site.http.get(f"{site.url}/", headers=followed) as answer:
+            assert answer.status == 200
+        async with site.http.get(f"{site.url}/console/state", headers=followed) as answer:
+            assert answer.status == 403
+
+
+async def test_without_the_token_nothing_is_shown(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN) as site:
+        for path in ("/", "/console/state", "/console/journal", "/static/main.js", "/?token=wrong"):
+            async with site.http.get(site.url + path) as answer:
+                assert answer.status == 401
+                assert "CONSOLE_TOKEN" in (await answer.json())["error"]
+
+
+async def test_a_program_shows_the_token_in_a_header(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN) as site:
+        for shown, status in ((TOKEN, 200), (TOKEN + "!", 401), ("sésame", 401)):
+            async with site.http.get(
+                f"{site.url}/console/state", headers={"X-Console-Token": shown}
+            ) as answer:
+                assert answer.status == status
+
+
+async def test_the_token_in_the_address_becomes_a_cookie(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN) as site:
+        async with site.http.get(f"{site.url}/", params={"token": TOKEN}, allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (303, "/")
+            assert "HttpOnly" in answer.headers["Set-Cookie"]
+            assert "SameSite=Strict" in answer.headers["Set-Cookie"]
+        async with site.http.get(f"{site.url}/console/state") as answer:
+            assert answer.status == 200
+
+
+async def test_bound_elsewhere_any_host_is_good_with_the_token(tmp_path: Path) -> None:
+    async with console(tmp_path, host="0.0.0.0", token=TOKEN) as site:
+        named = {"Host": "soul.example"}
+        async with site.http.get(f"{site.url}/console/state", headers=named) as answer:
+            assert answer.status == 401
+        async with site.http.get(
+            f"{site.url}/console/state", headers=named | {"X-Console-Token": TOKEN}
+        ) as answer:
+            assert answer.status == 200
+
+
+async def test_a_health_check_needs_no_token(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN) as site, site.http.get(f"{site.url}/healthz") as answer:
+        assert answer.status == 200
+
+
+async def test_a_socket_opens_with_its_ticket_but_not_under_a_foreign_host(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN) as site:
+        async with site.http.ws_connect(f"{site.url}/link/?ticket=1") as socket:
+            assert await socket.receive_str() == "hello"
+        for foreign in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+            async with site.http.get(f"{site.url}/link/?ticket=1", headers=foreign) as answer:
+                assert answer.status == 403
+
+
+async def test_every_answer_forbids_what_the_page_does_not_need(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        for path in ("/", "/console/state", "/nowhere"):
+            async with site.http.get(site.url + path) as answer:
+                policy = answer.headers["Content-Security-Policy"]
+                assert "default-src 'self'" in policy
+                assert "frame-ancestors 'none'" in policy
+                assert "unsafe" not in policy
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                assert answer.headers["Referrer-Policy"] == "no-referrer"
+        async with site.http.get(f"{site.url}/console/state") as answer:
+            assert answer.headers["Cache-Control"] == "no-store"

@@ -1,0 +1,84 @@
+"""What people and models write is shown as text and a few marks, and is never HTML. Run in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.console.browser import CHROMIUM, browser
+from tests.console.site import console
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+SHOWN = {
+    "<img src=x onerror=alert(1)>": "<p>&lt;img src=x onerror=alert(1)&gt;</p>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;": "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>",
+    "<javascript:alert(1)|click>": "<p>&lt;javascript:alert(1)|click&gt;</p>",
+    "[click](javascript:alert(1))": "<p>[click](javascript:alert(1))</p>",
+    "*b* _c_ ~d~": "<p><strong>b</strong> <em>c</em> <s>d</s></p>",
+    "`e` **f**": "<p><code>e</code> <strong>f</strong></p>",
+    "2 * 3 * 4 and snake_case_name": "<p>2 * 3 * 4 and snake_case_name</p>",
+    "- one\n- two\n\nend": "<ul><li>one</li><li>two</li></ul><p>end</p>",
+    "3. c\n4. d": '<ol start="3"><li>c</li><li>d</li></ol>',
+    "&gt; said\nso": "<blockquote>said</blockquote><p>so</p>",
+    "```py\n*x* <b>\n```": "<pre><code>*x* &lt;b&gt;</code></pre>",
+    "``` still coming": "<pre><code> still coming</code></pre>",
+    "<@U1> in": '<p><span class="mention">@Ann</span> in</p>',
+    "<#C1|general>": '<p><span class="mention">#general</span></p>',
+    "see https://example.org/a_b_c.": (
+        '<p>see <a href="https://example.org/a_b_c" target="_blank" rel="noopener noreferrer">'
+        "https://example.org/a_b_c</a>.</p>"
+    ),
+    "<https://example.org/?a=1&amp;b=2|it>": (
+        '<p><a href="https://example.org/?a=1&amp;b=2" target="_blank" rel="noopener noreferrer">it</a></p>'
+    ),
+    "שלום 👋🏽 مرحبا": "<p>שלום 👋🏽 مرحبا</p>",
+}
+RENDER = """async (texts) => {
+  const { markup } = await import("/static/markup.js");
+  return texts.map((text) => {
+    const box = document.createElement("div");
+    box.append(...markup(text, { names: { U1: "Ann" }, star: "strong" }));
+    return box.innerHTML;
+  });
+}"""
+SPLIT = """async (texts) => {
+  const { sections } = await import("/static/sections.js");
+  return texts.map((text) => sections(text).map(({ tag, text }) => [tag, text]));
+}"""
+
+
+async def test_messages_become_marks_and_never_html(tmp_path: Path) -> None:
+    async with console(tmp_path) as site, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(f"{site.url}/healthz")
+        shown = await page.evaluate(RENDER, list(SHOWN))
+    assert dict(zip(SHOWN, shown, strict=True)) == SHOWN
+
+
+async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path) -> None:
+    """No pattern of the page may take more than linear time."""
+    async with console(tmp_path) as site, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(f"{site.url}/healthz")
+        hostile = [mark * 40_000 for mark in ("*", "_", "[", "<", "`", "~", "*a", "[a](", "<@", "https://")]
+        async with asyncio.timeout(10):
+            assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
+
+
+async def test_a_raw_answer_is_split_at_its_tags_whatever_they_are(tmp_path: Path) -> None:
+    cases = {
+        "<aside>hm</aside>\n<say>Yes.</say><mood>neutral</mood>": [
+            ["aside", "hm"],
+            ["say", "Yes."],
+            ["mood", "neutral"],
+        ],
+        "plain": [["", "plain"]],
+        "before <why>because": [["", "before"], ["why", "because"]],
+    }
+    async with console(tmp_path) as site, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(f"{site.url}/healthz")
+        assert await page.evaluate(SPLIT, list(cases)) == list(cases.values())

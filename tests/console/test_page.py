@@ -1,0 +1,126 @@
+"""A person opens the page of a daemon without keys, talks with the soul, and looks into its journal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, ViewportSize, expect
+
+from tests.console.browser import CHROMIUM, ROOT, browser, daemon
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+PICTURE = ROOT / "docs" / "page.png"
+"""Taken when TAKE_PICTURE is set, for the README."""
+SIZE = ViewportSize(width=1440, height=900)
+
+
+async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        await page.goto(address)
+        await expect(page.locator("#rehearsed")).to_contain_text("the model is a script")
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await _say(page, "Good morning! Who are you?")
+        await _look_into_the_call(page)
+        await _answer_in_the_thread(page, "And what stands in the journal on the right?")
+        await _say(page, "Help me plan a *calm* release day.")
+        if os.environ.get("TAKE_PICTURE"):
+            await page.screenshot(path=PICTURE)
+        await _become_bob(page)
+    assert complaints == []
+
+
+async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await _tab_to(page, "#composer textarea")
+        await page.keyboard.type("one")
+        await page.keyboard.press("Shift+Enter")
+        await page.keyboard.type("two")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".thread.open .message").first.locator(".text")).to_have_text(
+            "one\ntwo", use_inner_text=True
+        )
+        await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(1)
+        await _tab_to(page, "#composer .send")
+        for _ in range(30):
+            await page.keyboard.press("k")
+            if await page.locator("#entries .current[data-kind='model-call']").count():
+                break
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#call")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#entries .current[data-kind='model-call']")).to_be_focused()
+
+
+async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=ViewportSize(width=900, height=700))
+        await page.goto(address)
+        await expect(page.locator("#composer textarea")).to_be_visible()
+        await expect(page.locator("#journal")).to_be_hidden()
+        await page.get_by_role("button", name="Journal").click()
+        await expect(page.locator("#journal")).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 900
+
+
+async def _say(page: Page, text: str) -> None:
+    """Begin a thread, and see the answer come beneath it and the journal grow."""
+    ended = await page.locator("#entries [data-kind='turn-ended']").count()
+    await page.locator("#composer textarea").fill(text)
+    await page.keyboard.press("Enter")
+    opened = page.locator(".thread.open")
+    await expect(opened.locator(".message").first).to_contain_text(text.split()[0])
+    await expect(opened.locator(".replies .text")).to_contain_text("script")
+    await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(ended + 1)
+    await expect(page.locator(".message.streaming")).to_have_count(0)
+    await expect(page.locator(".status:visible")).to_have_count(0)
+
+
+async def _answer_in_the_thread(page: Page, text: str) -> None:
+    ended = await page.locator("#entries [data-kind='turn-ended']").count()
+    await page.locator(".thread.open .reply textarea").fill(text)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".thread.open .replies .message")).to_have_count(3)
+    await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(ended + 1)
+    await expect(page.locator("#messages .thread")).to_have_count(1)
+
+
+async def _look_into_the_call(page: Page) -> None:
+    """What Claude saw: the soul's text, what was said, what trails, and what it took."""
+    entry = page.locator("#entries [data-kind='model-call']").last
+    await expect(entry.locator(".thought").first).to_be_visible()
+    await entry.get_by_role("button", name="What Claude saw").click()
+    call = page.locator("#call")
+    await expect(call.locator(".system")).to_contain_text("Claudius")
+    await expect(call.locator(".message-seen")).to_contain_text(["Good morning! Who are you?"])
+    await expect(call.locator(".trailing")).to_be_visible()
+    await expect(call.locator(".tokens")).to_contain_text("cache read")
+    await expect(call.locator(".numbers")).to_contain_text("would cost")
+    await expect(call.get_by_role("alert")).to_have_count(0)
+    await page.keyboard.press("Escape")
+    await expect(call).to_be_hidden()
+
+
+async def _become_bob(page: Page) -> None:
+    """Another person sees their own DM with the soul, and what was said in public."""
+    await page.get_by_role("radio", name="Alice").press("ArrowRight")
+    await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
+    await expect(page.locator("#messages .hello")).to_be_visible()
+    await expect(page.locator("#messages .thread")).to_have_count(0)
+
+
+async def _tab_to(page: Page, selector: str) -> None:
+    for _ in range(60):
+        if await page.locator(f"{selector}:focus").count():
+            return
+        await page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} is not reached by the Tab key")

@@ -1,0 +1,135 @@
+"""The console's routes over a real journal: what was, what comes, one call, and how the daemon is."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from daemon.console.stream import TAIL
+from tests.console.site import console, frames
+
+
+async def test_the_journal_is_shown_as_it_grows(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        await site.remember("before")
+        async with site.http.get(f"{site.url}/console/journal") as stream:
+            assert stream.headers["Content-Type"] == "text/event-stream"
+            [(first_id, first)] = await frames(stream, 1)
+            await site.remember("after")
+            [(_, second)] = await frames(stream, 1)
+    assert first_id == str(first["seq"])
+    assert (first["body"]["text"], second["body"]["text"]) == ("before", "after")
+    assert set(first) == {"seq", "thread", "kind", "author", "body", "key", "cause", "closes", "at"}
+
+
+async def test_a_page_that_reconnects_goes_on_where_it_was(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        seqs = [(await site.remember(text)).seq for text in ("one", "two", "three")]
+        again = {"Last-Event-ID": str(seqs[1])}
+        async with site.http.get(f"{site.url}/console/journal?since=0", headers=again) as stream:
+            [(_, entry)] = await frames(stream, 1)
+    assert entry["body"]["text"] == "three"
+
+
+async def test_a_page_may_say_where_to_begin(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        await site.remember("one")
+        await site.remember("two")
+        async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
+            assert [entry["body"]["text"] for _, entry in await frames(stream, 2)] == ["one", "two"]
+
+
+async def test_a_new_page_sees_the_last_few_hundred_entries(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        await asyncio.gather(*(site.remember(f"thought {n}") for n in range(TAIL + 20)))
+        async with site.http.get(f"{site.url}/console/journal") as stream:
+            [(first, _), *_] = await frames(stream, TAIL)
+    assert first == "21"
+
+
+async def test_a_page_that_remembers_another_journal_begins_anew(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        await site.remember("one")
+        async with site.http.get(f"{site.url}/console/journal", headers={"Last-Event-ID": "4711"}) as stream:
+            [(_, entry)] = await frames(stream, 1)
+    assert entry["body"]["text"] == "one"
+
+
+async def test_a_place_that_is_no_number_is_a_plain_sentence(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        for since in ("yesterday", "-1", "9" * 5000):
+            async with site.http.get(f"{site.url}/console/journal?since={since}") as answer:
+                assert answer.status == 400
+                assert "whole number" in (await answer.json())["error"]
+
+
+async def test_the_server_ends_while_a_page_is_open(tmp_path: Path) -> None:
+    """Else a stop of the daemon would wait for the page."""
+    async with asyncio.timeout(10):
+        async with console(tmp_path) as site:
+            stream = await site.http.get(f"{site.url}/console/journal")
+            await site.remember("one")
+            await frames(stream, 1)
+        stream.close()
+
+
+async def test_a_call_shows_what_claude_saw(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        call = await site.remember("hello", kind="model-call")
+        async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
+            shown = await answer.json()
+    assert shown["entry"]["seq"] == call.seq
+    assert shown["request"]["messages"] == [{"role": "user", "content": "hello"}]
+    assert shown["agrees"] is True
+
+
+async def test_a_call_whose_hash_disagrees_says_so(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        call = await site.remember("forged", kind="model-call")
+        async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
+            assert (await answer.json())["agrees"] is False
+
+
+async def test_what_is_no_call_is_not_found(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        message = await site.remember("hello")
+        for path in (f"calls/{message.seq}", "calls/4711", "calls/abc", "nowhere"):
+            async with site.http.get(f"{site.url}/console/{path}") as answer:
+                assert answer.status == 404
+                assert (await answer.json())["error"].endswith(".")
+
+
+async def test_a_thread_is_found_by_its_place_in_slack(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        opened, _ = await site.journal.thread("thread:T1:C1:17.000100", {"place": "#general"})
+        await site.remember("hello", thread=opened.thread)
+        await site.remember("elsewhere")
+        async with site.http.get(f"{site.url}/console/threads/T1:C1:17.000100") as answer:
+            known = await answer.json()
+        async with site.http.get(f"{site.url}/console/threads/T1:C1:18.000100") as answer:
+            unknown = await answer.json()
+    assert known["thread"] == opened.thread
+    assert [entry["kind"] for entry in known["entries"]] == ["thread", "perception"]
+    assert unknown == {"thread": None, "entries": []}
+
+
+async def test_health_is_told_by_the_status(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        async with site.http.get(f"{site.url}/healthz") as answer:
+            assert (answer.status, await answer.json()) == (200, {"ok": True})
+        site.health["ok"] = False
+        async with site.http.get(f"{site.url}/healthz") as answer:
+            assert answer.status == 503
+
+
+async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
+    """No build step, and nothing inline: what the page's policy forbids must not be in it."""
+    async with console(tmp_path) as site:
+        async with site.http.get(f"{site.url}/") as answer:
+            page = await answer.text()
+        for part in ("main.js", "base.css", "icon.svg"):
+            assert f"/static/{part}" in page
+            async with site.http.get(f"{site.url}/static/{part}") as answer:
+                assert answer.status == 200
+    assert "style=" not in page
+    assert "onclick" not in page
