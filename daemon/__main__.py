@@ -1,0 +1,41 @@
+"""The commands: `python -m daemon` runs the soul, `python -m daemon rehearse` only a world to rehearse in."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+
+from config import load
+from daemon.errors import ConfigError, JournalError
+
+MISCONFIGURED = 78
+"""EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
+
+
+def main() -> int:
+    """Run a command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m daemon", description="A soul for a Slack workspace.")
+    parser.add_argument(
+        "command",
+        nargs="?",
+        choices=("run", "rehearse"),
+        default="run",
+        help="run: the daemon (the default); rehearse: only a local Slack and a local Claude",
+    )
+    command = parser.parse_args().command
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        settings = load()
+        from daemon import app  # after the settings: a bad key answers at once
+
+        asyncio.run(app.rehearse(settings) if command == "rehearse" else app.run(settings))
+    except (ConfigError, JournalError) as error:
+        print(error, file=sys.stderr)
+        return MISCONFIGURED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""The wiring: which value goes to whom, on one screen. `__main__` calls `run` or `rehearse`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from config import Settings
+from daemon.claude.client import Claude
+from daemon.console.guard import HEADER, protect
+from daemon.console.server import Console, mount
+from daemon.entry import Entry, digest
+from daemon.journal.journal import Journal
+from daemon.life.begin import Blueprint
+from daemon.life.budget import Budget
+from daemon.life.live import Life
+from daemon.life.scope import World
+from daemon.life.texts import Texts
+from daemon.life.waker import AsyncioWaker
+from daemon.mind.recall import seen_by
+from daemon.processes import INITIAL, PROCESSES
+from daemon.rehearsal.claude.understudy import Understudy
+from daemon.rehearsal.people import SOUL
+from daemon.rehearsal.world import World as RehearsedSlack
+from daemon.server import BODY, address, bind, serving
+from daemon.slack.access import Access
+from daemon.slack.policy import Allowed
+from daemon.slack.surface import Slack
+
+THINKING = ("memory.py", "claude", "mind", "life", "processes")
+"""The code that a replay must find unchanged: what decides what is asked, and in which order."""
+GRACE = 10.0
+"""Seconds that running turns get when the daemon is told to stop."""
+
+
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait this long."""
+        await asyncio.sleep(seconds)
+
+
+async def rehearse(settings: Settings) -> None:
+    """A local Slack (/api/) and a local Claude (/v1/), until the process is told to stop."""
+    clock, listener = SystemClock(), bind(settings.host, settings.port)
+    app = _application(settings)
+    async with AsyncExitStack() as stack:
+        await _rehearsed_slack(stack, app, settings, clock)
+        Understudy(clock).mount(app)
+        stop, here = told_to_stop(), address(listener)
+        await stack.enter_async_context(serving(app, listener))
+        print(f"workspace  SLACK_API_URL={here}/api/")
+        print(f"           SLACK_BOT_TOKEN={SOUL.bot_token}  SLACK_APP_TOKEN={SOUL.app_token}")
+        print(f"model      ANTHROPIC_BASE_URL={here}")
+        print(f"ready  {here}", flush=True)
+        await stop.wait()
+
+
+async def run(settings: Settings) -> None:
+    """The daemon, until the process is told to stop. Raises ConfigError and JournalError."""
+    clock, listener = SystemClock(), bind(settings.host, settings.port)
+    here, app = address(listener), _application(settings)
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        stop = told_to_stop()
+        if settings.slack == "rehearsed":
+            await _rehearsed_slack(stack, app, settings, clock)
+        if settings.claude == "rehearsed":
+            Understudy(clock).mount(app)
+        journal = await enter(Journal(settings.journal_path, clock))
+        texts = Texts(root(), journal)
+        claude = await enter(_claude(settings, clock, here))
+        budget = Budget(journal, clock, settings.budget_daily_usd)
+        slack = Slack(
+            _access(settings, here),
+            _allowed(settings),
+            journal=journal,
+            wake=lambda thread: waker.wake(thread),  # nobody is heard before `connect`
+            clock=clock,
+        )
+        mount(app, _console(settings, journal, texts, claude, budget, slack))
+        await enter(serving(app, listener))
+        await enter(slack)
+        world = World(journal=journal, llm=claude, speaker=slack.speaker, clock=clock, budget=budget)
+        soul = Blueprint(texts, PROCESSES, INITIAL, code(), slack.surroundings)
+        waker = AsyncioWaker(journal, clock, Life(world, soul).live)
+        await slack.connect()
+        introduce(settings, slack.name, budget, here)
+        await _until(stop, journal, waker)
+        await slack.stop()
+        await waker.drain(GRACE)
+
+
+async def _until(stop: asyncio.Event, journal: Journal, waker: AsyncioWaker) -> None:
+    """Live; ends when the process is told to stop, raises JournalError when nothing can be remembered."""
+    sweeping, stopping = asyncio.create_task(waker.run()), asyncio.create_task(stop.wait())
+    try:
+        ends: set[asyncio.Future[Any]] = {sweeping, stopping, journal.died}
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in done:
+            end.result()
+    finally:
+        for task in (sweeping, stopping):
+            task.cancel()
+        await asyncio.gather(sweeping, stopping, return_exceptions=True)
+
+
+def told_to_stop() -> asyncio.Event:
+    """Set by SIGTERM and SIGINT."""
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    for sent in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(sent, told.set)
+    return told
+
+
+def root() -> Path:
+    """The project's folder: where soul.md and prompts/ are."""
+    return Path(__file__).resolve().parent.parent
+
+
+def code() -> str:
+    """A hash of the code that thinks."""
+    here = Path(__file__).parent
+    files = [file for part in THINKING for file in sorted((here / part).rglob("*.py")) or [here / part]]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def _application(settings: Settings) -> web.Application:
+    app = web.Application(client_max_size=BODY)
+    protect(app, host=settings.host, token=settings.console_token)
+    return app
+
+
+async def _rehearsed_slack(
+    stack: AsyncExitStack, app: web.Application, settings: Settings, clock: SystemClock
+) -> None:
+    settings.soul_home.mkdir(parents=True, exist_ok=True)
+    world = await stack.enter_async_context(RehearsedSlack(settings.rehearsal_path, clock))
+    world.mount(app)
+
+
+def _headers(settings: Settings) -> dict[str, str]:
+    """What the daemon shows to its own port."""
+    return {HEADER: settings.console_token} if settings.console_token else {}
+
+
+def _claude(settings: Settings, clock: SystemClock, here: str) -> Claude:
+    rehearsed = settings.claude == "rehearsed"
+    return Claude(
+        api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
+        base_url=here if rehearsed else settings.anthropic_base_url or None,
+        headers=_headers(settings) if rehearsed else None,
+        models={"speak": settings.claude_model, "fast": settings.claude_model_fast},
+        clock=clock,
+        rehearsed=rehearsed,
+    )
+
+
+def _access(settings: Settings, here: str) -> Access:
+    if settings.slack == "real":
+        return Access(
+            bot_token=settings.slack_bot_token,
+            app_token=settings.slack_app_token,
+            base_url=settings.slack_api_url,
+        )
+    return Access(
+        bot_token=SOUL.bot_token,
+        app_token=SOUL.app_token,
+        base_url=f"{here}/api/",
+        headers=_headers(settings),
+    )
+
+
+def _allowed(settings: Settings) -> Allowed:
+    return Allowed(
+        users=settings.allowed_users, channels=settings.allowed_channels, bots=settings.allowed_bots
+    )
+
+
+def _console(
+    settings: Settings, journal: Journal, texts: Texts, claude: Claude, budget: Budget, slack: Slack
+) -> Console:
+    """What the page may know."""
+
+    def rebuild(call: Entry) -> tuple[Mapping[str, Any], bool]:
+        request = claude.request(seen_by(call, texts.read, journal.at), call.body["role"])
+        return request, digest(request) == call.body["saw"]
+
+    def state() -> Mapping[str, Any]:
+        return {
+            "name": slack.name,
+            "rehearsed": {
+                "workspace": settings.slack == "rehearsed",
+                "model": settings.claude == "rehearsed",
+            },
+            "budget": budget.daily,
+            "spent": budget.today().cost,
+            "worth": budget.today().worth,
+            "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
+        }
+
+    def health() -> Mapping[str, Any]:
+        alive = slack.connected and not journal.died.done()
+        return {"ok": alive, "connected": slack.connected, "seq": journal.last()}
+
+    return Console(journal=journal, rebuild=rebuild, state=state, health=health)
+
+
+def introduce(settings: Settings, name: str, budget: Budget, here: str) -> None:
+    """What an owner wants to know at the start, in at most eight lines; the last one says where."""
+    workspace, model = "Slack", settings.claude_model
+    if settings.slack == "rehearsed":
+        workspace = "rehearsed on this machine (for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN)"
+    if settings.claude == "rehearsed":
+        model = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
+    elif settings.anthropic_base_url:
+        model = f"{model} at {settings.anthropic_base_url}"
+    print(f"soul       {name}, as soul.md says")
+    print(f"workspace  {workspace}")
+    print(f"model      {model}")
+    print(f"journal    {settings.journal_path}")
+    print(f"budget     ${budget.daily:.2f} a day (UTC), ${budget.today().cost:.2f} of it spent today")
+    if settings.console_token:
+        print("console    open it once as /?token=… with the CONSOLE_TOKEN")
+    print(f"ready  {here}", flush=True)
