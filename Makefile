@@ -17,7 +17,7 @@ run: $(RUN)     ## install what is missing, then start the daemon
 	@$(PY) -m daemon
 
 test: $(DEV)    ## install what is missing, then run every test
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n auto --dist worksteal
 
 soak: $(DEV)    ## every crash boundary of every scenario, every mutant (minutes)
 	@$(PY) -m tests.core.soak

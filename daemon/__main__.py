@@ -8,10 +8,12 @@ import logging
 import sys
 
 from config import load
-from daemon.errors import ConfigError, JournalError
+from daemon.errors import ConfigError, JournalError, JournalHeld
 
 MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
+UNWRITABLE = 74
+"""EX_IOERR: the journal cannot be read or written; a restart may help."""
 
 
 def main() -> int:
@@ -33,7 +35,7 @@ def main() -> int:
         asyncio.run(app.rehearse(settings) if command == "rehearse" else app.run(settings))
     except (ConfigError, JournalError) as error:
         print(error, file=sys.stderr)
-        return MISCONFIGURED
+        return MISCONFIGURED if isinstance(error, ConfigError | JournalHeld) else UNWRITABLE
     return 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import signal
-import time
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.claude.client import Claude
+from daemon.clock import SystemClock
 from daemon.console.guard import HEADER, protect
 from daemon.console.server import Console, mount
 from daemon.entry import Entry, digest
@@ -26,6 +27,7 @@ from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.mind.recall import seen_by
+from daemon.ports import Clock
 from daemon.processes import INITIAL, PROCESSES
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
@@ -39,18 +41,6 @@ THINKING = ("memory.py", "claude", "mind", "life", "processes")
 """The code that a replay must find unchanged: what decides what is asked, and in which order."""
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
-
-
-class SystemClock:
-    """The time of this machine."""
-
-    def now(self) -> float:
-        """Unix seconds."""
-        return time.time()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait this long."""
-        await asyncio.sleep(seconds)
 
 
 async def rehearse(settings: Settings) -> None:
@@ -69,19 +59,43 @@ async def rehearse(settings: Settings) -> None:
         await stop.wait()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awake:
+    """A daemon that listens: what its owner, and a test, may look at."""
+
+    url: str
+    journal: Journal
+    slack: Slack
+    budget: Budget
+    waker: AsyncioWaker
+
+
 async def run(settings: Settings) -> None:
     """The daemon, until the process is told to stop. Raises ConfigError and JournalError."""
-    clock, listener = SystemClock(), bind(settings.host, settings.port)
+    stop = told_to_stop()
+    async with awake(settings, SystemClock()) as soul:
+        introduce(settings, soul)
+        await live(soul, stop)
+
+
+@asynccontextmanager
+async def awake(
+    settings: Settings, clock: Clock, words: Path | None = None, grace: float = GRACE
+) -> AsyncIterator[Awake]:
+    """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
+
+    `words` is the folder of soul.md and prompts/, the project's own if not given.
+    """
+    listener = bind(settings.host, settings.port)
     here, app = address(listener), _application(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        stop = told_to_stop()
         if settings.slack == "rehearsed":
             await _rehearsed_slack(stack, app, settings, clock)
         if settings.claude == "rehearsed":
             Understudy(clock).mount(app)
         journal = await enter(Journal(settings.journal_path, clock))
-        texts = Texts(root(), journal)
+        texts = Texts(words or root(), journal)
         claude = await enter(_claude(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
         slack = Slack(
@@ -97,18 +111,17 @@ async def run(settings: Settings) -> None:
         world = World(journal=journal, llm=claude, speaker=slack.speaker, clock=clock, budget=budget)
         soul = Blueprint(texts, PROCESSES, INITIAL, code(), slack.surroundings)
         waker = AsyncioWaker(journal, clock, Life(world, soul).live)
+        stack.push_async_callback(waker.drain, grace)
+        stack.push_async_callback(slack.stop)
         await slack.connect()
-        introduce(settings, slack.name, budget, here)
-        await _until(stop, journal, waker)
-        await slack.stop()
-        await waker.drain(GRACE)
+        yield Awake(url=here, journal=journal, slack=slack, budget=budget, waker=waker)
 
 
-async def _until(stop: asyncio.Event, journal: Journal, waker: AsyncioWaker) -> None:
-    """Live; ends when the process is told to stop, raises JournalError when nothing can be remembered."""
-    sweeping, stopping = asyncio.create_task(waker.run()), asyncio.create_task(stop.wait())
+async def live(soul: Awake, stop: asyncio.Event) -> None:
+    """Live until told to stop; raises JournalError when nothing can be remembered any more."""
+    sweeping, stopping = asyncio.create_task(soul.waker.run()), asyncio.create_task(stop.wait())
     try:
-        ends: set[asyncio.Future[Any]] = {sweeping, stopping, journal.died}
+        ends: set[asyncio.Future[Any]] = {sweeping, stopping, soul.journal.died}
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
             end.result()
@@ -145,7 +158,7 @@ def _application(settings: Settings) -> web.Application:
 
 
 async def _rehearsed_slack(
-    stack: AsyncExitStack, app: web.Application, settings: Settings, clock: SystemClock
+    stack: AsyncExitStack, app: web.Application, settings: Settings, clock: Clock
 ) -> None:
     settings.soul_home.mkdir(parents=True, exist_ok=True)
     world = await stack.enter_async_context(RehearsedSlack(settings.rehearsal_path, clock))
@@ -157,7 +170,7 @@ def _headers(settings: Settings) -> dict[str, str]:
     return {HEADER: settings.console_token} if settings.console_token else {}
 
 
-def _claude(settings: Settings, clock: SystemClock, here: str) -> Claude:
+def _claude(settings: Settings, clock: Clock, here: str) -> Claude:
     rehearsed = settings.claude == "rehearsed"
     return Claude(
         api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
@@ -219,7 +232,7 @@ def _console(
     return Console(journal=journal, rebuild=rebuild, state=state, health=health)
 
 
-def introduce(settings: Settings, name: str, budget: Budget, here: str) -> None:
+def introduce(settings: Settings, soul: Awake) -> None:
     """What an owner wants to know at the start, in at most eight lines; the last one says where."""
     workspace, model = "Slack", settings.claude_model
     if settings.slack == "rehearsed":
@@ -228,11 +241,11 @@ def introduce(settings: Settings, name: str, budget: Budget, here: str) -> None:
         model = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
     elif settings.anthropic_base_url:
         model = f"{model} at {settings.anthropic_base_url}"
-    print(f"soul       {name}, as soul.md says")
-    print(f"workspace  {workspace}")
+    print(f"soul       {soul.slack.name}, as soul.md says\nworkspace  {workspace}")
     print(f"model      {model}")
     print(f"journal    {settings.journal_path}")
-    print(f"budget     ${budget.daily:.2f} a day (UTC), ${budget.today().cost:.2f} of it spent today")
+    spent = soul.budget.today().cost
+    print(f"budget     ${soul.budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
     if settings.console_token:
         print("console    open it once as /?token=… with the CONSOLE_TOKEN")
-    print(f"ready  {here}", flush=True)
+    print(f"ready  {soul.url}", flush=True)

@@ -91,7 +91,7 @@ class Speaker(Protocol):
     """Puts speech into Slack. `thread` is ours (sess-…); texts are whole, never deltas."""
 
     async def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Show what the soul is doing ("is musing…"). A nicety: never raises but Fenced."""
+        """Show what the soul is doing ("is musing…"), or nothing more (""). Never raises but Fenced."""
         ...
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:

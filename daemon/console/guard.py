@@ -65,7 +65,8 @@ class Gate:
         return self._holds(request.headers.get(HEADER, "")) or self._holds(request.cookies.get(COOKIE, ""))
 
     def _holds(self, shown: str) -> bool:
-        return bool(self._token) and hmac.compare_digest(shown.encode(), self._token.encode())
+        given = shown.encode(errors="surrogateescape")  # a header may hold any bytes
+        return bool(self._token) and hmac.compare_digest(given, self._token.encode())
 
     def _let_in(self, request: web.Request) -> web.StreamResponse:
         """Keep the token in a cookie and take it out of the address bar."""

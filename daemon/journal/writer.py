@@ -103,7 +103,7 @@ class Writer:
         try:
             with connection.begin():
                 return [_insert(connection, append) for append in batch]
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OverflowError) as error:
             if len(batch) > 1:
                 return [result for append in batch for result in self.commit(connection, [append])]
             log.error("The journal could not be written: %s", error.__class__.__name__, exc_info=True)

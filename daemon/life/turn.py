@@ -80,11 +80,13 @@ class Turn(Scope):
     @asynccontextmanager
     async def showing(self, status: str) -> AsyncIterator[None]:
         """While inside, Slack shows what the soul is doing."""
-        task = asyncio.create_task(self.world.speaker.status(self.thread, status, self.hold))
+        show = self.world.speaker.status
+        task = asyncio.create_task(show(self.thread, status, self.hold))
         try:
             yield
         finally:
             await task
+        await show(self.thread, "", self.hold)  # nothing to take away, unless nothing was said
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""

@@ -45,7 +45,7 @@ async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said
             public = [step for step in chosen if not step.private]
             call, parsed = await _ask(turn, "plainly", memory, speech, public, guidance)
             said = _plain(call, parsed)
-    return await _conclude(turn, memory, speech, call, parsed, said)
+        return await _conclude(turn, memory, speech, call, parsed, said)
 
 
 def situated(turn: Turn) -> WorkingMemory:

@@ -13,7 +13,7 @@ from daemon.journal.journal import Journal
 from daemon.ports import Heard
 from daemon.slack.message import SPOKEN, Malformed, Message, said
 from daemon.slack.people import People
-from daemon.slack.place import Place, moment, place_of
+from daemon.slack.place import Place, place_of
 from daemon.slack.policy import Me
 from daemon.slack.web import Web, error_of
 
@@ -63,16 +63,15 @@ class History:
         return root + list(last)
 
     def _context(self, place: Place, item: Mapping[str, Any]) -> Message | None:
-        """The message, if it is context: said by someone else, before the call, and not to the soul."""
+        """The message, if it is context: said by someone else, and not to the soul."""
         if item.get("subtype") not in SPOKEN:
             return None
         try:
             message = said(item, channel=place.channel, kind=place.kind)
         except Malformed:
             return None
-        late = moment(message.ts) >= moment(place.called_by)
         known = self._journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
-        if late or known or self._me.said(message) or self._me.called_in(message):
+        if known or self._me.said(message) or self._me.called_in(message):
             return None
         return message
 

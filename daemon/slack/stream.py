@@ -40,13 +40,12 @@ class Stream:
         self._pump = asyncio.create_task(self._run())
 
     def extend(self, text: str, hold: Hold) -> None:
-        """It should read so by now (whole text)."""
+        """It should read so by now (whole text). What does not go on from what was sent waits for the end."""
         text = quiet_so_far(text)
-        if not text.startswith(self._sent):
-            self._whole = False
-        elif text != self._sent:
-            self._next = (text, hold)
-            self._grown.set()
+        if text == self._sent or not text.startswith(self._sent):
+            return
+        self._next = (text, hold)
+        self._grown.set()
         if len(text) - len(self._sent) >= ENOUGH:
             self._enough.set()
 

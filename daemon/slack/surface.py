@@ -60,7 +60,6 @@ class Slack:
             opening.push_async_callback(self._socket.close)
             await self._socket.share(session, proxied=not self._access.local)
             opening.push_async_callback(self.speaker.close)
-            opening.push_async_callback(self.stop)
             self._open = opening.pop_all()
         return self
 

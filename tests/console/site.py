@@ -22,6 +22,7 @@ from tests.clock import FakeClock
 class Site:
     """A running console: `http` talks to it, `health` is what it reports."""
 
+    port: int
     url: str
     http: ClientSession
     journal: Journal
@@ -53,7 +54,9 @@ async def console(path: Path, *, host: str = "127.0.0.1", token: str = "") -> As
         port = runner.addresses[0][1]
         async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as http:
             try:
-                yield Site(url=f"http://127.0.0.1:{port}", http=http, journal=journal, health=health)
+                yield Site(
+                    port=port, url=f"http://127.0.0.1:{port}", http=http, journal=journal, health=health
+                )
             finally:
                 await runner.cleanup()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,16 @@ async def test_a_program_shows_the_token_in_a_header(tmp_path: Path) -> None:
                 f"{site.url}/console/state", headers={"X-Console-Token": shown}
             ) as answer:
                 assert answer.status == status
+
+
+async def test_a_token_may_hold_any_bytes_and_is_only_wrong(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN) as site:
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+        lines = (b"GET / HTTP/1.1", b"Host: localhost", b"X-Console-Token: s\xe9same", b"Connection: close")
+        writer.write(b"\r\n".join((*lines, b"", b"")))
+        assert b" 401 " in await reader.readline()
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_the_token_in_the_address_becomes_a_cookie(tmp_path: Path) -> None:

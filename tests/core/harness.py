@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.core.boundary import Boundary
 from tests.core.checks import check, finished, verdict
 from tests.core.lives import fork, home_for, life
 from tests.core.scenarios import SCENARIOS, Scenario
 
+Job = tuple[Any, ...]
+"""A case: killed or stopped, the scenario, the phase, and where."""
 MANY_LIVES = 60
 """A story that takes more makes no progress."""
 
@@ -30,7 +34,8 @@ def edit(home: Path, story: Scenario) -> None:
             path.write_text(path.read_text() + "\nEdited.\n")
 
 
-def points(name: str) -> list[int]:
+@functools.cache
+def points(name: str) -> Sequence[int]:
     """How many boundaries each phase has, from a story without a crash; checks that story, too."""
     story = SCENARIOS[name]
     with home_for(name) as home:
@@ -96,36 +101,58 @@ def stopped(name: str, phase: int, at: int, meet: int = 0) -> str | None:
         return verdict(home, story)
 
 
-def problem_of(job: tuple[object, ...]) -> str | None:
-    """What a case came to. A job is (function, *arguments), so that it can be sent to another process."""
-    function, *arguments = job
-    return {"killed": killed, "stopped": stopped}[str(function)](*arguments)  # type: ignore[arg-type]
+def problem_of(job: Job) -> str | None:
+    """What a case came to: nothing, or what went wrong."""
+    way, name, phase, *more = job
+    return (stopped if way == "stopped" else killed)(name, phase, *more)
 
 
-def jobs(name: str, *, meets: Sequence[int] = ()) -> list[tuple[object, ...]]:
-    """Every case of a scenario: each boundary killed and stopped, stutters, and daemons that meet."""
-    counts = points(name)
-    every = [(phase, at) for phase, count in enumerate(counts) for at in range(1, count + 1)]
-    return [
-        *(("killed", name, phase, at) for phase, at in every),
-        *(("killed", name, -1, 0, k) for k in (13, 17, 23)),
-        *(("stopped", name, phase, at) for phase, at in every if SCENARIOS[name].stops),
-        *(("stopped", name, 0, at, meet) for at in range(1, counts[0] + 1) for meet in meets),
-    ]
+def kills(name: str) -> list[Job]:
+    """A kill at each boundary, and stutters: kills at each k-th boundary of every life."""
+    stutters: list[Job] = [("killed", name, -1, 0, k) for k in (13, 17, 23)]
+    return [("killed", name, phase, at) for phase, at in boundaries(name)] + stutters
 
 
-def first_failure(name: str) -> str | None:
+def pauses(name: str) -> list[Job]:
+    """A pause at each boundary, while another daemon takes over."""
+    every = boundaries(name) if SCENARIOS[name].stops else []
+    return [("stopped", name, phase, at) for phase, at in every]
+
+
+def meetings(name: str, others: Sequence[int] = (4, 8)) -> list[Job]:
+    """Two daemons that are paused and go on at once."""
+    first = [at for phase, at in boundaries(name) if not phase] if SCENARIOS[name].stops else []
+    return [("stopped", name, 0, at, meet) for at in first for meet in others]
+
+
+def boundaries(name: str) -> list[tuple[int, int]]:
+    return [(phase, at) for phase, count in enumerate(points(name)) for at in range(1, count + 1)]
+
+
+WAYS = {"kills": kills, "pauses": pauses, "meetings": meetings}
+
+
+def first_failure(name: str, way: str) -> str | None:
     """The first case of a scenario that goes wrong, with what went wrong."""
-    name, _, meet = name.partition("+")
     try:
-        cases = jobs(name, meets=(4, 8) if meet else ())
+        cases = WAYS[way](name)
     except AssertionError as error:
         return str(error) or repr(error)
     return next((f"{case}: {problem}" for case in cases if (problem := problem_of(case))), None)
 
 
+def main(chosen: Sequence[str]) -> int:
+    """`SCENARIO/WAY …`; without a way, kills and pauses. Prints what goes wrong; 1 if anything does."""
+    pairs = [
+        (name, way)
+        for name, _, given in (one.partition("/") for one in chosen or SCENARIOS)
+        for way in ([given] if given else ["kills", "pauses"])
+    ]
+    failures = {pair: problem for pair in pairs if (problem := first_failure(*pair))}
+    for (name, way), problem in failures.items():
+        print(f"{name}/{way}: {re.sub(chr(10), ' ', problem)[:400]}")
+    return bool(failures)
+
+
 if __name__ == "__main__":
-    failures = {name: problem for name in sys.argv[1:] or SCENARIOS if (problem := first_failure(name))}
-    for name, problem in failures.items():
-        print(f"{name}: {re.sub(chr(10), ' ', problem)[:400]}")
-    sys.exit(bool(failures))
+    sys.exit(main(sys.argv[1:]))

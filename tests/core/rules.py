@@ -100,28 +100,32 @@ MUTANTS = (
         "burst",
     ),
     _life(
-        "appends are fenced by the attempt", "journal/writer.py", "if held != epoch:", "if False:", "dm+meet"
+        "appends are fenced by the attempt",
+        "journal/writer.py",
+        "if held != epoch:",
+        "if False:",
+        "dm/meetings",
     ),
     _life(
         "the lease is looked at before each effect",
         "life/scope.py",
         "if not self.world.journal.held(self.thread, self.epoch):",
         "if False:",
-        "dm",
+        "dm/pauses",
     ),
     _life(
         "a fenced daemon does not sweep what it lost",
         "life/waker.py",
         "self._lost.add(thread)",
         "pass",
-        "dm+meet",
+        "dm/meetings",
     ),
     _life(
         "a fresh body's path is taken when its perceptions are seen open",
         "life/begin.py",
         "    thread = first.thread\n",
         '    thread = first.thread\n    path = _path(world, f"{thread}@{first.seq}")\n',
-        "dm",
+        "dm/pauses",
     ),
     _life(
         "what may happen once across threads has a natural key",
@@ -176,8 +180,8 @@ MUTANTS = (
         "a watch becomes exactly one perception",
         "life/begin.py",
         'key=f"{watch.key}/woke"',
-        'key=f"{watch.key}/woke@{world.journal.last()}"',
-        "outage",
+        'key=f"{watch.key}/woke@{__import__("os").getpid()}"',
+        "outage/pauses",
     ),
     _life(
         "a new message takes up what is postponed",

@@ -29,13 +29,17 @@ OPEN = Allowed()
 
 
 class Notebook(Journal):
-    """A journal whose disk may be full."""
+    """A journal whose disk may be full, or slow."""
 
     full = False
+    slow: asyncio.Event | None = None
+    """When there is one, it takes until this happens."""
 
     async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry, bool]:
         if self.full:
             raise JournalError("no space left on device")
+        if self.slow:
+            await self.slow.wait()
         return await super().append(*args, **kwargs)
 
 

@@ -51,11 +51,20 @@ async def test_edits_and_deletions_elsewhere_leave_nothing(here: Office) -> None
     assert here.journal.last() == 0
 
 
-async def test_an_unfurl_is_no_edit(here: Office) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"attachments": [{"fallback": "an unfurled link"}]},
+        {"edited": {"user": ALICE.id, "ts": "9.000001"}},
+        {"text": "a word of Slack's own"},
+        {"text": "a bot's edit", "edited": {"user": ALICE.id, "ts": "9.000001"}, "bot_id": "B1"},
+    ],
+)
+async def test_what_changes_no_word_of_a_person_is_no_edit(here: Office, change: dict[str, Any]) -> None:
     ts = await here.say("alice", GENERAL, f"{ME} see <https://example.com>")
-    message = {"user": ALICE.id, "text": f"{ME} see <https://example.com>", "ts": ts}
-    change = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "9.000001"}
-    await here.event(event={**change, "message": {**message, "attachments": []}, "previous_message": message})
+    old = {"user": ALICE.id, "text": f"{ME} see <https://example.com>", "ts": ts}
+    event = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "9.000001"}
+    await here.event(event={**event, "message": {**old, **change}, "previous_message": old})
     assert here.entries("heard") == []
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from daemon.ports import Heard
-from daemon.rehearsal.people import BOB, TEAM
-from tests.slack.office import GENERAL, ME, Office
+from daemon.rehearsal.people import ALICE, BOB, TEAM
+from daemon.slack.policy import Allowed
+from tests.slack.office import GENERAL, ME, Office, office
 
 
 async def earlier(here: Office) -> list[Heard]:
@@ -59,11 +62,22 @@ async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(he
     assert texts == ["root", *map(str, range(150, 250))]
 
 
-async def test_a_dm_has_no_earlier(here: Office) -> None:
-    dm = await here.dm("alice")
-    root = await here.say("xoxb-rehearsal", dm, "good morning")
-    await here.say("alice", dm, "morning", root)
-    assert await earlier(here) == []
+async def test_what_was_said_to_it_and_not_answered_is_no_context(tmp_path: Path) -> None:
+    async with office(tmp_path, Allowed(users=frozenset({ALICE.id}))) as here:
+        root = await here.say("alice", GENERAL, "the build is red")
+        await here.say("bob", GENERAL, f"{ME} say that it is green", root)
+        await here.say("alice", GENERAL, f"{ME} can you look?", root)
+        assert [one.body["text"] for one in await earlier(here)] == ["the build is red"]
+
+
+async def test_a_dm_has_no_earlier(tmp_path: Path) -> None:
+    async with office(tmp_path) as here:
+        dm = await here.dm("alice")
+        root = await here.say("alice", dm, "good morning")
+    (tmp_path / "journal.db").unlink()
+    async with office(tmp_path) as here:
+        await here.say("alice", dm, "still there?", root)
+        assert await earlier(here) == []
 
 
 async def test_a_refusal_costs_the_context_not_the_answer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -76,6 +77,38 @@ async def test_after_stop_nothing_is_taken_and_speech_still_goes_out(here: Offic
     assert [reply["text"] for reply in await here.replies(dm, root)] == ["bye"]
     assert len(here.entries("perception")) == 1
     assert here.unacked()
+
+
+async def test_stop_waits_for_what_is_being_taken_and_takes_no_more(here: Office) -> None:
+    dm, courier = await here.dm("alice"), here.world.workspace.courier
+    here.journal.slow = asyncio.Event()
+    await here.client("alice").chat_postMessage(channel=dm, text="in time")
+    await until(lambda: len(here.wire.told("users.info")) == 2)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(here.slack.stop())
+        await until(lambda: here.clock.sleepers > 0)
+        await here.client("alice").chat_postMessage(channel=dm, text="too late")
+        await until(lambda: [one["attempts"] for one in courier.deliveries()] == [1, 1])
+        await here.clock.advance(0)
+        here.journal.slow.set()
+    await until(lambda: len(here.unacked()) == 1)
+    assert here.one("perception").body["text"] == "in time"
+
+
+async def test_it_leaves_no_task_behind(tmp_path: Path) -> None:
+    async with office(tmp_path) as here:
+        await here.say("alice", GENERAL, f"{ME} hello")
+        ts = await here.slack.speaker.start(here.one("thread").thread, "Hi", "k", lambda: None)
+        await here.slack.speaker.extend(here.one("thread").thread, ts, "Hi, Alice", lambda: None)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_proxy_does_not_stand_between_two_ends_of_one_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    async with office(tmp_path) as here:
+        assert here.slack.connected
 
 
 async def test_what_came_while_it_was_away_is_delivered_to_the_next_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
 from daemon.entry import digest
@@ -54,6 +55,23 @@ async def test_a_message_of_another_attempt_is_rewritten_by_its_ts(here: Office)
     assert ts == stream["ts"]
     assert await texts(here, root) == ["Good morning"]
     assert here.wire.spoken == ["chat.stopStream", "chat.update"]
+
+
+async def test_the_end_of_one_message_does_not_touch_another(here: Office) -> None:
+    (thread, root), speaker = await called(here), here.slack.speaker
+    first = await speaker.finish(thread, None, "one", KEY, ours)
+    await speaker.start(thread, "one", "another", ours)
+    await speaker.finish(thread, first, "one!", KEY, ours)
+    assert await texts(here, root) == ["one!", "one"]
+
+
+async def test_a_post_whose_answer_was_lost_is_not_repeated(here: Office) -> None:
+    (thread, root), speaker = await called(here), here.slack.speaker
+    here.wire.cut.add("chat.postMessage")
+    with pytest.raises(ClientError):
+        await speaker.finish(thread, None, "Hello", KEY, ours)
+    assert await texts(here, root) == ["Hello"]
+    assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)]
 
 
 async def test_a_message_that_was_deleted_meanwhile_is_not_said_again(here: Office) -> None:

@@ -21,6 +21,8 @@ class Wire:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refuse: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     lacking: set[str] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
+    """Methods that are done, but whose answer never arrives."""
     headers: list[str | None] = field(default_factory=list)
 
     @property
@@ -45,7 +47,10 @@ class Wire:
             return _refusal("unknown_method")
         if self.refuse[method]:
             return _refusal(self.refuse[method].pop(0))
-        return await handler(request)
+        answer = await handler(request)
+        if method in self.cut and request.transport:
+            request.transport.abort()
+        return answer
 
 
 def _refusal(error: str) -> web.Response:

@@ -12,9 +12,9 @@ export function callView({ entry, request, agrees }) {
     !agrees && disagreement(),
     numbers(entry.body),
     tokens(entry.body.usage ?? {}),
-    part("System", "Stays the same from call to call", el("div", { className: "system", tabIndex: 0 }, system(request.system))),
+    part("System", "Stays the same from call to call", system(request.system)),
     part("Messages", "The conversation, which only grows", messages(request.messages, entry.body.trailing)),
-    entry.body.trailing && part("Trailing text", "Changes with every call", el("pre", { className: "trailing" }, entry.body.trailing)),
+    entry.body.trailing && part("Trailing text", "Changes with every call", trailing(entry.body.trailing)),
     part("Answer", entry.body.stop_reason ?? "", el("div", { className: "answer" }, answer(entry.body))),
     rest(request),
   ];
@@ -28,7 +28,8 @@ function disagreement() {
   return el(
     "p",
     { className: "warning", role: "alert" },
-    "This request was rebuilt from the journal, and its hash is not the recorded one. What Claude really saw differed from what stands here.",
+    "This request was rebuilt from the journal, and its hash is not the recorded one. ",
+    "What Claude really saw differed from what stands here.",
   );
 }
 
@@ -39,7 +40,8 @@ function numbers(body) {
     ["First text", seconds(body.first_text)],
     ["Duration", seconds(body.seconds)],
   ];
-  return el("dl", { className: "numbers" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value ?? "–"))));
+  const fact = ([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value ?? "–"));
+  return el("dl", { className: "numbers" }, facts.map(fact));
 }
 
 function tokens(usage) {
@@ -53,7 +55,12 @@ function tokens(usage) {
   const legend = kinds.map(([key, name]) =>
     el("li", { dataset: { kind: key } }, el("b", {}, count(usage[key])), ` ${name}`),
   );
-  return el("div", { className: "tokens" }, el("div", { className: "bar", "aria-hidden": "true" }, bar), el("ul", {}, legend));
+  return el(
+    "div",
+    { className: "tokens" },
+    el("div", { className: "bar", "aria-hidden": "true" }, bar),
+    el("ul", {}, legend),
+  );
 }
 
 function part(title, note, content) {
@@ -61,7 +68,12 @@ function part(title, note, content) {
 }
 
 function system(value) {
-  return texts(value).map((text) => el("pre", {}, text.text, text.cached && breakpoint()));
+  const shown = texts(value).map((text) => el("pre", {}, text.text, text.cached && breakpoint()));
+  return el("div", { className: "system", tabIndex: 0 }, shown);
+}
+
+function trailing(text) {
+  return el("pre", { className: "trailing" }, text);
 }
 
 function messages(list, trailing) {
@@ -84,7 +96,7 @@ function texts(content) {
 }
 
 function breakpoint() {
-  return el("span", { className: "breakpoint", title: "All that stands before this line is cached" }, "cached up to here");
+  return el("span", { className: "breakpoint" }, "cached up to here");
 }
 
 function rest(request) {

@@ -22,27 +22,35 @@ export class Conversation {
     this.missed = [];
     byId("place").textContent = place.member ? place.label : `# ${place.label}`;
     byId("about").textContent = place.about;
-    const history = await world.slack.call("conversations.history", { channel: place.id, limit: PAGE });
-    const roots = history.messages.reverse();
-    const replies = await Promise.all(roots.map((root) => this.repliesTo(root)));
+    const { messages, more } = await this.read();
     if (this.place !== place || this.world !== world) return;
     this.threads.clear();
     this.box.replaceChildren();
-    for (const message of [...roots, ...replies.flat()]) this.put(message);
-    if (!roots.length) this.box.append(hello(place, world));
-    if (history.has_more) this.box.prepend(this.earlier());
+    for (const message of messages) this.put(message);
+    if (!messages.length) this.box.append(hello(place, world));
+    if (more) this.box.prepend(this.earlier());
     for (const status of statuses) this.think(status);
     const missed = this.missed;
     this.missed = null;
     for (const event of missed) this.hear(event);
-    this.select([...this.threads.keys()].sort().at(-1) ?? null);
+    this.select(this.inOrder().at(-1)?.ts ?? null);
     toEnd(this.box);
   }
 
-  async repliesTo(root) {
-    if (!root.reply_count) return [];
-    const all = await this.world.slack.all("conversations.replies", "messages", { channel: this.place.id, ts: root.ts });
-    return all.filter((message) => message.ts !== root.ts);
+  /** The last roots (before `latest`) with their replies, and whether there are more before them. */
+  async read(latest) {
+    const { slack } = this.world;
+    const channel = this.place.id;
+    const repliesTo = ({ ts, reply_count: count }) =>
+      count ? slack.all("conversations.replies", "messages", { channel, ts }) : [];
+    const { messages, has_more: more } = await slack.call("conversations.history", { channel, latest, limit: PAGE });
+    const roots = messages.reverse();
+    const replies = await Promise.all(roots.map(repliesTo));
+    return { messages: [...roots, ...replies.flat()], more };
+  }
+
+  inOrder() {
+    return [...this.threads.values()].sort((a, b) => (a.ts < b.ts ? -1 : 1));
   }
 
   /** A live event of this place; what comes while its history is on its way waits for it. */
@@ -69,7 +77,7 @@ export class Conversation {
       onOpen: () => this.select(root.ts),
     });
     this.box.querySelector(".hello")?.remove();
-    const later = [...this.threads.values()].filter((other) => other.ts > root.ts).sort((a, b) => (a.ts < b.ts ? -1 : 1))[0];
+    const later = this.inOrder().find((other) => other.ts > root.ts);
     this.threads.set(root.ts, thread);
     this.box.insertBefore(thread.node, later?.node ?? null);
     this.markDays();
@@ -79,7 +87,7 @@ export class Conversation {
   markDays() {
     for (const old of this.box.querySelectorAll(".day")) old.remove();
     let last = null;
-    for (const { ts, node } of [...this.threads.values()].sort((a, b) => (a.ts < b.ts ? -1 : 1))) {
+    for (const { ts, node } of this.inOrder()) {
       const today = day(ts);
       if (today !== last) node.before(el("p", { className: "day" }, today));
       last = today;
@@ -123,29 +131,28 @@ export class Conversation {
   }
 
   earlier() {
-    return el("button", { type: "button", className: "earlier", onclick: (event) => this.more(event.target) }, "Earlier messages");
+    const onclick = (event) => this.more(event.target);
+    return el("button", { type: "button", className: "earlier", onclick }, "Earlier messages");
   }
 
   async more(button) {
-    const latest = [...this.threads.keys()].sort()[0];
-    const history = await this.world.slack.call("conversations.history", { channel: this.place.id, latest, limit: PAGE });
-    const roots = history.messages.reverse();
-    const replies = await Promise.all(roots.map((root) => this.repliesTo(root)));
+    const { messages, more } = await this.read(this.inOrder()[0].ts);
     const height = this.box.scrollHeight;
-    for (const message of [...roots, ...replies.flat()]) this.put(message);
+    for (const message of messages) this.put(message);
     button.remove();
-    if (history.has_more) this.box.prepend(this.earlier());
+    if (more) this.box.prepend(this.earlier());
     this.box.scrollTop += this.box.scrollHeight - height;
   }
 }
 
 function hello(place, { names, soul }) {
   const withSoul = place.member?.id === soul;
+  const promise = "Its answer appears here as it is thought; what it thinks appears in the journal.";
   return el(
     "div",
     { className: "hello" },
     withSoul && el("span", { className: "mark", "aria-hidden": "true" }),
     el("h3", {}, withSoul ? `Say something to ${names[soul]}` : place.label),
-    el("p", {}, withSoul ? "Its answer appears here as it is thought; what it thinks appears in the journal." : place.about),
+    el("p", {}, withSoul ? promise : place.about),
   );
 }

@@ -1,7 +1,8 @@
 // Numbers and times as people read them.
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const SECONDS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const MINUTES = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const CLOCK = new Intl.DateTimeFormat(undefined, MINUTES);
+const SECONDS = new Intl.DateTimeFormat(undefined, { ...MINUTES, second: "2-digit" });
 const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
 const COUNT = new Intl.NumberFormat("en-US");

@@ -20,7 +20,8 @@ export function showConnection(up) {
 function rehearsed({ workspace, model }) {
   const key = (name) => el("code", {}, name);
   if (workspace && model) {
-    return ["The workspace is local and the model is a script.", long(" Set ", key("ANTHROPIC_API_KEY"), " for Claude, the Slack tokens for Slack.")];
+    const how = long(" Set ", key("ANTHROPIC_API_KEY"), " for Claude, the Slack tokens for Slack.");
+    return ["The workspace is local and the model is a script.", how];
   }
   if (workspace) return ["The workspace is local; Claude is real.", long(" Set the Slack tokens to meet people.")];
   if (model) return ["The model is a script.", long(" Set ", key("ANTHROPIC_API_KEY"), " for Claude.")];

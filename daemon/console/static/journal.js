@@ -6,6 +6,7 @@ import { line } from "./lines.js";
 import { live } from "./live.js";
 
 const KEPT = 1000;
+const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread." };
 
 export class Journal {
   /** `onCall(seq)` is asked to open a model call; `onEntry(entry)` hears each new entry. */
@@ -101,10 +102,9 @@ export class Journal {
     this.fresh = [];
     this.last = null;
     const shown = this.filter === "all" ? this.all : this.open.entries;
-    const empty = this.filter === "all" ? "Nothing has happened yet." : "The soul has written nothing about this thread.";
     this.list.replaceChildren();
     this.append(shown);
-    if (!shown.length) this.list.append(el("li", { className: "empty" }, empty));
+    if (!shown.length) this.list.append(el("li", { className: "empty" }, NOTHING[this.filter]));
     this.list.dataset.filter = this.filter;
     toEnd(this.list);
   }
@@ -112,6 +112,7 @@ export class Journal {
   row(entry, before) {
     const { weight, word, nodes, dim, trouble } = line(entry);
     const isCall = entry.kind === "model-call";
+    const rest = weight === "step" && el("span", { className: "rest" }, nodes);
     return el(
       "li",
       {
@@ -124,7 +125,7 @@ export class Journal {
       el(
         "div",
         { className: "what" },
-        el("p", { className: "word" }, el("span", {}, word), weight === "step" && el("span", { className: "rest" }, nodes), label(entry)),
+        el("p", { className: "word" }, el("span", {}, word), rest, label(entry)),
         weight === "event" && nodes,
         isCall && el("button", { type: "button", className: "open", tabIndex: -1 }, "What Claude saw"),
       ),
@@ -143,6 +144,10 @@ export class Journal {
       event.preventDefault();
       this.onCall(Number(row.dataset.seq));
     }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    this.move(step);
   }
 
   /** One entry down (1) or up (-1) from where one is, from nowhere to the newest; returns its seq. */
@@ -185,7 +190,8 @@ function addText(row, entry) {
   const names = [...(row.dataset.names ?? row.querySelector(".rest").textContent).split(", "), entry.body.name];
   row.dataset.names = names.join(", ");
   row.title = names.join("\n");
-  row.querySelector(".rest").replaceChildren(el("b", {}, names[0]), ` and ${names.length - 1} more of the owner's texts`);
+  const more = ` and ${names.length - 1} more of the owner's texts`;
+  row.querySelector(".rest").replaceChildren(el("b", {}, names[0]), more);
 }
 
 function label({ seq, thread }) {

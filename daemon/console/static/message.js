@@ -10,15 +10,23 @@ export function messageView(message, { members, names, soul }) {
   const member = members[message.user] ?? { id: message.user ?? "?", name: message.username ?? "Someone" };
   return el(
     "article",
-    { className: message.streaming ? "message streaming" : "message", dataset: { ts: message.ts }, "aria-busy": message.streaming ? "true" : null },
+    {
+      className: message.streaming ? "message streaming" : "message",
+      dataset: { ts: message.ts },
+      "aria-busy": message.streaming ? "true" : null,
+    },
     avatar(member, { soul: member.id === soul }),
     el(
       "div",
       {},
-      el("p", { className: "by" }, el("b", {}, member.name), el("time", { title: full(message.ts) }, clock(message.ts))),
+      el("p", { className: "by" }, el("b", {}, member.name), time(message.ts)),
       el("div", { className: "text" }, content(message, names)),
     ),
   );
+}
+
+function time(ts) {
+  return el("time", { title: full(ts) }, clock(ts));
 }
 
 function content(message, names) {

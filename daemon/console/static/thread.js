@@ -20,7 +20,7 @@ export class Thread {
     const button = el("button", { type: "button", className: "reply-button", onclick: () => this.turnTo() }, "Reply");
     this.node = el(
       "section",
-      { className: "thread", dataset: { ts: root.ts }, "aria-label": "Thread", onclick: () => this.onOpen(), onfocusin: () => this.onOpen() },
+      { className: "thread", dataset: { ts: root.ts }, "aria-label": "Thread", onclick: onOpen, onfocusin: onOpen },
       this.root,
       this.replies,
       this.status,

@@ -11,16 +11,17 @@ const KINDS = "public_channel,private_channel,mpim,im";
 
 export class Workspace {
   constructor({ onThread }) {
-    this.conversation = new Conversation({ onThread: (channel, ts) => onThread(ts && `${this.state.team}:${channel}:${ts}`) });
+    const key = (channel, ts) => ts && `${this.state.team}:${channel}:${ts}`;
+    this.conversation = new Conversation({ onThread: (channel, ts) => onThread(key(channel, ts)) });
     this.places = new Places({ onOpen: (id) => this.open(id) });
   }
 
   async start() {
     this.state = await this.look();
     this.soul = this.state.soul;
-    this.drawComposer();
-    const last = this.state.people.find(({ id }) => id === localStorage.getItem("person"));
-    await this.become(last ?? this.state.people[0]);
+    const last = this.state.people.find(({ id }) => id === localStorage.getItem("person")) ?? this.state.people[0];
+    this.drawComposer(last);
+    await this.become(last);
     this.field.focus();
   }
 
@@ -35,13 +36,14 @@ export class Workspace {
     localStorage.setItem("person", person.id);
     const slack = new Slack(person.token);
     const users = await slack.all("users.list", "members");
-    const members = Object.fromEntries(users.map((user) => [user.id, { id: user.id, name: user.profile.display_name || user.real_name }]));
-    const names = Object.fromEntries(Object.values(members).map(({ id, name }) => [id, name]));
+    const names = Object.fromEntries(users.map(({ id, profile, real_name }) => [id, profile.display_name || real_name]));
+    const members = Object.fromEntries(Object.entries(names).map(([id, name]) => [id, { id, name }]));
     this.world = { slack, members, names, soul: this.soul, mentions: (text) => mentions(text, names) };
     this.hush = slack.listen((event) => this.hear(event), () => this.open(this.place));
     await this.load();
-    const place = this.all.find(({ id }) => id === this.place) ?? this.all.find(({ member }) => member?.id === this.soul);
-    await this.open((place ?? this.all[0]).id);
+    const same = this.all.find(({ id }) => id === this.place);
+    const soul = this.all.find(({ member }) => member?.id === this.soul);
+    await this.open((same ?? soul).id);
   }
 
   async load() {
@@ -60,8 +62,10 @@ export class Workspace {
   describe(channel) {
     const member = channel.is_im ? this.world.members[channel.user] : null;
     const soul = this.world.names[this.soul];
-    if (member) return { id: channel.id, member, label: member.name, about: member.name === soul ? "Each message begins a thread; the answer stands beneath it" : "" };
-    return { id: channel.id, label: channel.name, about: `Mention @${soul} to be answered; after that it follows the thread` };
+    const own = "Each message begins a thread; the answer stands beneath it";
+    if (member) return { id: channel.id, member, label: member.name, about: member.name === soul ? own : "" };
+    const shared = `Mention @${soul} to be answered; after that it follows the thread`;
+    return { id: channel.id, label: channel.name, about: shared };
   }
 
   async open(id) {
@@ -79,11 +83,11 @@ export class Workspace {
     else if (event.type === "message") this.places.mark(event.channel);
   }
 
-  drawComposer() {
+  drawComposer(person) {
     const { field, submit, nodes } = composer({
       label: "Message",
       send: (text) => this.conversation.post(text),
-      tools: [this.people()],
+      tools: [this.people(person)],
     });
     this.field = field;
     byId("composer").append(...nodes);
@@ -93,15 +97,17 @@ export class Workspace {
     });
   }
 
-  people() {
-    const current = localStorage.getItem("person") ?? this.state.people[0].id;
-    const choice = (person) =>
-      el(
+  people(current) {
+    const choice = (person) => {
+      const onchange = () => this.become(person);
+      const checked = person === current;
+      return el(
         "label",
         {},
-        el("input", { type: "radio", name: "person", value: person.id, checked: person.id === current, onchange: () => this.become(person) }),
+        el("input", { type: "radio", name: "person", value: person.id, checked, onchange }),
         el("span", { className: "who" }, avatar(person, { small: true }), person.name),
       );
+    };
     return el("fieldset", { className: "people" }, el("legend", {}, "Post as"), this.state.people.map(choice));
   }
 }

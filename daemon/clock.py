@@ -1,0 +1,18 @@
+"""The time of this machine. Handed to everyone by app.py; tests bring a clock of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait this long."""
+        await asyncio.sleep(seconds)

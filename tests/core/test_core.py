@@ -1,0 +1,40 @@
+"""The core under kills and pauses: each rule is shown by the scenario that fails without it.
+
+`make soak` runs every boundary of every scenario in every way; here the smallest scenario of each rule is
+run so, and each mutant stops at its first failing case.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.harness import Job, kills, meetings, pauses, problem_of
+from tests.core.mutants import survives
+from tests.core.rules import MUTANTS, Mutant
+from tests.core.scenarios import SCENARIOS
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - {"burst", "poison", "long-outage"}))
+def test_any_boundary_may_be_the_last(name: str) -> None:
+    """SIGKILL before and after each commit, effect and answer: nothing lost, doubled or paid twice."""
+    assert_none_goes_wrong(kills(name))
+
+
+@pytest.mark.parametrize("name", ["dm", "effect", "fickle"])
+def test_a_daemon_that_wakes_from_a_pause_does_no_harm(name: str) -> None:
+    """SIGSTOP at each boundary, while a second daemon takes over and finishes."""
+    assert_none_goes_wrong(pauses(name))
+
+
+def test_two_daemons_that_meet_come_through_as_one() -> None:
+    assert_none_goes_wrong(meetings("effect"))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
+def test_without_a_rule_something_goes_wrong(mutant: Mutant) -> None:
+    assert not survives(mutant)
+
+
+def assert_none_goes_wrong(cases: list[Job]) -> None:
+    assert cases
+    assert {case: problem for case in cases if (problem := problem_of(case))} == {}

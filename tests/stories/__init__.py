@@ -1,0 +1,1 @@
+"""Stories told through the real wire: real bolt, real anthropic SDK, real SQLite, a rehearsed world."""

@@ -1,0 +1,162 @@
+"""The stage of the stories: a rehearsed world on a real port, and the whole daemon in it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from slack_sdk.web.async_client import AsyncWebClient
+
+from config import Settings
+from daemon.app import Awake, awake, root
+from daemon.entry import Entry
+from daemon.rehearsal.claude.understudy import Understudy
+from daemon.rehearsal.people import SOUL
+from daemon.rehearsal.world import World
+from tests.clock import FakeClock
+
+PATIENCE = 10.0
+"""Real seconds after which a story gives up on something that should come at once."""
+GENERAL, RANDOM = "C0GENERAL01", "C0RANDOM002"
+ALICE, BOB, CAROL = "D0ALICE0001", "D0BOB000001", "D0CAROL0001"
+"""The soul's DMs with each of the people."""
+ME = f"<@{SOUL.user}>"
+
+
+@dataclass(kw_only=True)
+class Stage:
+    """A world, its model, and the soul that lives in it now."""
+
+    url: str
+    world: World
+    model: Understudy
+    clock: FakeClock
+    session: ClientSession
+    home: Path
+    words: Path
+    settings: dict[str, Any] = field(default_factory=dict)
+    _soul: Awake | None = None
+    _life: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def soul(self) -> Awake:
+        assert self._soul is not None, "the soul is asleep"
+        return self._soul
+
+    async def wake(self, **settings: Any) -> None:
+        """Start the daemon, with these settings besides."""
+        self.settings |= settings
+        values: dict[str, Any] = {
+            "slack_bot_token": SOUL.bot_token,
+            "slack_app_token": SOUL.app_token,
+            "slack_api_url": f"{self.url}/api/",
+            "anthropic_api_key": "any",
+            "anthropic_base_url": self.url,
+            "port": 0,
+            "soul_home": self.home,
+            **self.settings,
+        }
+        start = awake(Settings(**values), self.clock, self.words, grace=0.2)
+        self._soul = await self._life.enter_async_context(start)
+        self._soul.waker.sweep()
+
+    async def sleep(self) -> None:
+        """Stop the daemon as SIGTERM does."""
+        await self._life.aclose()
+        self._life, self._soul = AsyncExitStack(), None
+
+    def client(self, name: str) -> AsyncWebClient:
+        """The ordinary Slack client of one of the people."""
+        return AsyncWebClient(token=f"xoxp-{name}", base_url=f"{self.url}/api/", session=self.session)
+
+    async def post(self, name: str, channel: str, text: str, root: str | None = None) -> str:
+        """Someone says something; returns its ts."""
+        said = await self.client(name).chat_postMessage(channel=channel, text=text, thread_ts=root)
+        return str(said["ts"])
+
+    async def say(self, name: str, channel: str, text: str, root: str | None = None) -> str:
+        """Someone says something, and what comes of it is over; returns its ts."""
+        ts = await self.post(name, channel, text, root)
+        await self.settled()
+        return ts
+
+    async def settled(self) -> None:
+        """Everything that was sent is acked, and no turn is running or due."""
+        async with asyncio.timeout(PATIENCE):
+            while not await self._is_settled():
+                await self.clock.advance(0)
+
+    async def _is_settled(self) -> bool:
+        async with self.session.get(f"{self.url}/rehearsal/state") as response:
+            app = (await response.json())["apps"][0]
+        waits = self.soul.journal.open("perception", "turn-began")
+        return app["unacked"] == 0 and not waits and not self.soul.waker.busy
+
+    async def until(self, there: Callable[[], object]) -> None:
+        """Until this is so."""
+        async with asyncio.timeout(PATIENCE):
+            while not there():
+                await self.clock.advance(0)
+
+    def entries(self, *kinds: str) -> list[Entry]:
+        """The journal, or what is of these kinds."""
+        every = self.soul.journal.since(0, limit=100_000)
+        return [entry for entry in every if not kinds or entry.kind in kinds]
+
+    async def thread(self, channel: str, ts: str) -> list[tuple[str, str]]:
+        """Who said what in this thread, as everybody sees it."""
+        replies = await self.client("alice").conversations_replies(channel=channel, ts=ts)
+        names = {SOUL.user: "Claudius", "U0ALICE0001": "Alice", "U0BOB000002": "Bob", "U0CAROL0003": "Carol"}
+        return [(names.get(m["user"], m["user"]), m["text"]) for m in replies["messages"]]
+
+    async def answers(self, channel: str, ts: str) -> list[str]:
+        """What the soul said in this thread. In a DM, ask as the one whose DM it is."""
+        name = {BOB: "bob", CAROL: "carol"}.get(channel, "alice")
+        replies = await self.client(name).conversations_replies(channel=channel, ts=ts)
+        return [m["text"] for m in replies["messages"] if m["user"] == SOUL.user]
+
+    def asked(self) -> list[str]:
+        """What the model was asked last, as one text a request."""
+        return [str(request["messages"]) for request in self.model.requests]
+
+
+def reply(say: str, aside: str = "Private thoughts.", mood: str = "neutral") -> str:
+    """An answer of the model in the form that it is asked for."""
+    return f"<aside>{aside}</aside>\n<say>{say}</say>\n<mood>{mood}</mood>"
+
+
+@asynccontextmanager
+async def staged(folder: Path) -> AsyncIterator[Stage]:
+    """A world with nobody in it yet; `wake` brings the soul."""
+    clock, app = FakeClock(), web.Application(client_max_size=2**24)
+    words = folder / "words"
+    shutil.copytree(root() / "prompts", words / "prompts")
+    shutil.copy(root() / "soul.md", words)
+    async with World(folder / "rehearsal.db", clock) as world, ClientSession() as session:
+        world.mount(app)
+        model = Understudy(clock, pace=0)
+        model.mount(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        stage = Stage(
+            url=f"http://{host}:{port}",
+            world=world,
+            model=model,
+            clock=clock,
+            session=session,
+            home=folder / "home",
+            words=words,
+        )
+        try:
+            yield stage
+        finally:
+            await stage.sleep()
+            await runner.cleanup()

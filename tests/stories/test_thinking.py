@@ -1,0 +1,183 @@
+"""What it thinks, and what of that may be read: sections, moods, the owner's texts, the budget."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+
+from daemon.rehearsal.people import SOUL
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+
+SECRET = "They have no idea what they are asking."
+
+
+async def told(stage: Stage, *raws: str, chunk: int | None = None) -> list[str]:
+    """What people read when the model answers so."""
+    for raw in raws:
+        stage.model.say(raw, chunk=chunk)
+    ts = await stage.say("alice", ALICE, "Well?")
+    return await stage.answers(ALICE, ts)
+
+
+LEAKY = {
+    "no tags": SECRET,
+    "no dialogue": f"<aside>{SECRET}</aside>",
+    "never closed": f"<aside>{SECRET} <say>Hello.</say>",
+    "dialogue inside": f"<aside>{SECRET} <say>{SECRET}</say></aside>",
+    "closed wrongly": f"<aside>{SECRET}</asde><say>Hello.</say>",
+    "other tags": f"<thinking>{SECRET}</thinking>",
+}
+
+
+@pytest.mark.parametrize("raw", LEAKY.values(), ids=LEAKY.keys())
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+async def test_a_monologue_never_leaks(stage: Stage, raw: str, chunk: int) -> None:
+    assert await told(stage, raw, "<say>Once more, plainly.</say>", chunk=chunk) == ["Once more, plainly."]
+    first, second = stage.asked()
+    assert "<aside>" in first.rpartition("Answer as")[2]
+    assert "<aside>" not in second.rpartition("Answer as")[2], "nothing private is asked for again"
+
+
+@pytest.mark.parametrize("chunk", range(1, 30, 4))
+async def test_an_aside_within_the_dialogue_stays_private(stage: Stage, chunk: int) -> None:
+    raw = f"<say>Hello <aside>{SECRET}</aside>there.</say><mood>engaged</mood>"
+    assert await told(stage, raw, chunk=chunk) == ["Hello there."]
+
+
+async def test_asked_again_it_may_speak_without_tags(stage: Stage) -> None:
+    assert await told(stage, SECRET, "Just words, this time.") == ["Just words, this time."]
+
+
+async def test_with_nothing_to_say_twice_it_apologises(stage: Stage) -> None:
+    [said] = await told(stage, SECRET, f"<aside>{SECRET}</aside>")
+    assert said.startswith("Forgive me")
+
+
+async def test_a_refusal_is_asked_once_more_without_the_private_section(stage: Stage) -> None:
+    stage.model.refuse(after="<aside>hm</aside><say>I was abo")
+    assert await told(stage, reply("A plain answer.")) == ["A plain answer."]
+    outcomes = [call.body["outcome"] for call in stage.entries("model-call")]
+    assert outcomes == ["refused", "ok"]
+    await stage.say("alice", ALICE, "And now?")
+    assert "I was abo" not in stage.asked()[-1], "what was refused is in nobody's memory"
+
+
+async def test_refused_twice_it_apologises_in_character(stage: Stage) -> None:
+    stage.model.refuse()
+    stage.model.refuse()
+    [said] = await told(stage)
+    assert said.startswith("Forgive me")
+
+
+async def test_two_moods_give_two_requests(stage: Stage) -> None:
+    stage.model.say(reply("Fine.", mood="neutral"))
+    ts = await stage.say("alice", ALICE, "Hello")
+    stage.model.say(reply("Hmpf.", mood="frustrated"))
+    await stage.say("alice", ALICE, "You are wrong.", ts)
+    await stage.say("alice", ALICE, "Still wrong.", ts)
+    calm, _, cross = (asked.rpartition("Your mood is")[2] for asked in stage.asked())
+    assert calm.startswith(" neutral")
+    assert "thinks to himself" in calm
+    assert cross.startswith(" frustrated")
+    assert "grumbles to himself" in cross
+    assert "snaps to them" in cross
+    assert stage.entries("mood")[0].body["mood"] == "frustrated"
+    await stage.say("alice", GENERAL, f"{ME} hello")
+    assert "Your mood is neutral" in stage.asked()[-1], "a mood belongs to its thread"
+
+
+async def test_a_changed_prompt_changes_the_next_request(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    path = stage.words / "prompts" / "steps" / "external_dialogue.md"
+    path.write_text("<$tag>…</$tag> what $name $verb, as a limerick.\n")
+    await stage.say("alice", ALICE, "Again", ts)
+    assert "limerick" in stage.asked()[-1]
+    changed = [entry.body["name"] for entry in stage.entries("text")][-1]
+    assert changed == "prompts/steps/external_dialogue"
+
+
+async def test_a_broken_prompt_keeps_the_last_good_one_and_says_so(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    path = stage.words / "prompts" / "person.md"
+    path.write_text("You owe $nmaes $5.\n")
+    await stage.say("alice", ALICE, "Again", ts)
+    await stage.say("alice", ALICE, "And again", ts)
+    assert "and Alice just spoke" in stage.asked()[-1]
+    [fault] = stage.entries("fault")
+    assert "person.md cannot be used" in fault.body["text"]
+    assert len([record for record in caplog.records if "person.md" in record.message]) == 1
+    path.unlink()
+    await stage.say("alice", ALICE, "Still there?", ts)
+    assert "and Alice just spoke" in stage.asked()[-1]
+
+
+async def test_a_changed_soul_starts_a_new_prefix_that_is_visible(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    soul = stage.words / "soul.md"
+    soul.write_text(soul.read_text() + "\nYou collect stamps.\n")
+    os.utime(soul)
+    await stage.say("alice", ALICE, "Again", ts)
+    systems = [str(request["system"]) for request in stage.model.requests]
+    assert ["stamps" in system for system in systems] == [False, True]
+    assert stage.entries("text")[-1].body["name"] == "soul"
+
+
+async def test_prompts_only_grow_and_the_cache_is_read(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "A first message. " * 40)
+    for text in ("a second", "a third", "a fourth"):
+        await stage.say("alice", ALICE, text, ts)
+    lasting = [[lasts(message) for message in request["messages"]] for request in stage.model.requests]
+    for before, after in itertools.pairwise(lasting):
+        assert after[: len(before)] == before
+    usages = [call.body["usage"] for call in stage.entries("model-call")]
+    assert all(usage["cache_read"] > 500 for usage in usages[1:])
+
+
+def lasts(message: dict[str, object]) -> str:
+    """A message without its trailing text and its cache marks."""
+    blocks = message["content"]
+    assert isinstance(blocks, list)
+    texts = [block["text"] for block in blocks]
+    return str([text for text in texts if not text.startswith("You are in")])
+
+
+async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(budget_daily_usd=0.05)
+    ts = await stage.say("alice", ALICE, "Hello")
+    first = len(stage.model.requests)
+    for _ in range(4):
+        await stage.say("alice", ALICE, "More of this, and at length. " * 300, ts)
+    said = await stage.answers(ALICE, ts)
+    assert said[-1].startswith("I have used up what I may spend")
+    assert first <= len(stage.model.requests) < 5
+    assert stage.soul.budget.today().cost <= 0.05
+    await stage.clock.advance(86_400)
+    ts = await stage.say("alice", ALICE, "Good morning")
+    assert not (await stage.answers(ALICE, ts))[-1].startswith("I have used up")
+
+
+async def test_model_output_pings_nobody(stage: Stage) -> None:
+    said = await told(stage, reply(f"Hey <!channel> and <!here|here>, <@{SOUL.user}> and @everyone"), chunk=1)
+    assert "<!" not in said[0]
+    history = await stage.client("alice").conversations_history(channel=ALICE)
+    assert "pings" not in str(history["messages"])
+
+
+async def test_each_call_says_what_it_cost_and_saw(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    [call] = stage.entries("model-call")
+    assert call.body["model"] == "claude-sonnet-5-5"
+    assert set(call.body["usage"]) == {"input", "cache_read", "cache_write", "output"}
+    assert call.body["cost"] > 0
+    for field in ("first_text", "seconds", "saw", "texts", "seqs", "trailing"):
+        assert call.body[field] is not None, field
+    async with stage.session.get(f"{stage.soul.url}/console/calls/{call.seq}") as response:
+        shown = await response.json()
+    assert shown["agrees"]
+    sent = {key: value for key, value in stage.model.requests[0].items() if key != "stream"}
+    assert shown["request"] == sent

@@ -1,0 +1,93 @@
+"""Things go wrong: the model is away, a stream breaks, the daemon stops. Nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.stories.stage import ALICE, BOB, Stage, reply
+
+AWAY = "I can't gather my thoughts"
+
+
+async def test_an_outage_is_told_once_and_the_message_answered_later(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    for _ in range(3):
+        stage.model.fail(529, "overloaded_error")
+    await stage.say("alice", ALICE, "Are you there?", ts)
+    sweeping = asyncio.create_task(stage.soul.waker.run())
+    for minutes in (1, 5):
+        await stage.clock.advance(minutes * 60 + 1)
+        await stage.settled()
+    assert [text[: len(AWAY)] for text in await stage.answers(ALICE, ts)][1:] == [AWAY]
+    assert len(stage.model.requests) == 4
+    stage.model.say(reply("Yes, I am."))
+    await stage.clock.advance(30 * 60 + 1)
+    await stage.settled()
+    sweeping.cancel()
+    assert (await stage.answers(ALICE, ts))[-1] == "Yes, I am."
+    assert not stage.soul.journal.open("watch", "perception")
+
+
+async def test_a_message_during_an_outage_is_answered_with_the_one_before(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    stage.model.fail(500, "api_error")
+    await stage.say("alice", ALICE, "First question", ts)
+    stage.model.say(reply("Both answered."))
+    await stage.say("alice", ALICE, "Second question", ts)
+    assert (await stage.answers(ALICE, ts))[-1] == "Both answered."
+    assert "First question" in stage.asked()[-1]
+    assert not stage.soul.journal.open("watch"), "nothing is left to answer later"
+
+
+async def test_a_stream_that_breaks_leaves_no_half_sentence_open(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    stage.model.cut(after="<aside>hm</aside><say>The answer is, of cour")
+    ts = await stage.say("alice", ALICE, "What is it?")
+    half, away = await stage.answers(ALICE, ts)
+    assert half == "The answer is, of cour …"
+    assert away.startswith(AWAY)
+    assert not stage.soul.journal.open("speech")
+
+
+async def test_no_exception_text_reaches_a_person(stage: Stage) -> None:
+    stage.model.fail(400, "invalid_request_error")
+    ts = await stage.say("alice", ALICE, "Hello")
+    said = " ".join(await stage.answers(ALICE, ts))
+    assert "error" not in said.lower()
+    assert "400" not in said
+
+
+async def test_a_restart_between_two_messages_forgets_nothing(stage: Stage) -> None:
+    stage.model.say(reply("Noted."))
+    ts = await stage.say("alice", ALICE, "My cat is called Ada.")
+    await stage.sleep()
+    await stage.wake()
+    await stage.say("alice", ALICE, "What is she called?", ts)
+    assert "My cat is called Ada." in stage.asked()[-1]
+    assert "Noted." in stage.asked()[-1]
+    assert len(await stage.answers(ALICE, ts)) == 2
+
+
+async def test_a_stop_in_the_middle_of_a_turn_is_taken_up_by_the_next_start(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    never = asyncio.Event()
+    stage.model.say(reply("Lost."), until=never)
+    ts = await stage.post("alice", ALICE, "A long story…")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.sleep()
+    stage.model.say(reply("Told after all."))
+    await stage.wake()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["Told after all."]
+    [resumed] = stage.entries("turn-resumed")
+    assert resumed.body["attempt"] == 2
+
+
+async def test_what_is_said_while_the_daemon_is_away_is_answered_when_it_comes_back(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    await stage.sleep()
+    ts = await stage.post("bob", BOB, "Nobody home?")
+    await stage.wake()
+    await stage.until(lambda: stage.entries("perception")[-1].author == "U0BOB000002")
+    await stage.settled()
+    assert len(await stage.answers(BOB, ts)) == 1
