@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,6 +28,7 @@ from daemon.life.waker import AsyncioWaker
 from daemon.mind.recall import seen_by
 from daemon.ports import Clock
 from daemon.processes import INITIAL, PROCESSES
+from daemon.project import code, root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World as RehearsedSlack
@@ -37,8 +37,6 @@ from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
 
-THINKING = ("memory.py", "claude", "mind", "life", "processes")
-"""The code that a replay must find unchanged: what decides what is asked, and in which order."""
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
 
@@ -137,18 +135,6 @@ def told_to_stop() -> asyncio.Event:
     for sent in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(sent, told.set)
     return told
-
-
-def root() -> Path:
-    """The project's folder: where soul.md and prompts/ are."""
-    return Path(__file__).resolve().parent.parent
-
-
-def code() -> str:
-    """A hash of the code that thinks."""
-    here = Path(__file__).parent
-    files = [file for part in THINKING for file in sorted((here / part).rglob("*.py")) or [here / part]]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _application(settings: Settings) -> web.Application:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.app import root
 from daemon.mind.wording import MOODS, WORDING, fault, fill, moods, name_of
+from daemon.project import root
 
 
 @pytest.mark.parametrize("name", WORDING)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from daemon.app import root
+from daemon.project import root
 
 PATIENCE = 30.0
 """Real seconds until a daemon must be ready, or gone."""

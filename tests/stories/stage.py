@@ -14,8 +14,9 @@ from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from config import Settings
-from daemon.app import Awake, awake, root
+from daemon.app import Awake, awake
 from daemon.entry import Entry
+from daemon.project import root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World

@@ -1,0 +1,21 @@
+"""This project's own files: where they are, and whether the code that thinks has changed. Used by app.py."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+THINKING = ("memory.py", "claude", "mind", "life", "processes")
+"""The code that a replay must find unchanged: what decides what is asked, and in which order."""
+
+
+def root() -> Path:
+    """The project's folder: where soul.md and prompts/ are."""
+    return Path(__file__).resolve().parent.parent
+
+
+def code() -> str:
+    """A hash of the code that thinks."""
+    here = Path(__file__).parent
+    files = [file for part in THINKING for file in sorted((here / part).rglob("*.py")) or [here / part]]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
