@@ -73,15 +73,15 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
                 waker.wake(thread)
 
         model = FileModel(
-            home=home, journal=journal, script=story.script, events=story.events, deliver=interrupt
-        )
-        world = World(
+            home=home,
             journal=journal,
-            llm=model,
-            speaker=FileSlack(home),
-            clock=clock,
-            budget=Budget(journal, clock, 5.0),
+            script=story.script,
+            events=story.events,
+            deliver=interrupt,
+            price=story.price,
         )
+        budget = Budget(journal, clock, 1.5 * story.price)
+        world = World(journal=journal, llm=model, speaker=FileSlack(home), clock=clock, budget=budget)
         soul = Blueprint(
             texts=Texts(home / "texts", journal),
             processes=story.processes(home),

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +130,14 @@ class FileModel:
     script: Script
     events: Sequence[Event]
     deliver: Callable[[Sequence[Event]], Awaitable[None]]
-    paths: list[str] = field(default_factory=list)
+    price: float
 
     def request(self, memory: WorkingMemory, role: Role) -> Mapping[str, Any]:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
 
     def reserve(self, request: Mapping[str, Any]) -> float:
-        return 0.0
+        return self.price
 
     async def call(self, request: Mapping[str, Any], hear: Hear | None, hold: Hold) -> Reply:
         hold()
@@ -152,7 +152,7 @@ class FileModel:
             assert hear is not None
             await hear(reply.text[start : start + CHUNK])
         Boundary.reach()
-        return reply
+        return replace(reply, cost=self.price)
 
 
 class NothingEarlier:

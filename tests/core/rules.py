@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mutant:
-    """A rule, how it is taken out, and the scenario or the test that then fails."""
-
-    rule: str
-    file: str
-    old: str
-    new: str
-    shown_by: str
+from tests.core.mutant import Mutant
 
 
 def _life(rule: str, file: str, old: str, new: str, shown_by: str) -> Mutant:
@@ -41,6 +30,20 @@ MUTANTS = (
         "if not text and ts is None:",
         "if not text:",
         "fickle",
+    ),
+    _life(
+        "a replay never trips over the purse",
+        "life/scope.py",
+        "if found := self.read(key):\n            if found",
+        "if (found := self.read(key)) and self.world.budget.reserved(1).__enter__():\n            if found",
+        "last-money",
+    ),
+    _life(
+        "drift is said",
+        "life/scope.py",
+        'if found.body["saw"] != saw:',
+        "if False:",
+        "tests/core/test_core.py::test_a_replay_that_would_ask_otherwise_says_so",
     ),
     _life(
         "an effect of unknown outcome is not repeated, unless it is repeatable",

@@ -39,6 +39,8 @@ class Scenario:
     max_attempts: int = 500
     last_phase: int = 0
     """Where time goes on after the last event."""
+    price: float = 0.0
+    """What a call costs; the day's budget is one and a half."""
     stops: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)
@@ -178,6 +180,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         script=long_outage,
     ),
+    "last-money": Scenario(events=[dm(1, "hi")], endings=[["You said: hi"]], price=1.0),
     "refusal": Scenario(events=[dm(1, "hm")], endings=[["Here, untagged."]], script=refusing),
     "fickle": Scenario(
         events=[dm(1, "hm", address="follow-up")], endings=[["A first thought."], [LOST], []], script=fickle

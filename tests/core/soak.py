@@ -6,6 +6,7 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
+from tests.core.edges import EDGES
 from tests.core.harness import WAYS, problem_of
 from tests.core.mutants import survives
 from tests.core.rules import MUTANTS
@@ -21,10 +22,9 @@ def main() -> int:
             problems = [problem for problem in pool.map(problem_of, cases) if problem]
             print(f"{name:12} {len(cases):5} cases  {len(problems)} went wrong", *problems[:3], sep="\n    ")
             wrong += len(problems)
-        alive = [
-            mutant.rule for mutant, lives in zip(MUTANTS, pool.map(survives, MUTANTS), strict=True) if lives
-        ]
-    print(f"{len(MUTANTS)} mutants  {len(alive)} survive", *alive, sep="\n    ")
+        mutants = (*MUTANTS, *EDGES)
+        alive = [one.rule for one, lives in zip(mutants, pool.map(survives, mutants), strict=True) if lives]
+    print(f"{len(mutants)} mutants  {len(alive)} survive", *alive, sep="\n    ")
     return bool(wrong or alive)
 
 

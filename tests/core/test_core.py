@@ -6,11 +6,20 @@ run so, and each mutant stops at its first failing case.
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from daemon.journal.journal import Journal
+from tests.core.edges import EDGES
 from tests.core.harness import Job, kills, meetings, pauses, problem_of
+from tests.core.lives import home_for, life
+from tests.core.mutant import Mutant
 from tests.core.mutants import survives
-from tests.core.rules import MUTANTS, Mutant
+from tests.core.outside import StoryClock
+from tests.core.rules import MUTANTS
 from tests.core.scenarios import SCENARIOS
 
 
@@ -30,7 +39,24 @@ def test_two_daemons_that_meet_come_through_as_one() -> None:
     assert_none_goes_wrong(meetings("effect"))
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
+def test_a_replay_that_would_ask_otherwise_says_so() -> None:
+    """The code asks otherwise since the second life, and nobody said that it had changed."""
+    story = replace(SCENARIOS["new-code"], code=("1",))
+    drifts = []
+    for at in range(16, 34, 2):
+        with home_for("drift") as home:
+            life(home, story, 0, at)
+            assert life(home, story, 0) == 0
+            drifts.append(asyncio.run(drifted(home)))
+    assert any(drifts)
+
+
+async def drifted(home: Path) -> bool:
+    async with Journal(home / "journal.db", StoryClock(0)) as journal:
+        return bool(journal.kind("drift"))
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS, *EDGES], ids=lambda mutant: mutant.rule)
 def test_without_a_rule_something_goes_wrong(mutant: Mutant) -> None:
     assert not survives(mutant)
 

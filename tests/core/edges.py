@@ -1,0 +1,63 @@
+"""Rules whose absence a test of its own shows, rather than a story of the crash harness."""
+
+from __future__ import annotations
+
+from tests.core.mutant import Mutant
+
+JOURNAL = "tests/core/test_journal.py::"
+INBOX = "tests/slack/test_inbox.py::"
+HISTORY = "tests/slack/test_history.py::"
+
+EDGES = (
+    Mutant(
+        rule="what the journal could not take is not acked",
+        file="daemon/slack/inbox.py",
+        old="""Slack will send it again. %s", error)
+            return BoltResponse(status=503)""",
+        new="""Slack will send it again. %s", error)
+            return await context.ack()""",
+        shown_by=INBOX + "test_what_the_journal_cannot_take_is_not_acked_and_comes_again",
+    ),
+    Mutant(
+        rule="a message that addresses the soul is never context",
+        file="daemon/slack/history.py",
+        old=" or self._me.called_in(message):",
+        new=":",
+        shown_by=HISTORY + "test_what_was_said_to_it_and_not_answered_is_no_context",
+    ),
+    Mutant(
+        rule="the lock is taken before the first connection",
+        file="daemon/journal/journal.py",
+        old="            opening.enter_context(locked(self._path))  # before the first connection\n",
+        new="",
+        shown_by=JOURNAL + "test_a_second_daemon_is_refused_before_it_connects",
+    ),
+    Mutant(
+        rule="a bad row fails alone",
+        file="daemon/journal/writer.py",
+        old="            if len(batch) > 1:\n",
+        new="            if batch:\n                return [JournalError('all') for _ in batch]\n            if False:\n",
+        shown_by=JOURNAL + "test_a_row_that_the_database_refuses_fails_alone",
+    ),
+    Mutant(
+        rule="a body is validated where it is appended",
+        file="daemon/journal/journal.py",
+        old="json.dumps(dict(body), allow_nan=False)",
+        new="json.dumps(dict(body))",
+        shown_by=JOURNAL + "test_a_body_that_is_no_json_fails_alone_and_in_the_caller",
+    ),
+    Mutant(
+        rule="a writer that dies tells everybody",
+        file="daemon/journal/writer.py",
+        old="        self.died.set_exception(lost)",
+        new="        pass",
+        shown_by=JOURNAL + "test_a_writer_that_dies_says_so_to_everyone",
+    ),
+    Mutant(
+        rule="two conversations never share an id",
+        file="daemon/journal/schema.py",
+        old='"one_root", ENTRY.c.thread, unique=True',
+        new='"one_root", ENTRY.c.thread, unique=False',
+        shown_by=JOURNAL + "test_two_conversations_never_share_an_id",
+    ),
+)

@@ -1,0 +1,16 @@
+"""What a mutant is: a rule, and how the project looks without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """A rule, how it is taken out, and the scenario or the test that then fails."""
+
+    rule: str
+    file: str
+    old: str
+    new: str
+    shown_by: str
