@@ -61,7 +61,10 @@ class Life:
             await turn.record(outcome)  # which process a thread is in is a journal fact
             if not outcome.execute_now:
                 break
-        await turn.finish("ended", turn.memory)  # closes what it answered
+        else:
+            log.warning("%s: %d transitions in one turn; given up.", turn.thread, MAX_TRANSITIONS)
+            return await fail(turn)
+        return await turn.finish("ended", turn.memory)  # closes what it answered
 
     async def _failed(self, turn: Turn, error: Exception) -> None:
         log.warning(

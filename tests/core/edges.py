@@ -36,7 +36,7 @@ EDGES = (
         rule="a bad row fails alone",
         file="daemon/journal/writer.py",
         old="            if len(batch) > 1:\n",
-        new="            if batch:\n                return [JournalError('all') for _ in batch]\n            if False:\n",
+        new="            return [JournalError('all') for _ in batch]\n            if False:\n",
         shown_by=JOURNAL + "test_a_row_that_the_database_refuses_fails_alone",
     ),
     Mutant(

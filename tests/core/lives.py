@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import functools
+import logging
 import os
 import shutil
 import tempfile
@@ -108,6 +109,8 @@ def fork(home: Path, story: Scenario, phase: int) -> int:
     """A life in a process of its own; the caller has set its boundary. Returns its pid."""
     if pid := os.fork():
         return pid
+    if "VERBOSE" not in os.environ:
+        logging.disable()
     try:
         note(home / "lives.jsonl", phase)
         asyncio.run(asyncio.wait_for(live(home, story, phase), LIFE_SECONDS))

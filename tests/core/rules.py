@@ -39,6 +39,13 @@ MUTANTS = (
         "last-money",
     ),
     _life(
+        "transitions in a turn are bounded",
+        "life/live.py",
+        "            return await fail(turn)\n",
+        "            pass\n",
+        "endless",
+    ),
+    _life(
         "drift is said",
         "life/scope.py",
         'if found.body["saw"] != saw:',

@@ -11,7 +11,7 @@ from pathlib import Path
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
-from daemon.ports import Process, Reply, Turn
+from daemon.ports import Process, Reply, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from tests.core.boundary import Boundary
@@ -118,6 +118,36 @@ def given_up(home: Path) -> None:
     assert tried <= 6 + len(read(home / "lives.jsonl")), f"a poisonous message was tried {tried} times"
 
 
+def deciding(_home: Path) -> Mapping[str, Process]:
+    """The model names the next process, which answers the next message."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        said = await converse(turn, ["internal_monologue", "external_dialogue", "next_process"])
+        return Transition(to=said.values["next_process"], memory=said.memory)
+
+    async def closing(turn: Turn) -> WorkingMemory:
+        return turn.memory.with_memory(remember(await turn.say("Goodbye.")))
+
+    return {"conversation": conversation, "closing": closing}
+
+
+def endless(_home: Path) -> Mapping[str, Process]:
+    """Two processes, each of which leaves everything to the other."""
+
+    def leaving(to: str) -> Process:
+        async def process(turn: Turn) -> Transition:
+            return Transition(to=to, memory=turn.memory, execute_now=True)
+
+        return process
+
+    return {"conversation": leaving("other"), "other": leaving("conversation")}
+
+
+def going(_last: str, _calls: int) -> Reply:
+    raw = "<aside>Time to go.</aside><say>One more thing.</say><next>closing</next>"
+    return Reply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
+
+
 def rewritten(home: Path) -> Mapping[str, Process]:
     """The usual process; since the second life its code asks otherwise."""
 
@@ -181,6 +211,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         script=long_outage,
     ),
     "last-money": Scenario(events=[dm(1, "hi")], endings=[["You said: hi"]], price=1.0),
+    "next-process": Scenario(
+        events=[dm(1, "hi"), dm(2, "bye", phase=1)],
+        endings=[["One more thing.", "Goodbye."]],
+        processes=deciding,
+        script=going,
+    ),
+    "endless": Scenario(events=[dm(1, "hi")], endings=[[FAILED]], processes=endless),
     "refusal": Scenario(events=[dm(1, "hm")], endings=[["Here, untagged."]], script=refusing),
     "fickle": Scenario(
         events=[dm(1, "hm", address="follow-up")], endings=[["A first thought."], [LOST], []], script=fickle
