@@ -30,9 +30,10 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         settings = load()
-        from daemon import app  # after the settings: a bad key answers at once
+        from daemon import app, lifetime  # after the settings: a bad key answers at once
 
-        asyncio.run(app.rehearse(settings) if command == "rehearse" else app.run(settings))
+        work = app.rehearse(settings) if command == "rehearse" else app.run(settings)
+        asyncio.run(lifetime.until_told(work))
     except (ConfigError, JournalError) as error:
         print(error, file=sys.stderr)
         return MISCONFIGURED if isinstance(error, ConfigError | JournalHeld) else UNWRITABLE

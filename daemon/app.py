@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from config import Settings
 from daemon.claude.client import Claude
+from daemon.claude.models import is_known, model
+from daemon.claude.request import request
 from daemon.clock import SystemClock
 from daemon.console.guard import HEADER, protect
 from daemon.console.server import Console, mount
@@ -25,15 +27,16 @@ from daemon.life.live import Life
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
+from daemon.lifetime import live
 from daemon.mind.recall import seen_by
 from daemon.ports import Clock
 from daemon.processes import INITIAL, PROCESSES
-from daemon.project import code, root
+from daemon.project import code, root, settle
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World as RehearsedSlack
 from daemon.server import BODY, address, bind, serving
-from daemon.slack.access import Access
+from daemon.slack.access import SLACK, Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
 
@@ -42,19 +45,20 @@ GRACE = 10.0
 
 
 async def rehearse(settings: Settings) -> None:
-    """A local Slack (/api/) and a local Claude (/v1/), until the process is told to stop."""
+    """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
+    settle(settings.soul_home)
     clock, listener = SystemClock(), bind(settings.host, settings.port)
     app = _application(settings)
     async with AsyncExitStack() as stack:
         await _rehearsed_slack(stack, app, settings, clock)
         Understudy(clock).mount(app)
-        stop, here = told_to_stop(), address(listener)
+        here = address(listener)
         await stack.enter_async_context(serving(app, listener))
         print(f"workspace  SLACK_API_URL={here}/api/")
         print(f"           SLACK_BOT_TOKEN={SOUL.bot_token}  SLACK_APP_TOKEN={SOUL.app_token}")
         print(f"model      ANTHROPIC_BASE_URL={here}")
         print(f"ready  {here}", flush=True)
-        await stop.wait()
+        await asyncio.Event().wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +73,10 @@ class Awake:
 
 
 async def run(settings: Settings) -> None:
-    """The daemon, until the process is told to stop. Raises ConfigError and JournalError."""
-    stop = told_to_stop()
+    """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock()) as soul:
         introduce(settings, soul)
-        await live(soul, stop)
+        await live(soul.waker, soul.journal)
 
 
 @asynccontextmanager
@@ -84,6 +87,7 @@ async def awake(
 
     `words` is the folder of soul.md and prompts/, the project's own if not given.
     """
+    settle(settings.soul_home)
     listener = bind(settings.host, settings.port)
     here, app = address(listener), _application(settings)
     async with AsyncExitStack() as stack:
@@ -103,38 +107,22 @@ async def awake(
             wake=lambda thread: waker.wake(thread),  # nobody is heard before `connect`
             clock=clock,
         )
-        mount(app, _console(settings, journal, texts, claude, budget, slack))
+        mount(app, _console(settings, journal, texts, budget, slack))
         await enter(serving(app, listener))
         await enter(slack)
         world = World(journal=journal, llm=claude, speaker=slack.speaker, clock=clock, budget=budget)
-        soul = Blueprint(texts, PROCESSES, INITIAL, code(), slack.surroundings)
+        soul = Blueprint(
+            texts=texts,
+            processes=PROCESSES,
+            initial=INITIAL,
+            code=code(),
+            surroundings=slack.surroundings,
+        )
         waker = AsyncioWaker(journal, clock, Life(world, soul).live)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, waker=waker)
-
-
-async def live(soul: Awake, stop: asyncio.Event) -> None:
-    """Live until told to stop; raises JournalError when nothing can be remembered any more."""
-    sweeping, stopping = asyncio.create_task(soul.waker.run()), asyncio.create_task(stop.wait())
-    try:
-        ends: set[asyncio.Future[Any]] = {sweeping, stopping, soul.journal.died}
-        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for end in done:
-            end.result()
-    finally:
-        for task in (sweeping, stopping):
-            task.cancel()
-        await asyncio.gather(sweeping, stopping, return_exceptions=True)
-
-
-def told_to_stop() -> asyncio.Event:
-    """Set by SIGTERM and SIGINT."""
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
-    for sent in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(sent, told.set)
-    return told
 
 
 def _application(settings: Settings) -> web.Application:
@@ -146,7 +134,6 @@ def _application(settings: Settings) -> web.Application:
 async def _rehearsed_slack(
     stack: AsyncExitStack, app: web.Application, settings: Settings, clock: Clock
 ) -> None:
-    settings.soul_home.mkdir(parents=True, exist_ok=True)
     world = await stack.enter_async_context(RehearsedSlack(settings.rehearsal_path, clock))
     world.mount(app)
 
@@ -189,14 +176,12 @@ def _allowed(settings: Settings) -> Allowed:
     )
 
 
-def _console(
-    settings: Settings, journal: Journal, texts: Texts, claude: Claude, budget: Budget, slack: Slack
-) -> Console:
+def _console(settings: Settings, journal: Journal, texts: Texts, budget: Budget, slack: Slack) -> Console:
     """What the page may know."""
 
     def rebuild(call: Entry) -> tuple[Mapping[str, Any], bool]:
-        request = claude.request(seen_by(call, texts.read, journal.at), call.body["role"])
-        return request, digest(request) == call.body["saw"]
+        seen = request(seen_by(call, texts.read, journal.at), model(call.body["model"]))
+        return seen, digest(seen) == call.body["saw"]
 
     def state() -> Mapping[str, Any]:
         return {
@@ -205,6 +190,8 @@ def _console(
                 "workspace": settings.slack == "rehearsed",
                 "model": settings.claude == "rehearsed",
             },
+            "workspace_at": elsewhere(settings.slack_api_url, SLACK) if settings.slack == "real" else "",
+            "model_at": elsewhere(settings.anthropic_base_url, ""),
             "budget": budget.daily,
             "spent": budget.today().cost,
             "worth": budget.today().worth,
@@ -212,23 +199,32 @@ def _console(
         }
 
     def health() -> Mapping[str, Any]:
-        alive = slack.connected and not journal.died.done()
+        alive = slack.connected and journal.writable
         return {"ok": alive, "connected": slack.connected, "seq": journal.last()}
 
     return Console(journal=journal, rebuild=rebuild, state=state, health=health)
 
 
+def elsewhere(url: str, home: str) -> str:
+    """The host of a URL that is not the usual one."""
+    return "" if url in ("", home) else urlsplit(url).netloc.rpartition("@")[2]
+
+
 def introduce(settings: Settings, soul: Awake) -> None:
     """What an owner wants to know at the start, in at most eight lines; the last one says where."""
-    workspace, model = "Slack", settings.claude_model
+    workspace = elsewhere(settings.slack_api_url, SLACK) or "Slack"
+    thinker = settings.claude_model
     if settings.slack == "rehearsed":
         workspace = "rehearsed on this machine (for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN)"
     if settings.claude == "rehearsed":
-        model = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
+        thinker = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
     elif settings.anthropic_base_url:
-        model = f"{model} at {settings.anthropic_base_url}"
-    print(f"soul       {soul.slack.name}, as soul.md says\nworkspace  {workspace}")
-    print(f"model      {model}")
+        thinker = f"{thinker} at {elsewhere(settings.anthropic_base_url, '')}"
+    if settings.claude == "real" and not is_known(settings.claude_model):
+        thinker = f"{thinker} (its price is not known: the budget does not count it)"
+    print(f"soul       {soul.slack.name}, as soul.md says")
+    print(f"workspace  {workspace}")
+    print(f"model      {thinker}")
     print(f"journal    {settings.journal_path}")
     spent = soul.budget.today().cost
     print(f"budget     ${soul.budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")

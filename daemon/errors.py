@@ -5,7 +5,8 @@ SoulError
 ├── JournalError     the journal cannot be read or written: no ack, no answer until it can
 │   └── JournalHeld  another daemon holds this journal
 ├── Fenced           another attempt at this thread began after ours: stop, touch nothing
-└── ModelFailed      Claude could not answer: the turn is postponed
+├── ModelFailed      Claude could not answer: the turn is postponed
+└── SpeechFailed     Slack did not take what was to be said: the turn is tried again
 """
 
 
@@ -27,6 +28,10 @@ class JournalHeld(JournalError):
 
 class Fenced(SoulError):
     """Another attempt at this thread began after ours."""
+
+
+class SpeechFailed(SoulError):
+    """Slack did not take what was to be said, or nobody knows whether it did: look before repeating."""
 
 
 class ModelFailed(SoulError):

@@ -1,9 +1,11 @@
-"""This project's own files: where they are, and whether the code that thinks has changed. Used by app.py."""
+"""Files: where the project's own are, whether the code that thinks has changed, where to live. For app.py."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+
+from daemon.errors import ConfigError
 
 THINKING = ("memory.py", "claude", "mind", "life", "processes")
 """The code that a replay must find unchanged: what decides what is asked, and in which order."""
@@ -19,3 +21,13 @@ def code() -> str:
     here = Path(__file__).parent
     files = [file for part in THINKING for file in sorted((here / part).rglob("*.py")) or [here / part]]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def settle(home: Path) -> None:
+    """Make the folder that the journals live in; raises ConfigError when that cannot be."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"SOUL_HOME is {home}, which cannot be made ({error.strerror}). Name a folder that can."
+        ) from error

@@ -16,7 +16,7 @@ from tests.source import Function, Module, imported, modules, parse
 ROOMS = (
     ("__main__",),
     ("app",),
-    ("server", "clock", "project"),
+    ("server", "clock", "project", "lifetime"),
     ("console", "slack"),
     ("life",),
     ("processes",),

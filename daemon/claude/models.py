@@ -82,6 +82,11 @@ def model(name: str) -> Model:
     return next((known for known in KNOWN if known.id == name), Model(id=name))
 
 
+def is_known(name: str) -> bool:
+    """Whether this model is in the table, with its price."""
+    return any(known.id == name for known in KNOWN)
+
+
 def cost(spec: Model, usage: Usage) -> float:
     """What these tokens cost, in dollars."""
     prompt = usage.input + usage.cache_read + usage.cache_write

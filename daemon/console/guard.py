@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Set
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -19,7 +20,10 @@ POLICY = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-FOREIGN_HOST = "This port answers only to localhost, 127.0.0.1 and [::1]. Open it under one of these names."
+FOREIGN_HOST = (
+    "This port answers only to localhost, 127.0.0.1, [::1] and the HOST of the daemon's .env. "
+    "Open it under one of these names."
+)
 FOREIGN_ORIGIN = "Another web page sent this request. Only the console's own page may."
 NO_TOKEN = (
     "This console needs its token. Open /?token=… once with the CONSOLE_TOKEN of the daemon's .env, "
@@ -33,7 +37,7 @@ def protect(app: web.Application, *, host: str, token: str) -> None:
 
     `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for.
     """
-    gate = Gate(bound_locally=host in LOCAL, token=token)
+    gate = Gate(hosts=LOCAL | {host} if host in LOCAL or not token else None, token=token)
     app.middlewares.append(web.middleware(gate))
     app.on_response_prepare.append(_headers)
 
@@ -41,12 +45,12 @@ def protect(app: web.Application, *, host: str, token: str) -> None:
 class Gate:
     """The middleware: refuses with one plain sentence, or lets the request pass."""
 
-    def __init__(self, *, bound_locally: bool, token: str) -> None:
-        self._bound_locally = bound_locally
+    def __init__(self, *, hosts: Set[str] | None, token: str) -> None:
+        self._hosts = hosts
         self._token = token
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if self._bound_locally and PORT.sub("", request.host) not in LOCAL:
+        if self._hosts is not None and PORT.sub("", request.host) not in self._hosts:
             return refuse(403, FOREIGN_HOST)
         if _is_foreign(request):
             return refuse(403, FOREIGN_ORIGIN)

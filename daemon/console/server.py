@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.console.guard import refuse
+from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.console.stream import Streams, as_json
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
@@ -27,8 +27,9 @@ class Console:
     """What the console shows, handed in by app.py.
 
     `rebuild` gives a model call's request as Claude saw it, and whether its hash agrees with the
-    recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "budget",
-    "spent", "worth" (US dollars, of this UTC day), "models": {role: model}}. `health` is {"ok": bool, …}.
+    recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",
+    "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
+    "worth" (US dollars, of this UTC day), "models": {role: model}}. `health` is {"ok": bool, …}.
     """
 
     journal: Journal
@@ -46,7 +47,7 @@ def mount(app: web.Application, console: Console) -> None:
     app.router.add_get("/console/journal", views.journal)
     app.router.add_get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
     app.router.add_get("/console/threads/{key}", views.thread)
-    app.router.add_static("/static/", STATIC)
+    app.router.add_get("/static/{name}", views.part)
     app.on_shutdown.append(views.shutdown)
 
 
@@ -56,10 +57,16 @@ class Views:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._streams = Streams(console.journal)
+        self._parts = {path.name: path for path in STATIC.iterdir()}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
         """The one page; all else it asks for itself."""
         return web.FileResponse(STATIC / "index.html")
+
+    async def part(self, request: web.Request) -> web.StreamResponse:
+        """A script, a style or a picture of the page; no other file has a name here."""
+        path = self._parts.get(request.match_info["name"])
+        return web.FileResponse(path) if path else refuse(404, NOTHING_HERE)
 
     async def health(self, _request: web.Request) -> web.Response:
         """For whoever restarts the daemon: 503 when it does not hear or cannot remember."""

@@ -1,7 +1,7 @@
 """The journal: append-only, the only memory. Everything else is folded from it.
 
 Slack's inbox appends perceptions, turns append what they think and say, the console follows.
-Reads are synchronous and small; see CORE in docs/ARCHITECTURE.md for the rules.
+Reads are synchronous and small; the rules are in docs/ARCHITECTURE.md.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, create_engine, event, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from daemon.entry import Entry
 from daemon.errors import JournalError
+from daemon.journal.database import readable, sqlite
 from daemon.journal.lock import locked
 from daemon.journal.schema import DEBT, ENTRY, LEASE, METADATA
 from daemon.journal.writer import Conflict, Writer, read
@@ -27,7 +28,6 @@ from daemon.ports import Clock
 
 CHUNK = 500
 """How many seqs one query asks for; databases bound the number of parameters."""
-PRAGMAS = ("journal_mode=wal", "synchronous=full", "busy_timeout=5000")
 
 
 class Journal:
@@ -44,17 +44,19 @@ class Journal:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opening:
             opening.enter_context(locked(self._path))  # before the first connection
-            engine = create_engine(f"sqlite:///{self._path}")
+            engine = sqlite(self._path)
             opening.callback(engine.dispose)
-            event.listen(engine, "connect", _prepare)
-            event.listen(engine, "begin", _begin)
             try:
                 METADATA.create_all(engine)
                 self._reader = opening.enter_context(engine.connect()).execution_options(
                     isolation_level="AUTOCOMMIT"
                 )
             except SQLAlchemyError as error:
-                raise JournalError(f"{self._path} cannot be opened as a journal: {error}") from error
+                reason = getattr(error, "orig", None) or error
+                raise JournalError(
+                    f"{self._path} cannot be opened as a journal ({reason}). "
+                    "Put a copy back, or move it away to begin a new one."
+                ) from error
             self._writer = self._writer_class(engine, self._notify)
             self._writer.start()
             opening.callback(self._writer.stop)
@@ -70,6 +72,11 @@ class Journal:
     def died(self) -> asyncio.Future[None]:
         """Fails when the writer died: the daemon cannot go on."""
         return self._writer.died
+
+    @property
+    def writable(self) -> bool:
+        """Did the last append reach the disk?"""
+        return not (self.died.done() or self._writer.failing)
 
     async def append(
         self,
@@ -92,6 +99,7 @@ class Journal:
             raise ValueError(
                 f"an entry needs thread, kind, key and author; got {thread!r} {kind!r} {key!r} {author!r}"
             )
+        "".join((thread, kind, key, author)).encode()  # a name that is no text fails here, not in the writer
         row = {
             "thread": thread,
             "kind": kind,
@@ -124,8 +132,7 @@ class Journal:
 
     def held(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
-        found = self._reader.execute(select(LEASE.c.epoch).where(LEASE.c.thread == thread)).scalar()
-        return found == epoch
+        return self._scalar(select(LEASE.c.epoch).where(LEASE.c.thread == thread)) == epoch
 
     def get(self, key: str) -> Entry | None:
         """The entry under this key."""
@@ -173,7 +180,7 @@ class Journal:
 
     def is_open(self, seq: int) -> bool:
         """Is the debt of this entry still unpaid?"""
-        return self._reader.execute(select(DEBT.c.seq).where(DEBT.c.seq == seq)).scalar() is not None
+        return self._scalar(select(DEBT.c.seq).where(DEBT.c.seq == seq)) is not None
 
     def since(self, seq: int, limit: int = 1000) -> list[Entry]:
         """The entries after this seq, oldest first."""
@@ -181,7 +188,7 @@ class Journal:
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
-        return self._reader.execute(select(func.max(ENTRY.c.seq))).scalar() or 0
+        return self._scalar(select(func.max(ENTRY.c.seq))) or 0
 
     async def follow(self, since: int) -> AsyncIterator[list[Entry]]:
         """All entries after this seq, as they come."""
@@ -205,21 +212,15 @@ class Journal:
         self, *where: ColumnElement[bool], limit: int | None = None, last: bool = False
     ) -> list[Entry]:
         order = ENTRY.c.seq.desc() if last else ENTRY.c.seq
-        rows = self._reader.execute(select(ENTRY).where(*where).order_by(order).limit(limit))
-        return [read(**row) for row in rows.mappings()]
+        with readable():
+            rows = self._reader.execute(select(ENTRY).where(*where).order_by(order).limit(limit))
+            return [read(**row) for row in rows.mappings()]
+
+    def _scalar(self, query: Select[int]) -> int | None:
+        with readable():
+            found: int | None = self._reader.execute(query).scalar()
+            return found
 
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-def _prepare(connection: Any, _record: object) -> None:
-    """A new SQLite connection: durable, and with transactions that we begin ourselves."""
-    connection.isolation_level = None
-    for pragma in PRAGMAS:
-        connection.execute(f"pragma {pragma}")
-
-
-def _begin(connection: Connection) -> None:
-    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-        connection.exec_driver_sql("begin immediate")

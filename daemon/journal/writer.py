@@ -55,6 +55,8 @@ class Writer:
         self._waiting: queue.SimpleQueue[Append | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self.died: asyncio.Future[None] = self._loop.create_future()
+        self.failing = False
+        """Could the last append not be written?"""
 
     def start(self) -> None:
         self._thread.start()
@@ -86,28 +88,30 @@ class Writer:
 
     def _next(self) -> list[Append]:
         """All that waits, in order, up to a group; empty when the writer is to end."""
-        batch: list[Append] = []
-        append = self._waiting.get()
-        while append is not None:
+        if (append := self._waiting.get()) is None:
+            return []
+        batch = [append]
+        while len(batch) < GROUP and not self._waiting.empty():
+            if (append := self._waiting.get()) is None:
+                self._waiting.put(None)  # seen again when this batch is on disk
+                break
             batch.append(append)
-            if len(batch) == GROUP or self._waiting.empty():
-                return batch
-            append = self._waiting.get()
-        self._waiting.put(None)
-        if not batch:
-            self._waiting.get()
         return batch
 
     def commit(self, connection: Connection, batch: Sequence[Append]) -> list[Result]:
         """One transaction for all; when it fails, one for each, so that one bad row fails alone."""
         try:
             with connection.begin():
-                return [_insert(connection, append) for append in batch]
+                results = [_insert(connection, append) for append in batch]
+            self.failing = False
+            return results
         except (SQLAlchemyError, OverflowError) as error:
             if len(batch) > 1:
                 return [result for append in batch for result in self.commit(connection, [append])]
-            log.error("The journal could not be written: %s", error.__class__.__name__, exc_info=True)
-            return [JournalError(f"The journal could not be written ({error.__class__.__name__}).")]
+            self.failing = True
+            reason = getattr(error, "orig", None) or error
+            log.error("The journal could not be written (%s): nothing is acked until it can be.", reason)
+            return [JournalError(f"The journal could not be written ({reason}).")]
 
     def _answer(self, batch: Sequence[Append], results: Sequence[Result]) -> None:
         for append, result in zip(batch, results, strict=True):

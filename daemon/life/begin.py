@@ -17,7 +17,7 @@ from daemon.life.turn import Turn
 from daemon.ports import Process, Surroundings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
     """What a soul is made of, besides the world it lives in. `code` is a hash of the code that thinks."""
 

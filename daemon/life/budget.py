@@ -5,8 +5,9 @@ Looked at before each paid call; the day is a UTC day.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -41,30 +42,46 @@ class Budget:
         self.daily = daily
         self._clock = clock
         self._in_flight = 0.0
-        self._day = Day(began=self._midnight())
-        for call in journal.kind("model-call", since=self._day.began):
-            self._day = self._day.with_call(call)
+        self._journal = journal
+        self._released = asyncio.Event()
+        self._day = self._fold()
 
     def today(self) -> Day:
         """What has been spent since midnight, UTC."""
-        if (midnight := self._midnight()) != self._day.began:
-            self._day = Day(began=midnight)
+        if self._midnight() != self._day.began:
+            self._day = self._fold()
         return self._day
 
     def spent(self, call: Entry) -> None:
         """A call was recorded."""
         self._day = self.today().with_call(call)
 
-    @contextmanager
-    def reserved(self, amount: float) -> Iterator[bool]:
-        """Whether this much may be spent (nothing always may); while inside, nobody else can count on it."""
-        granted = amount == 0 or self.today().cost + self._in_flight + amount <= self.daily
+    @asynccontextmanager
+    async def reserved(self, amount: float) -> AsyncIterator[bool]:
+        """Whether this much may be spent. While inside, nobody else can count on it; free is always granted.
+
+        Where only what is in flight stands in the way, it waits: a reservation is more than a call costs.
+        """
+        while self._fits(amount) and not self._fits(amount + self._in_flight):
+            await self._released.wait()
+        granted = self._fits(amount)
         held = amount if granted else 0.0
         self._in_flight += held
         try:
             yield granted
         finally:
             self._in_flight -= held
+            self._released.set()
+            self._released = asyncio.Event()
+
+    def _fits(self, amount: float) -> bool:
+        return amount == 0 or self.today().cost + amount <= self.daily
+
+    def _fold(self) -> Day:
+        day = Day(began=self._midnight())
+        for call in self._journal.kind("model-call", since=day.began):
+            day = day.with_call(call)
+        return day
 
     def _midnight(self) -> float:
         now = datetime.fromtimestamp(self._clock.now(), UTC)

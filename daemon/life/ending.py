@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from daemon.entry import Entry
+from daemon.errors import SpeechFailed
 from daemon.life.begin import attempts
 from daemon.life.scope import UNKNOWN
 from daemon.life.speech import Speech
 from daemon.life.turn import Turn
-from daemon.memory import WorkingMemory
+from daemon.memory import working_memory
+from daemon.mind.pipeline import dialogue
 from daemon.mind.recall import remember
 from daemon.mind.wording import fill
 
@@ -17,8 +20,12 @@ WAITS = (60.0, 300.0, 1800.0)
 """Seconds until an unanswered message is tried again; the last one repeats."""
 MAX_WAITS = 50
 """About a day of trying; then the turn has failed."""
+LONG_OUTAGE = 86_400.0
+"""Seconds after which an outage is told again."""
 SAME_PLACE = 3
 """A failure at the same key so often is no accident."""
+MAX_FAILURES = 60
+"""About an hour of trying to say something."""
 
 
 async def postpone(turn: Turn) -> None:
@@ -27,12 +34,21 @@ async def postpone(turn: Turn) -> None:
     if tries >= MAX_WAITS:
         await fail(turn)
         return
-    if tries == 0:
+    if turn.must_answer and await _is_news(turn):
         await turn.say(turn.text("prompts/sentences/unreachable").strip())
     due = turn.world.clock.now() + WAITS[min(tries, len(WAITS) - 1)]
     carries = [entry.seq for entry in turn.answers]
     await turn.once("watch", {"due": due, "carries": carries, "tries": tries + 1})
     await turn.finish("postponed", None)
+    await turn.world.speaker.status(turn.thread, "", turn.hold)
+
+
+async def _is_news(turn: Turn) -> bool:
+    """Has one of those who wait not been told of this outage? It began after the last call that went well."""
+    calls = turn.world.journal.kind("model-call", since=turn.world.clock.now() - LONG_OUTAGE)
+    well = max((call.seq for call in calls if call.body["outcome"] != "failed"), default=0)
+    people = dict.fromkeys(entry.author for entry in turn.answers)
+    return any([await turn.claim(f"told:{person}:{well}") for person in people])
 
 
 def _outage(turn: Turn) -> list[Entry]:
@@ -43,33 +59,55 @@ def _outage(turn: Turn) -> list[Entry]:
 
 
 def hopeless(turn: Turn, max_attempts: int) -> bool:
-    """Was this body tried often enough?"""
-    entries = turn.world.journal.under(turn.path)
-    places = Counter(entry.body["at"] for entry in entries if entry.kind == "failure")
-    return attempts(turn.world, turn.path) > max_attempts or max(places.values(), default=0) >= SAME_PLACE
+    """Was this body tried often enough? That Slack took nothing is not its fault."""
+    mine = [entry for entry in _failures(turn) if entry.body["error"] != SpeechFailed.__name__]
+    tried = attempts(turn.world, turn.path) - (len(_failures(turn)) - len(mine))
+    places = Counter(entry.body["at"] for entry in mine)
+    return tried > max_attempts or max(places.values(), default=0) >= SAME_PLACE
+
+
+def speechless(turn: Turn) -> bool:
+    """Could nothing be said for so long that not even the end of this body can be told?"""
+    return len(_failures(turn)) > MAX_FAILURES
+
+
+def _failures(turn: Turn) -> list[Entry]:
+    return [entry for entry in turn.world.journal.under(turn.path) if entry.kind == "failure"]
 
 
 async def fail(turn: Turn) -> None:
-    """Give up: what was begun is settled, the person is told once, and nobody waits any more."""
-    memory: WorkingMemory = turn.memory
+    """Give up: what was begun is settled, the person is told once, and nobody waits any more.
+
+    Of the messages nothing is kept: one of them may be the poison.
+    """
     for speech in _begun(turn):
-        if (said := await speech.settle()) and said.kind == "spoken":
-            memory = memory.with_memory(remember(said))
+        await speech.settle()
     await _close_actions(turn)
     told = await turn.say(turn.text("prompts/sentences/failed").strip(), "failed")
-    await turn.finish("failed", memory.with_memory(remember(told)))
+    await turn.finish("failed", working_memory([remember(told)]))
 
 
 async def let_go(turn: Turn) -> None:
     """The code that began this body is gone: settle what it began; a fresh body gets its log as one memory.
 
-    A body that had said all it began to say has answered: nobody wants to hear it again.
+    A body that had its answer, or had said all it began to say, is ended: nobody wants to hear it again.
     """
-    journal = turn.world.journal
-    spoken = [entry for entry in journal.under(turn.path) if entry.kind == "spoken"]
-    if spoken and not journal.open("speech", "action", thread=turn.thread):
+    entries = turn.world.journal.under(turn.path)
+    calls = [entry for entry in entries if entry.kind == "model-call"]
+    spoken = [entry for entry in entries if entry.kind == "spoken"]
+    failed = bool(calls) and calls[-1].body["outcome"] == "failed"
+    if said := dialogue(calls[-1]) if calls else "":
+        open_ = [intent for intent in _intents(turn) if turn.world.journal.is_open(intent.seq)]
+        key = open_[0].key if open_ else f"{turn.path}/say#1"
+        await turn.speech_at(key).close(said)
+        await turn.finish("ended", turn.memory.with_memory(remember(calls[-1])))
+    elif spoken and not failed and not any(turn.world.journal.is_open(e.seq) for e in _debts(entries)):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
-        return
+    else:
+        await _begin_afresh(turn)
+
+
+async def _begin_afresh(turn: Turn) -> None:
     for speech in _begun(turn):
         await speech.settle()
     await _close_actions(turn)
@@ -78,10 +116,17 @@ async def let_go(turn: Turn) -> None:
     await turn.let_go(await turn.once("log", {"text": words}))
 
 
+def _intents(turn: Turn) -> list[Entry]:
+    return [e for e in turn.world.journal.under(turn.path) if e.kind == "speech" and "/say#" in e.key]
+
+
+def _debts(entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.kind in ("speech", "action")]
+
+
 def _begun(turn: Turn) -> list[Speech]:
-    """The messages that this body began, in order; each takes its old key again."""
-    intents = [e for e in turn.world.journal.under(turn.path) if e.kind == "speech" and "/say#" in e.key]
-    return [turn.speech() for _ in intents]
+    """The messages that this body began, in order."""
+    return [turn.speech_at(intent.key) for intent in _intents(turn)]
 
 
 async def _close_actions(turn: Turn) -> None:
@@ -94,8 +139,10 @@ async def _close_actions(turn: Turn) -> None:
 
 def _line(entry: Entry) -> str:
     match entry.kind:
-        case "model-call" | "spoken":
-            return f"{entry.kind}: {entry.body['text']}"
+        case "model-call" if entry.body["outcome"] in ("ok", "cut"):
+            return f"thought: {entry.body['text']}"
+        case "spoken":
+            return f"said: {entry.body['text']}"
         case "observation":
             return f"{entry.body['name']}: {entry.body['text']}"
         case _:

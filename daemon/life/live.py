@@ -6,9 +6,10 @@ import logging
 
 from daemon.errors import Fenced, JournalError, ModelFailed
 from daemon.life.begin import Blueprint, attempts, begin
-from daemon.life.ending import fail, hopeless, let_go, postpone
+from daemon.life.ending import fail, hopeless, let_go, postpone, speechless
 from daemon.life.scope import World
 from daemon.life.turn import Turn
+from daemon.memory import WorkingMemory
 from daemon.ports import Transition
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,10 @@ class Life:
         return True
 
     async def _take(self, turn: Turn) -> None:
+        if speechless(turn):
+            await turn.abandon()
+            return
+        turn.load()
         if hopeless(turn, self._max_attempts):
             await fail(turn)
         elif turn.began.body["code"] != self._soul.code:
@@ -55,9 +60,11 @@ class Life:
         """Run the current process, and those that it goes over into at once."""
         for _ in range(MAX_TRANSITIONS):
             outcome = await self._soul.processes[turn.process](turn)
-            if not isinstance(outcome, Transition):
+            if isinstance(outcome, WorkingMemory):
                 turn.memory = outcome
                 break
+            if not isinstance(outcome, Transition):
+                raise TypeError(f"the process {turn.process} returned {type(outcome).__name__}")
             await turn.record(outcome)  # which process a thread is in is a journal fact
             if not outcome.execute_now:
                 break

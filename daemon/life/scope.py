@@ -1,6 +1,6 @@
 """A scope: where the steps of a turn take their keys from, and how a recorded step is read back.
 
-Keys are paths (`thread@first/name#n`); one scope belongs to one task. See CORE, "Entries, debts, keys".
+Keys are paths (`thread@first/name#n`); one scope belongs to one task. See "Keys" in docs/ARCHITECTURE.md.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Scope:
         self.epoch = epoch
         self.reached = path
         """The key that was taken last: where a failure happened."""
+        self.wording: dict[str, str] = {}
+        """The owner's texts that this attempt has read: name to sha256."""
         self._used: Counter[str] = Counter()
         self._recorded = {entry.key: entry for entry in world.journal.under(path)}
 
@@ -93,16 +95,13 @@ class Scope:
         return self.read(key) or await self.append(kind, body, key=key)
 
     async def claim(self, key: str) -> bool:
-        """What may happen once across threads, claimed by a natural key: True for the body that got it."""
-        entry, _ = await self.world.journal.append(
-            self.thread,
-            "claim",
-            {"by": self.path},
-            key=key,
-            cause=self.began.seq,
-            fence=(self.thread, self.epoch),
-        )
-        return bool(entry.body["by"] == self.path)
+        """What may happen once across threads, claimed by a natural key: True for whoever got it first.
+
+        A body that was let go leaves its claims to the fresh one.
+        """
+        who = {"by": self.path.partition("~")[0]}
+        entry, _ = await self.world.journal.append(self.thread, "claim", who, key=key, cause=self.began.seq)
+        return bool(entry.body == who)
 
     async def call(self, name: str, memory: WorkingMemory, role: Role, hear: Hear | None = None) -> Entry:
         """One model call, recorded raw whatever came of it; a recorded one is never paid again."""
@@ -113,19 +112,17 @@ class Scope:
             if found.body["saw"] != saw:
                 await self._drift(key, saw)
             return found
-        outcome = await self._ask(request, hear)
         texts = [self.world.journal.at(m.seq).key.removeprefix("text:") for m in memory.system if m.seq]
         seen = {"saw": saw, "texts": texts, "seqs": memory.seqs, "trailing": memory.trailing}
-        call = await self.append("model-call", {"name": name, "role": role, **outcome, **seen}, key=key)
-        self.world.budget.spent(call)
-        return call
-
-    async def _ask(self, request: Mapping[str, Any], hear: Hear | None) -> dict[str, Any]:
-        """The purse is looked at between the lookup and the call, so that a replay never trips over it."""
-        with self.world.budget.reserved(self.world.llm.reserve(request)) as granted:
+        about = {"name": name, "role": role, "wording": dict(self.wording), **seen}
+        # the purse is looked at after the lookup, so that a replay never trips over it
+        async with self.world.budget.reserved(self.world.llm.reserve(request)) as granted:
+            reply = Reply(outcome="over-budget", model=request["model"])
             if granted:
-                return asdict(await self.world.llm.call(request, hear, self.hold))
-        return asdict(Reply(outcome="over-budget", model=request["model"]))
+                reply = await self.world.llm.call(request, hear, self.hold)
+            call = await self.append("model-call", {**about, **asdict(reply)}, key=key)
+            self.world.budget.spent(call)
+        return call
 
     async def _drift(self, key: str, saw: str) -> None:
         """A replayed step would have asked something else than what is recorded: said, not hidden."""

@@ -1,4 +1,4 @@
-"""One message to a person: intent, perhaps a stream, receipt. See CORE, "Speech and effects".
+"""One message to a person: intent, perhaps a stream, receipt. See "Speech" in docs/ARCHITECTURE.md.
 
 Only the root thread's turn speaks in a conversation, one speech at a time; so an orphan can be adopted.
 """
@@ -6,6 +6,7 @@ Only the root thread's turn speaks in a conversation, one speech at a time; so a
 from __future__ import annotations
 
 from daemon.entry import Entry, digest
+from daemon.errors import SpeechFailed
 from daemon.life.scope import Scope
 
 SKEW = 300.0
@@ -15,29 +16,39 @@ SKEW = 300.0
 class Speech:
     """A message of one scope, not begun until there is something to read."""
 
-    def __init__(self, scope: Scope, lost_words: str, name: str = "say") -> None:
+    def __init__(self, scope: Scope, key: str, lost_words: str) -> None:
         self._scope = scope
         self._lost_words = lost_words
-        self._key = scope.key(name)
+        self._key = key
         self._ts: str | None = None
         self._shown = ""
+        self._doubt = False
+        """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
 
     async def hear(self, text: str) -> None:
-        """It reads so by now. An attempt that did not write the intent never streams."""
-        if not text.strip() or not text.startswith(self._shown):
+        """It reads so by now. An attempt that did not write the intent never streams.
+
+        Showing it early is a nicety: where Slack does not take it, the model is still heard to its end.
+        """
+        if self._doubt or not text.strip() or not text.startswith(self._shown):
             return
         intent = await self._intend()
         if intent.seq < self._scope.epoch:
             return
-        speaker, thread = self._scope.world.speaker, self._scope.thread
         if self._ts is None:
-            self._ts = await speaker.start(thread, text, self._key, self._scope.hold)
-            await self._scope.append(
-                "speech-started", {"ts": self._ts}, key=f"{self._key}/started", cause=intent.seq
-            )
+            await self._start(text, intent)
         else:
-            await speaker.extend(thread, self._ts, text, self._scope.hold)
+            await self._scope.world.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
         self._shown = text
+
+    async def _start(self, text: str, intent: Entry) -> None:
+        scope = self._scope
+        try:
+            self._ts = await scope.world.speaker.start(scope.thread, text, self._key, scope.hold)
+        except SpeechFailed:
+            self._doubt = True
+            return
+        await scope.append("speech-started", {"ts": self._ts}, key=f"{self._key}/started", cause=intent.seq)
 
     async def close(self, text: str) -> Entry | None:
         """It reads so for good. Nothing to say: a message that stands in Slack gets the owner's sentence."""
@@ -74,7 +85,8 @@ class Speech:
 
     async def _standing(self, intent: Entry) -> str | None:
         """The ts of this message, if it stands in Slack: known, recorded, or found there."""
-        if self._ts or intent.seq > self._scope.epoch:
+        fresh = intent.seq > self._scope.epoch and not self._doubt
+        if self._ts or fresh:
             return self._ts
         if started := self._scope.read(f"{self._key}/started"):
             return str(started.body["ts"])

@@ -72,7 +72,7 @@ class Texts:
             if self._stamps.get(name) == stamp:
                 return None
             self._stamps[name] = stamp
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             gone = self._stamps.pop(name, None) is None and name in self._good
             return None if gone else f"{path} cannot be read ({error.__class__.__name__}): put it back."

@@ -1,14 +1,13 @@
 """A turn: one run of a mental process over a fixed set of perceptions, or that run gone on after a crash.
 
-What it reads besides its steps it reads as of its body's first begin. See CORE, "Turn, body, replay".
+What it reads besides its steps it reads as of its first begin: see there in docs/ARCHITECTURE.md.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from daemon.entry import Entry
 from daemon.life.past import past
@@ -20,8 +19,6 @@ from daemon.mind.recall import recall, remember
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.ports import Transition
 
-NEUTRAL = "neutral"
-
 
 class Turn(Scope):
     """Implements ports.Turn. `took` are the debts that it pays, `answers` the messages in them."""
@@ -32,19 +29,26 @@ class Turn(Scope):
         super().__init__(world, began.thread, began.body["path"], began, epoch)
         self._texts = texts
         self.processes = processes
-        journal = world.journal
-        before = past(journal, began.thread, began.seq)
-        self.took = journal.many(began.body["took"])
-        self.answers = answers(self.took, journal.many)
-        self.mood = before.mood or NEUTRAL
         self.process: str = began.body["process"]
-        self.params: Mapping[str, Any] = before.params
-        self._first_params = before.params
+
+    def load(self) -> None:
+        """Read what a process needs, as of this body's first begin; before this only its steps are known."""
+        journal = self.world.journal
+        before = past(journal, self.thread, self.began.seq)
+        self.took = journal.many(self.began.body["took"])
+        self.answers = answers(self.took, journal.many)
+        self.mood = before.mood or ""
+        self.params = self._first_params = before.params
         self._kept = {entry.seq for entry in before.kept}
         self._heard = [entry.seq for entry in before.heard]
-        core = [texts.read(began.body["texts"][name]) for name in (SOUL, SYSTEM)]
+        said = [*before.heard, *self.answers]
+        core = [self._texts.read(self.began.body["texts"][name]) for name in (SOUL, SYSTEM)]
         self.memory: WorkingMemory = working_memory(
-            [*map(remember, core), *recall(before.kept), *map(remember, [*before.heard, *self.answers])]
+            [
+                *map(remember, core),
+                *recall(before.kept),
+                *map(remember, in_order(said)),
+            ]
         )
 
     @property
@@ -65,15 +69,20 @@ class Turn(Scope):
 
     def text(self, name: str) -> str:
         """An owner's text as of this body's first begin."""
-        return str(self._texts.read(self.began.body["texts"][name]).body["text"])
+        self.wording[name] = sha = self.began.body["texts"][name]
+        return str(self._texts.read(sha).body["text"])
 
     def speech(self) -> Speech:
         """A message to the person, not yet begun."""
-        return Speech(self, self.text("prompts/sentences/lost_words").strip())
+        return self.speech_at(self.key("say"))
+
+    def speech_at(self, key: str) -> Speech:
+        """The message that has this key."""
+        return Speech(self, key, self.text("prompts/sentences/lost_words").strip())
 
     async def say(self, text: str, name: str = "say") -> Entry:
         """A message of its own, posted whole."""
-        spoken = await Speech(self, text, name).close(text)
+        spoken = await self.speech_at(self.key(name)).close(text)
         assert spoken is not None, "an empty text is never said"
         return spoken
 
@@ -84,8 +93,11 @@ class Turn(Scope):
         task = asyncio.create_task(show(self.thread, status, self.hold))
         try:
             yield
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
         finally:
-            await task
+            await asyncio.gather(task, return_exceptions=True)
         await show(self.thread, "", self.hold)  # nothing to take away, unless nothing was said
 
     async def record(self, transition: Transition) -> None:
@@ -97,7 +109,15 @@ class Turn(Scope):
         """The turn's last entry: pays what it took, and keeps what `memory` holds that no turn has kept."""
         keep = [seq for seq in memory.seqs if seq not in self._kept] if memory else []
         body = {"outcome": outcome, "keep": keep, "process": self.process, "params": self.params}
-        closes = [self.began.seq, *(entry.seq for entry in self.took)]
+        closes = [self.began.seq, *self.began.body["took"]]
+        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
+
+    async def abandon(self) -> None:
+        """The turn's last entry when nothing else can be done: pays all that this body owes, in silence."""
+        journal = self.world.journal
+        owed = [entry.seq for entry in journal.under(self.path) if journal.is_open(entry.seq)]
+        body = {"outcome": "abandoned", "keep": [], "process": self.process, "params": {}}
+        closes = [*owed, *self.began.body["took"]]
         await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
 
     async def let_go(self, log: Entry) -> None:
@@ -117,4 +137,9 @@ def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]])
     messages = [
         m for entry in took for m in (many(entry.body["carries"]) if "carries" in entry.body else [entry])
     ]
+    return in_order(messages)
+
+
+def in_order(messages: Sequence[Entry]) -> list[Entry]:
+    """Messages in Slack's order; what was changed about one stands after it."""
     return sorted(messages, key=lambda entry: (entry.body["ts"].zfill(24), entry.seq))

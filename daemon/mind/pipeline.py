@@ -67,6 +67,13 @@ def feeling(turn: Turn) -> Mood:
     return table.get(turn.mood) or next(iter(table.values()))
 
 
+def dialogue(call: Entry) -> str:
+    """What a recorded call wants to say."""
+    if call.body["outcome"] not in ("ok", "cut"):
+        return ""
+    return sections(call.body["text"], TAGS, PRIVATE).text.get(SAY, "").strip()
+
+
 async def _ask(
     turn: Turn,
     name: str,
@@ -124,21 +131,29 @@ def _plain(call: Entry, parsed: Sections) -> str:
     """What may be said of an answer to which nothing private was asked: its dialogue, or all of it."""
     if call.body["outcome"] in ("refused", "over-budget"):
         return ""
-    return (parsed.text.get(SAY, "") if parsed.text else parsed.raw).strip()
+    return parsed.text.get(SAY, parsed.outside).strip()
 
 
 async def _conclude(
     turn: Turn, memory: WorkingMemory, speech: Speech, call: Entry, parsed: Sections, said: str
 ) -> Said:
-    silent = not said and SAY in parsed.text and not turn.must_answer and call.body["outcome"] == "ok"
-    if not said and not silent:
-        over = call.body["outcome"] == "over-budget"
-        sentence = turn.text(f"prompts/sentences/{'over_budget' if over else 'lost_words'}").strip()
-        spoken = await speech.close(sentence)
-        return Said(memory if spoken is None else memory.with_memory(remember(spoken)), {})
-    await speech.close(said)
+    """Say it; whoever waits for an answer and gets none hears a sentence of the owner's."""
+    usable = call.body["outcome"] in ("ok", "cut") and (said or not turn.must_answer)
+    spoken = await speech.close(said or (_sentence(turn, call) if turn.must_answer else ""))
+    if usable and call.body["text"].strip():
+        memory = memory.with_memory(remember(call))
+    if not said and spoken and spoken.kind == "spoken":
+        memory = memory.with_memory(remember(spoken))
+    if not usable:
+        return Said(memory, {})
     values = {step.name: parsed.text[step.tag].strip() for step in STEPS.values() if step.tag in parsed.text}
-    felt = parsed.text.get(MOOD, "").strip().lower()
-    if felt in moods(turn.text(MOODS)) and felt != turn.mood:
-        await turn.once("mood", {"mood": felt})
-    return Said(memory.with_memory(remember(call)), values)
+    felt = parsed.text.get(MOOD, "").strip().casefold()
+    named = next((name for name in moods(turn.text(MOODS)) if name.casefold() == felt), "")
+    if named and named != feeling(turn).name:
+        await turn.once("mood", {"mood": named})
+    return Said(memory, values)
+
+
+def _sentence(turn: Turn, call: Entry) -> str:
+    over = call.body["outcome"] == "over-budget"
+    return turn.text(f"prompts/sentences/{'over_budget' if over else 'lost_words'}").strip()

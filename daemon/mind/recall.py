@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 
 from daemon.entry import Entry
 from daemon.memory import CORE, Memory, WorkingMemory, working_memory
+from daemon.mind.steps import SAY
 
-CLOSING = re.compile(r"</(?=\s*message)", re.IGNORECASE)
+NAME_LENGTH = 40
+FENCE = re.compile(r"<(?=\W*message)", re.IGNORECASE)
 
 
 def remember(entry: Entry) -> Memory:
@@ -22,7 +24,7 @@ def remember(entry: Entry) -> Memory:
         case "model-call":
             return Memory(role="assistant", content=entry.body["text"], seq=entry.seq)
         case "spoken":
-            return Memory(role="assistant", content=f"<say>{entry.body['text']}</say>", seq=entry.seq)
+            return Memory(role="assistant", content=f"<{SAY}>{entry.body['text']}</{SAY}>", seq=entry.seq)
         case "perception" | "heard":
             name = entry.body["name"]
             return Memory(role="user", content=_message(entry), name=name, seq=entry.seq)
@@ -45,14 +47,19 @@ def seen_by(call: Entry, text: Callable[[str], Entry], at: Callable[[int], Entry
 
 def listed(names: Iterable[str]) -> str:
     """Names for a sentence, each once: Alice, or Alice and Bob."""
-    *most, last = dict.fromkeys(names)
+    *most, last = dict.fromkeys(map(plain, names))
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def plain(name: str) -> str:
+    """A name that somebody chose, as it may stand in a sentence of the owner's: short, without a tag."""
+    return re.sub(r'[<>"\s]+', " ", name).strip()[:NAME_LENGTH]
 
 
 def _message(entry: Entry) -> str:
     body = entry.body
-    name = re.sub(r'[<>"\s]+', " ", body["name"]).strip()
+    name = plain(body["name"])
     note = f' note="{body["note"]}"' if body.get("note") else ""
     files = "".join(f"\n[file, only its name can be seen: {file}]" for file in body.get("files", ()))
-    text = CLOSING.sub("&lt;/", body["text"] + files)
+    text = FENCE.sub("&lt;", body["text"] + files)
     return f'<message from="{name}"{note}>\n{text}\n</message>'

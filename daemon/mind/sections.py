@@ -8,9 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-TAG_LENGTH = 80
-"""A tag with its attributes is at most this long; a longer `<…` is text."""
-
 
 class Sections:
     """Feed it deltas; it knows each section's text so far.
@@ -24,16 +21,16 @@ class Sections:
         self._private = frozenset(private)
         self._names = frozenset(tags)
         names = "|".join(map(re.escape, sorted(self._names)))
-        self._tag = re.compile(rf"<\s*(/?)\s*({names})\b[^<>]{{0,{TAG_LENGTH}}}>", re.IGNORECASE)
+        self._tag = re.compile(rf"<\s*(/?)\s*({names})\b[^<>]*>", re.IGNORECASE)
         self._buffer = ""
         self._within: list[str] = []
-        self.raw = ""
+        self.outside = ""
+        """What stands in no section."""
         self.text: dict[str, str] = {}
         """What stands in each section that was opened, in the order of opening."""
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
-        self.raw += delta
         self._buffer += delta
         while found := self._tag.search(self._buffer):
             self._emit(self._buffer[: found.start()])
@@ -54,8 +51,9 @@ class Sections:
         if closing:
             if tag == here:
                 self._within.pop()
-        elif here in self._private:
-            return  # nothing that stands in a private section is anything else
+        elif here in self._private:  # nothing that stands in a private section is anything else
+            if tag == here:
+                self._within.append(tag)
         else:
             if tag not in self._private:
                 self._within.clear()
@@ -64,15 +62,15 @@ class Sections:
             self.text[tag] = before + "\n\n" if before.strip() else before
 
     def _emit(self, text: str) -> None:
-        if text and self._within:
+        if self._within:
             self.text[self._within[-1]] += text
+        else:
+            self.outside += text
 
     def _unfinished(self) -> int:
         """Where the tail begins that may yet become a tag."""
         start = self._buffer.rfind("<")
-        if start < 0 or len(self._buffer) - start > TAG_LENGTH + 20:
-            return len(self._buffer)
-        return start if self._maybe_tag(self._buffer[start:]) else len(self._buffer)
+        return start if start >= 0 and self._maybe_tag(self._buffer[start:]) else len(self._buffer)
 
     def _maybe_tag(self, tail: str) -> bool:
         """Could this, with more to come, be one of our tags?"""

@@ -34,6 +34,13 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     "prompts/sentences/failed": frozenset(),
 }
 """Each text by name (its path without .md), and its placeholders; None: taken as it is, `$` and all."""
+REQUIRED: Mapping[str, str] = {
+    "prompts/pipeline": "sections",
+    "prompts/plain": "sections",
+    "prompts/interrupted": "log",
+    **{step.prompt: "tag" for step in STEPS.values()},
+}
+"""Placeholders without which a text would ask for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,8 @@ def fault(name: str, text: str) -> str | None:
     if strange := set(template.get_identifiers()) - allowed:
         known = ", ".join(f"${word}" for word in sorted(allowed)) or "none"
         return f"it uses ${', $'.join(sorted(strange))}; it may use: {known}"
+    if (needed := REQUIRED.get(name)) and needed not in template.get_identifiers():
+        return f"it lacks ${needed}, without which it asks for nothing"
     return None
 
 

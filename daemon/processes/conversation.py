@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
+from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.ports import Transition, Turn
 
@@ -11,8 +12,6 @@ COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:
     """Answer whoever spoke; someone never met before is greeted in the same answer."""
-    people = {entry.author: entry.body["name"] for entry in turn.answers if not entry.body["bot"]}
-    new = [name for person, name in people.items() if await turn.claim(f"greeted:{person}")]
-    if new:
+    if new := await newcomers(turn):
         return Transition(to="greeting", memory=turn.memory, execute_now=True, params={"new": new})
     return (await converse(turn, COGNITIVE_STEPS)).memory

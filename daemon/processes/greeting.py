@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
+from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import listed
 from daemon.mind.wording import SOUL, fill, name_of
@@ -13,7 +14,8 @@ COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
     """Greet who is new here, and answer what they said, in the same message."""
+    new = [*turn.params["new"], *await newcomers(turn)]
     soul = name_of(turn.text(SOUL))
-    welcome = fill(turn.text("prompts/greeting"), names=listed(turn.params["new"]), name=soul)
+    welcome = fill(turn.text("prompts/greeting"), names=listed(new), name=soul)
     said = await converse(turn, COGNITIVE_STEPS, welcome)
     return Transition(to="conversation", memory=said.memory)

@@ -15,7 +15,7 @@ from daemon.slack.message import SPOKEN, Malformed, Message, said
 from daemon.slack.people import People
 from daemon.slack.place import Place, place_of
 from daemon.slack.policy import Me
-from daemon.slack.web import Web, error_of
+from daemon.slack.web import OUT_OF_REACH, Web, error_of
 
 LAST = 100
 """Messages that are taken from before the call, besides the root."""
@@ -41,10 +41,9 @@ class History:
             return ()
         try:
             messages = await self._before(place)
-        except SlackApiError as refusal:
-            log.warning(
-                "Slack refused to show an earlier conversation (%s); going on without it.", error_of(refusal)
-            )
+        except (SlackApiError, *OUT_OF_REACH) as error:
+            why = error_of(error) if isinstance(error, SlackApiError) else error.__class__.__name__
+            log.warning("Slack did not show an earlier conversation (%s); going on without it.", why)
             return ()
         return [await self._heard(place, message) for message in messages]
 

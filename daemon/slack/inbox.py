@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from slack_bolt.async_app import AsyncBoltContext
@@ -16,10 +18,14 @@ from slack_bolt.response import BoltResponse
 from daemon.entry import Entry
 from daemon.errors import JournalError
 from daemon.journal.journal import Journal
-from daemon.slack.message import Malformed, Message, message_of
+from daemon.slack.message import Malformed, Message, identity, message_of
+from daemon.slack.order import Order
 from daemon.slack.people import People
-from daemon.slack.place import place, thread_key
+from daemon.slack.place import moment, place, thread_key
 from daemon.slack.policy import Allowed, Me, Verdict, judge
+
+EARLY = 200
+"""Replies in threads without the soul that are remembered for a while: Slack promises no order."""
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +41,8 @@ class Inbox:
         self._me = me
         self._allowed = allowed
         self._wake = wake
+        self._order = Order()
+        self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
         self._taking = 0
         self._idle = asyncio.Event()
@@ -63,7 +71,7 @@ class Inbox:
         return await context.ack()
 
     async def _take(self, body: Mapping[str, Any]) -> None:
-        event, team = body.get("event"), body.get("team_id") or self._me.team
+        event = body.get("event")
         if body.get("type") == "app_rate_limited":
             log.warning("Slack is holding back events: this workspace sends more than it allows.")
         if body.get("type") != "event_callback":
@@ -72,22 +80,41 @@ class Inbox:
             if not isinstance(event, Mapping):
                 raise Malformed("no event")
             message = message_of(event)
+            team = identity(body, "team_id") if body.get("team_id") else self._me.team
         except Malformed as fault:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
             return
         if message:
-            await self._message(str(team), message)
+            await self._message(team, message)
 
     async def _message(self, team: str, message: Message) -> None:
-        known = self._journal.get(thread_key(team, message.channel, message.root))
+        """One message of a thread at a time: a reply is judged when the call that it follows is written."""
+        key = thread_key(team, message.channel, message.root)
+        async with self._order.of(key):
+            await self._judge(team, key, message)
+            if thread := self._journal.get(key):
+                await self._catch_up(team, thread)
+
+    async def _judge(self, team: str, key: str, message: Message) -> None:
+        known = self._journal.get(key)
         verdict = judge(message, self._me, self._allowed, place(known).called_by if known else None)
         log.debug("%s %s: %s, %s", message.channel, message.ts, verdict.address, verdict.why)
         if verdict.address == "ignored":
+            if not known and message.root != message.ts:
+                self._early.append((key, message))
             return
         body = await self._people.describe(message)
         entry = await self._append(known or await self._thread(team, message), message, verdict, body)
         if entry.kind == "perception":
             self._wake(entry.thread)
+
+    async def _catch_up(self, team: str, thread: Entry) -> None:
+        """Judge again the replies that came before the call they follow; older ones are the history's."""
+        called = moment(place(thread).called_by)
+        for early in [one for one in self._early if one[0] == thread.key and moment(one[1].ts) > called]:
+            await self._judge(team, *early)
+            with suppress(ValueError):  # younger ones pushed it out meanwhile
+                self._early.remove(early)
 
     async def _thread(self, team: str, message: Message) -> Entry:
         """The thread that this message opens."""

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.slack.text import mentioned
+from daemon.slack.text import clean, mentioned, named
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Slack's channel_type, and our word for it; private channels are channels."""
-SPOKEN = (None, "file_share", "thread_broadcast", "bot_message")
+SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
-TS = re.compile(r"\d+\.\d+")
+ID = re.compile(r"[A-Z0-9]+")
+TS = re.compile(r"[0-9]+\.[0-9]+")
 SLACKBOT = "USLACKBOT"
 
 
@@ -68,7 +69,7 @@ def message_of(event: Mapping[str, Any]) -> Message | None:
         case "message_deleted":
             return _deletion(event, _part(event, "previous_message"), _ts(event, "deleted_ts"))
         case subtype if subtype in SPOKEN:
-            return said(event, channel=_text(event, "channel"), kind=_kind(event))
+            return said(event, channel=identity(event, "channel"), kind=_kind(event))
     return None
 
 
@@ -77,8 +78,8 @@ def said(
 ) -> Message:
     """A message as events and conversations.replies hold it."""
     ts = _ts(message, "ts")
-    user, bot = message.get("user") or "", message.get("bot_id") or ""
-    if not (isinstance(user, str) and isinstance(bot, str) and (user or bot)):
+    user, bot = (identity(message, name) if message.get(name) else "" for name in ("user", "bot_id"))
+    if not (user or bot):
         raise Malformed("a message without a user")
     profile = message.get("bot_profile") or {}
     return Message(
@@ -88,9 +89,11 @@ def said(
         root=_ts(message, "thread_ts") if message.get("thread_ts") else ts,
         user=user,
         bot=bot,
-        name=str(message.get("username") or (isinstance(profile, Mapping) and profile.get("name")) or ""),
+        name=named(
+            str(message.get("username") or (isinstance(profile, Mapping) and profile.get("name")) or "")
+        ),
         text=_words(message),
-        files=tuple(str(file.get("name") or "a file") for file in _list(message, "files")),
+        files=tuple(clean(str(file.get("name") or "a file")) for file in _list(message, "files")),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
@@ -108,7 +111,11 @@ def _edit(event: Mapping[str, Any]) -> Message | None:
     if isinstance(old, Mapping) and _words(old) == _words(new):
         return None
     return said(
-        new, channel=_text(event, "channel"), kind=_kind(event), change="edited", changed=_ts(edited, "ts")
+        new,
+        channel=identity(event, "channel"),
+        kind=_kind(event),
+        change="edited",
+        changed=_ts(edited, "ts"),
     )
 
 
@@ -118,13 +125,13 @@ def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Mess
         return None
     gone = {"ts": ts, "user": old.get("user"), "thread_ts": old.get("thread_ts")}
     when = _ts(event, "event_ts" if event.get("event_ts") else "ts")
-    return said(gone, channel=_text(event, "channel"), kind=_kind(event), change="deleted", changed=when)
+    return said(gone, channel=identity(event, "channel"), kind=_kind(event), change="deleted", changed=when)
 
 
 def _kind(event: Mapping[str, Any]) -> str:
     """An app_mention has no channel_type; only a DM can be told by its id."""
     known = KINDS.get(str(event.get("channel_type")), "")
-    return known or ("dm" if _text(event, "channel").startswith("D") else "")
+    return known or ("dm" if identity(event, "channel").startswith("D") else "")
 
 
 def _words(message: Mapping[str, Any]) -> str:
@@ -134,7 +141,7 @@ def _words(message: Mapping[str, Any]) -> str:
     )
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
-    return text
+    return clean(text)
 
 
 def _part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -153,6 +160,14 @@ def _text(event: Mapping[str, Any], name: str) -> str:
     value = event.get(name)
     if not isinstance(value, str) or not value:
         raise Malformed(f"no {name}")
+    return value
+
+
+def identity(event: Mapping[str, Any], name: str) -> str:
+    """The id of someone or of some place, under this name."""
+    value = _text(event, name)
+    if not ID.fullmatch(value):
+        raise Malformed(f"a {name} that is no id")
     return value
 
 

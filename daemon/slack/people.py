@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.slack.message import Message
+from daemon.slack.order import Order
 from daemon.slack.policy import Me
-from daemon.slack.text import SOMEONE, readable, unnamed
+from daemon.slack.text import SOMEONE, named, readable, unnamed
 from daemon.slack.web import OUT_OF_REACH, Web, free
 
 PATIENCE = 1.0
@@ -26,13 +26,13 @@ class People:
 
     def __init__(self, web: Web, me: Me) -> None:
         self._web = web
-        self._names = {me.user: me.name, me.bot: me.name}
-        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._names = dict.fromkeys((me.user, me.bot), named(me.name))
+        self._asking = Order()
 
     async def describe(self, message: Message) -> dict[str, Any]:
         """The body of a message's entry: everything a model will read of it."""
-        named = {} if message.name else {message.author}
-        names = await self._named(unnamed(message.text) | set(named))
+        nameless = set() if message.name else {message.author}
+        names = await self._named(unnamed(message.text) | nameless)
         return {
             "user": message.author,
             "name": message.name or names[message.author],
@@ -61,10 +61,10 @@ class People:
         return {id: self._names.get(id) or _nameless(id) for id in ids}
 
     async def _ask(self, id: str) -> None:
-        async with self._asking[id]:
+        async with self._asking.of(id):
             if id not in self._names:
                 with suppress(SlackApiError, *OUT_OF_REACH):
-                    self._names[id] = await self._name(id)
+                    self._names[id] = named(await self._name(id))
 
     async def _name(self, id: str) -> str:
         client = self._web.client

@@ -5,6 +5,7 @@ A speech's key is hashed into its message's metadata: `Posted.key == digest(key)
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,25 +18,21 @@ from daemon.slack.draft import EVENT, Draft
 from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet_so_far, whole
-from daemon.slack.status import Status
+from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
 from daemon.slack.web import Web, error_of
 
-MUTE = frozenset(
-    [
-        "invalid_auth",
-        "not_authed",
-        "account_inactive",
-        "token_revoked",
-        "token_expired",
-        "missing_scope",
-        "channel_not_found",
-        "not_in_channel",
-        "is_archived",
-        "restricted_action",
-    ]
-)
-"""Refusals of a stream that a post would meet, too."""
+NO_STREAM = LACKING | {
+    "channel_type_not_supported",
+    "deprecated_endpoint",
+    "invalid_arg_name",
+    "invalid_arguments",
+    "method_not_supported_for_channel_type",
+    "missing_recipient_team_id",
+    "missing_recipient_user_id",
+    "user_not_found",
+}
+"""Refusals that say: there can be no stream here, and none was begun. Any other leaves it open."""
 PAGES = 10
 
 log = logging.getLogger(__name__)
@@ -52,9 +49,8 @@ class SlackSpeaker:
         self._streams: dict[str, Stream] = {}
 
     async def close(self) -> None:
-        """Leave alone what turns that were cut off had begun."""
-        for stream in self._streams.values():
-            await stream.close()
+        """Leave as it is what turns that were cut off had begun; waits for no answer of Slack's."""
+        await asyncio.gather(*(stream.leave() for stream in self._streams.values()))
 
     async def status(self, thread: str, text: str, hold: Hold) -> None:
         """Show what the soul is doing; an empty text: nothing any more, for a turn that ends in silence."""
@@ -62,7 +58,10 @@ class SlackSpeaker:
         await (self._status.show(place, text, hold) if text else self._status.clear(place, hold))
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
-        """Begin a message: a stream, or where streaming is refused a post that will be rewritten."""
+        """Begin a message: a stream, or where there are none a post that will be rewritten.
+
+        Raises SlackApiError when a stream may have been begun after all: another attempt looks with `own`.
+        """
         if left := self._streams.pop(thread, None):
             await left.close()
         draft = Draft(self._web, place_of(self._journal, thread), key)
@@ -70,7 +69,7 @@ class SlackSpeaker:
         try:
             stream = Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
         except SlackApiError as refusal:
-            if (word := error_of(refusal)) in MUTE:
+            if (word := error_of(refusal)) not in NO_STREAM:
                 raise
             log.info("Slack refused a stream (%s); posting instead.", word)
             stream = Stream(draft, await draft.post(whole(text), hold), shown, streamed=False)

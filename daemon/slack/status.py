@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 
 from slack_sdk.errors import SlackApiError
 
 from daemon.ports import Hold
+from daemon.slack.order import Order
 from daemon.slack.place import Place
 from daemon.slack.web import OUT_OF_REACH, Method, Web, error_of
 
@@ -41,16 +41,16 @@ class Status:
         self._lacking: set[Method] = set()
         self._lines: set[Place] = set()
         self._working: set[Place] = set()
-        self._order: defaultdict[Place, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._order = Order()
 
     async def show(self, place: Place, text: str, hold: Hold) -> None:
         """Show these words, and that the session is at work."""
-        async with self._order[place]:
+        async with self._order.of(place):
             await asyncio.gather(self._line(place, text, hold), self._session(place, hold, working=True))
 
     async def clear(self, place: Place, hold: Hold) -> None:
         """Show nothing any more. Costs nothing where nothing is shown."""
-        async with self._order[place]:
+        async with self._order.of(place):
             await asyncio.gather(self._line(place, "", hold), self._session(place, hold, working=False))
 
     def replied(self, place: Place) -> None:

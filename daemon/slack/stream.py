@@ -55,6 +55,11 @@ class Stream:
             event.set()
         await self._pump
 
+    async def leave(self) -> None:
+        """Show nothing more, and wait for nothing: what stands there is for another attempt to end."""
+        self._pump.cancel()
+        await asyncio.gather(self._pump, return_exceptions=True)
+
     async def end(self, text: str, hold: Hold) -> bool:
         """Close it with its last words; False when it does not read so, and must be rewritten."""
         await self.close()

@@ -35,7 +35,8 @@ def free() -> None:
 def error_of(refusal: SlackApiError) -> str:
     """Slack's word for what was wrong; empty when the answer was not Slack's."""
     response = refusal.response
-    return str(response.get("error") or "") if isinstance(response, AsyncSlackResponse) else ""
+    data = response.data if isinstance(response, AsyncSlackResponse) else None
+    return str(data.get("error") or "") if isinstance(data, dict) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ KEYS = (
 
 
 @asynccontextmanager
-async def daemon(home: Path) -> AsyncIterator[str]:
-    """`python -m daemon` without any key, as a person starts it; gives the address of its page."""
-    settings = {**dict.fromkeys(KEYS, ""), "HOST": "127.0.0.1", "PORT": "0", "SOUL_HOME": str(home)}
+async def daemon(home: Path, **given: str) -> AsyncIterator[str]:
+    """`python -m daemon` with these keys and no other; gives the address of its page."""
+    settings = {**dict.fromkeys(KEYS, ""), "HOST": "127.0.0.1", "PORT": "0", "SOUL_HOME": str(home), **given}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

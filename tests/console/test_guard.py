@@ -117,6 +117,13 @@ async def test_bound_elsewhere_any_host_is_good_with_the_token(tmp_path: Path) -
             assert answer.status == 200
 
 
+async def test_another_loopback_address_is_a_name_of_ours_but_no_other_is(tmp_path: Path) -> None:
+    async with console(tmp_path, host="127.0.0.2") as site:
+        for name, status in (("127.0.0.2:8765", 200), ("localhost", 200), ("evil.example", 403)):
+            async with site.http.get(f"{site.url}/console/state", headers={"Host": name}) as answer:
+                assert answer.status == status, name
+
+
 async def test_a_health_check_needs_no_token(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site, site.http.get(f"{site.url}/healthz") as answer:
         assert answer.status == 200

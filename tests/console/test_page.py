@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from tests.console.browser import CHROMIUM, ROOT, browser, daemon
+from tests.stories.process import into
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
 
@@ -59,6 +60,20 @@ async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path) -> None:
         await expect(page.locator("#call")).to_be_focused()
         await page.keyboard.press("Escape")
         await expect(page.locator("#entries .current[data-kind='model-call']")).to_be_focused()
+
+
+async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(tmp_path: Path) -> None:
+    async with daemon(tmp_path / "world") as world, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        here = world.removeprefix("http://")
+        async with daemon(tmp_path / "model", ANTHROPIC_BASE_URL=world) as address:
+            await page.goto(address)
+            banner = page.locator("#rehearsed")
+            await expect(banner).to_contain_text(f"The workspace is local; the model is at {here}.")
+        async with daemon(tmp_path / "both", **into(world)) as address:
+            await page.goto(address)
+            said = f"The workspace is at {here}, not Slack's. The model is at {here}."
+            await expect(banner).to_have_text(said)
 
 
 async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path) -> None:

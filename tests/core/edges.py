@@ -10,6 +10,13 @@ HISTORY = "tests/slack/test_history.py::"
 
 EDGES = (
     Mutant(
+        rule="drift is said",
+        file="daemon/life/scope.py",
+        old='if found.body["saw"] != saw:',
+        new="if False:",
+        shown_by="tests/core/test_core.py::test_a_replay_that_would_ask_otherwise_says_so",
+    ),
+    Mutant(
         rule="what the journal could not take is not acked",
         file="daemon/slack/inbox.py",
         old="""Slack will send it again. %s", error)

@@ -83,7 +83,7 @@ class FileSlack:
         await self._do(hold, ts, more=text.removeprefix(shown) if text.startswith(shown) else text)
 
     async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
-        return await self._do(hold, ts, thread=thread, text=text, key=digest(key))
+        return await self._do(hold, ts, thread=thread, text=text, key="" if ts else digest(key))
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         mine = [m for m in self.messages() if m["thread"] == thread]

@@ -18,6 +18,41 @@ MUTANTS = (
         "dm",
     ),
     _life(
+        "a speech is known again by its key",
+        "life/speech.py",
+        "            return keyed\n",
+        "            pass\n",
+        "repeatable/kills",
+    ),
+    _life(
+        "what an entry claims is not adopted",
+        "life/speech.py",
+        "if not posted.key and posted.ts not in claimed",
+        "if not posted.key",
+        "dm/kills",
+    ),
+    _life(
+        "a repeatable effect is repeated",
+        "life/scope.py",
+        "if intent.seq < self.epoch and not repeatable:",
+        "if intent.seq < self.epoch:",
+        "repeatable/kills",
+    ),
+    _life(
+        "what a body began to do is closed as unknown before it is let go",
+        "life/ending.py",
+        "        await speech.settle()\n    await _close_actions(turn)\n    done",
+        "        await speech.settle()\n    done",
+        "effect-new-code/kills",
+    ),
+    _life(
+        "what a failed body began to do is closed as unknown",
+        "life/ending.py",
+        "    await _close_actions(turn)\n    told",
+        "    told",
+        "stubborn/kills",
+    ),
+    _life(
         "an attempt that did not write the intent never streams",
         "life/speech.py",
         "if intent.seq < self._scope.epoch:",
@@ -35,7 +70,7 @@ MUTANTS = (
         "a replay never trips over the purse",
         "life/scope.py",
         "if found := self.read(key):\n            if found",
-        "if (found := self.read(key)) and self.world.budget.reserved(1).__enter__():\n            if found",
+        "if (found := self.read(key)) and self.world.budget._fits(1):\n            if found",
         "last-money",
     ),
     _life(
@@ -44,13 +79,6 @@ MUTANTS = (
         "            return await fail(turn)\n",
         "            pass\n",
         "endless",
-    ),
-    _life(
-        "drift is said",
-        "life/scope.py",
-        'if found.body["saw"] != saw:',
-        "if False:",
-        "tests/core/test_core.py::test_a_replay_that_would_ask_otherwise_says_so",
     ),
     _life(
         "an effect of unknown outcome is not repeated, unless it is repeatable",
@@ -62,21 +90,21 @@ MUTANTS = (
     _life(
         "what a turn took is fixed for ever",
         "life/turn.py",
-        'journal.many(began.body["took"])',
-        'journal.open("perception", thread=began.thread)',
+        'journal.many(self.began.body["took"])',
+        'journal.open("perception", thread=self.thread)',
         "burst",
     ),
     _life(
         "a body reads the past as of its first begin",
         "life/turn.py",
-        "past(journal, began.thread, began.seq)",
-        "past(journal, began.thread, journal.last() + 1)",
+        "past(journal, self.thread, self.began.seq)",
+        "past(journal, self.thread, journal.last() + 1)",
         "dm",
     ),
     _life(
         "a body reads the owner's texts as of its first begin",
         "life/turn.py",
-        'return str(self._texts.read(self.began.body["texts"][name]).body["text"])',
+        'return str(self._texts.read(sha).body["text"])',
         "return self._texts._good[name]",
         "edited",
     ),
@@ -90,8 +118,8 @@ MUTANTS = (
     _life(
         "what was heard stands before what is answered",
         "life/turn.py",
-        "[*before.heard, *self.answers]",
-        "[*self.answers]",
+        "said = [*before.heard, *self.answers]",
+        "said = [*self.answers]",
         "heard",
     ),
     _life("what was heard is taken once", "life/past.py", "since=since or 0", "since=0", "heard"),
@@ -105,8 +133,8 @@ MUTANTS = (
     _life(
         "messages are answered in Slack's order",
         "life/turn.py",
-        "return sorted(messages, key=",
-        "return sorted(messages, key=lambda _: 0) or sorted(messages, key=",
+        '(entry.body["ts"].zfill(24), entry.seq)',
+        "entry.seq",
         "burst",
     ),
     _life(
@@ -139,7 +167,7 @@ MUTANTS = (
     ),
     _life(
         "what may happen once across threads has a natural key",
-        "processes/conversation.py",
+        "mind/newcomers.py",
         'f"greeted:{person}"',
         'f"greeted:{person}:{turn.thread}"',
         "two-threads",
@@ -147,8 +175,8 @@ MUTANTS = (
     _life(
         "a body is tried five times",
         "life/ending.py",
-        "attempts(turn.world, turn.path) > max_attempts or",
-        "False or",
+        "return tried > max_attempts or",
+        "return False or",
         "deadly",
     ),
     _life(
@@ -175,8 +203,8 @@ MUTANTS = (
     _life(
         "what a body began to say is settled before it is let go",
         "life/ending.py",
-        "    for speech in _begun(turn):\n        await speech.settle()\n",
-        "",
+        "        await speech.settle()\n    await _close_actions(turn)\n    done",
+        "        pass\n    await _close_actions(turn)\n    done",
         "new-code",
     ),
     _life(
@@ -200,7 +228,13 @@ MUTANTS = (
         "if False]",
         "long-outage",
     ),
-    _life("people are told of an outage once", "life/ending.py", "if tries == 0:", "if True:", "long-outage"),
+    _life(
+        "people are told of an outage once",
+        "life/ending.py",
+        "if turn.must_answer and await _is_news(turn):",
+        "if turn.must_answer:",
+        "long-outage",
+    ),
     _life(
         "a half sentence is closed before the outage is told",
         "mind/pipeline.py",

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon.memory import WorkingMemory
-from daemon.mind.pipeline import converse
-from daemon.mind.recall import remember
-from daemon.ports import Process, Reply, Transition, Turn
+from daemon.ports import Process
 from daemon.processes import PROCESSES
-from daemon.processes.conversation import COGNITIVE_STEPS
-from tests.core.boundary import Boundary
-from tests.core.outside import Event, Script, echo, note, read, said
+from tests.core.minds import (
+    acting,
+    deadly,
+    deciding,
+    endless,
+    fickle,
+    given_up,
+    going,
+    long_outage,
+    looking,
+    once_effect,
+    outage,
+    poisonous,
+    refusing,
+    rewritten,
+    stubborn,
+)
+from tests.core.outside import Event, Script, echo
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
 UNREACHABLE = "I can't gather my thoughts right now"
@@ -44,122 +54,6 @@ class Scenario:
     stops: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)
-
-
-def acting(home: Path) -> Mapping[str, Process]:
-    """A process with an effect that must not happen twice, between two calls of the model."""
-
-    async def delete() -> str:
-        Boundary.reach()
-        note(home / "effects.jsonl", "deleted")
-        Boundary.reach()
-        return "deleted"
-
-    async def conversation(turn: Turn) -> WorkingMemory:
-        done = await turn.effect("delete", {}, delete, repeatable=False)
-        memory = turn.memory.with_memory(remember(done))
-        spoken = await turn.say(f"Result: {done.body['text'].partition(':')[0]}")
-        return memory.with_memory(remember(spoken))
-
-    return {"conversation": conversation}
-
-
-def poisonous(home: Path) -> Mapping[str, Process]:
-    """A process that never comes through."""
-
-    async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.once("thought", {"text": "this will go wrong"})
-        note(home / "wrong.jsonl", turn.thread)
-        raise LookupError("poison")
-
-    return {"conversation": conversation}
-
-
-def deadly(_home: Path) -> Mapping[str, Process]:
-    """A process that takes the whole daemon with it, each time."""
-
-    async def conversation(turn: Turn) -> WorkingMemory:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return turn.memory
-
-    return {"conversation": conversation}
-
-
-def outage(_seen: str, calls: int) -> Reply:
-    """The model is out of reach for the first call, in the middle of a sentence."""
-    if calls == 0:
-        return Reply(
-            outcome="failed", model="echo", failure="unreachable", text="<aside>hm</aside><say>I was abou"
-        )
-    return echo(_seen, calls)
-
-
-def long_outage(seen: str, calls: int) -> Reply:
-    """Out of reach for three calls."""
-    return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 3 else echo(seen, calls)
-
-
-def refusing(seen: str, calls: int) -> Reply:
-    """Refuses what asks for a private section."""
-    if calls == 0:
-        return Reply(
-            outcome="refused", model="echo", text="<aside>x</aside><say>I cann", stop_reason="refusal"
-        )
-    return Reply(outcome="ok", model="echo", text="Here, untagged.", stop_reason="end_turn")
-
-
-def fickle(seen: str, calls: int) -> Reply:
-    """Answers the first call; asked again after a crash, it would rather be silent."""
-    return said("A first thought.") if calls == 0 else said("")
-
-
-def given_up(home: Path) -> None:
-    tried = len(read(home / "wrong.jsonl"))
-    assert tried <= 6 + len(read(home / "lives.jsonl")), f"a poisonous message was tried {tried} times"
-
-
-def deciding(_home: Path) -> Mapping[str, Process]:
-    """The model names the next process, which answers the next message."""
-
-    async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        said = await converse(turn, ["internal_monologue", "external_dialogue", "next_process"])
-        return Transition(to=said.values["next_process"], memory=said.memory)
-
-    async def closing(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(remember(await turn.say("Goodbye.")))
-
-    return {"conversation": conversation, "closing": closing}
-
-
-def endless(_home: Path) -> Mapping[str, Process]:
-    """Two processes, each of which leaves everything to the other."""
-
-    def leaving(to: str) -> Process:
-        async def process(turn: Turn) -> Transition:
-            return Transition(to=to, memory=turn.memory, execute_now=True)
-
-        return process
-
-    return {"conversation": leaving("other"), "other": leaving("conversation")}
-
-
-def going(_last: str, _calls: int) -> Reply:
-    raw = "<aside>Time to go.</aside><say>One more thing.</say><next>closing</next>"
-    return Reply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
-
-
-def rewritten(home: Path) -> Mapping[str, Process]:
-    """The usual process; since the second life its code asks otherwise."""
-
-    async def conversation(turn: Turn) -> WorkingMemory:
-        return (await converse(turn, COGNITIVE_STEPS, "Be brief.")).memory
-
-    lives = len(read(home / "lives.jsonl"))
-    return PROCESSES if lives == 1 else {"conversation": conversation, "greeting": conversation}
-
-
-def once_effect(home: Path) -> None:
-    assert len(read(home / "effects.jsonl")) <= 1, "effect doubled"
 
 
 def dm(ts: int, text: str, **more: object) -> Event:
@@ -227,6 +121,22 @@ SCENARIOS: Mapping[str, Scenario] = {
         endings=[["Result: deleted"], ["Result: outcome unknown"]],
         processes=acting,
         extra=once_effect,
+    ),
+    "effect-new-code": Scenario(
+        events=[dm(1, "delete it")],
+        endings=[
+            ["Result: deleted"],
+            ["Result: outcome unknown"],
+            ["Result: I do not know"],
+            ["Result: deleted …", "Result: I do not know"],
+        ],
+        processes=acting,
+        code=("1", "2"),
+        extra=once_effect,
+    ),
+    "repeatable": Scenario(events=[dm(1, "look")], endings=[["Result: seen"]], processes=looking),
+    "stubborn": Scenario(
+        events=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, max_attempts=40, extra=given_up
     ),
     "poison": Scenario(
         events=[dm(1, "bad"), dm(2, "worse", phase=1)],

@@ -36,6 +36,8 @@ CASES: Sequence[tuple[str, dict[str, str]]] = [
     ("<aside>a <say>b</say>", {"aside": "a b"}),
     ("<say>b <aside>a</aside>c</say>", {"say": "b c", "aside": "a"}),
     ("<say>b <aside>a", {"say": "b ", "aside": "a"}),
+    ("<say>b <aside>1<aside>2</aside>3</aside>c</say>", {"say": "b c", "aside": "123"}),
+    ("<aside>1<aside>2</aside><say>3</say>", {"aside": "123"}),
     ("<say>one</say><say>two</say>", {"say": "one\n\ntwo"}),
     ("nothing at all", {}),
     ("", {}),
@@ -63,6 +65,13 @@ def test_what_was_heard_of_a_section_only_grows(text: str) -> None:
         said = parsed.text.get("say", "")
         assert said.startswith(before)
         before = said
+
+
+@given(st.recursive(st.just("SECRET"), lambda inner: inner.map("<aside>SECRET{}SECRET</aside>".format)))
+@settings(deadline=None)
+def test_asides_within_asides_within_the_dialogue_are_private(private: str) -> None:
+    said = split(f"<say>a <aside>{private}</aside>b</say>", 4).text["say"]
+    assert said == "a b"
 
 
 @given(st.lists(PIECES, max_size=20).map("".join), st.text(max_size=20))

@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from daemon.entry import Entry
 from daemon.errors import JournalError
 from daemon.journal.journal import Journal
+from daemon.ports import Clock
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
 from daemon.slack.access import Access
@@ -32,11 +33,17 @@ class Notebook(Journal):
     """A journal whose disk may be full, or slow."""
 
     full = False
+    lost: set[str]
+    """Keys of entries that it cannot take."""
     slow: asyncio.Event | None = None
     """When there is one, it takes until this happens."""
 
+    def __init__(self, path: Path, clock: Clock) -> None:
+        super().__init__(path, clock)
+        self.lost = set()
+
     async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry, bool]:
-        if self.full:
+        if self.full or kwargs.get("key") in self.lost:
             raise JournalError("no space left on device")
         if self.slow:
             await self.slow.wait()

@@ -82,7 +82,8 @@ async def test_what_changes_no_word_of_a_person_is_no_edit(here: Office, change:
         ("<https://a.example/> <http://b.example|b.example>", "https://a.example/ http://b.example"),
         ("<mailto:a@b.example|a@b.example>", "a@b.example"),
         ("<!here> <!subteam^S1|@crew> <!date^1^{date}|today>", "@here @crew today"),
-        ("\u0000\u0007 a < b <", "\u0000\u0007 a < b <"),
+        ("\u0007 a < b <", "\u0007 a < b <"),
+        ("a\u0000b \ud83d", "a\ufffdb \ufffd"),
     ],
 )
 async def test_any_text_reaches_the_journal_as_a_model_should_read_it(
@@ -90,6 +91,37 @@ async def test_any_text_reaches_the_journal_as_a_model_should_read_it(
 ) -> None:
     await here.say("alice", await here.dm("alice"), sent)
     assert here.one("perception").body["text"] == read
+
+
+async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    where = {"type": "message", "channel": GENERAL, "thread_ts": root, "ts": "1.000001"}
+    half = {"username": "Pa\ud800ger\u0000", "text": "", "files": [{"name": "pl\ud800an\u0000"}]}
+    alert = {"subtype": "bot_message", "bot_id": "B1", "attachments": [{"fallback": "a\udfff"}]}
+    await here.event(event={**where, **alert, **half})
+    heard = here.one("heard").body
+    assert (heard["name"], heard["text"], heard["files"]) == (
+        "Pa\ufffdger\ufffd",
+        "a\ufffd",
+        ["pl\ufffdan\ufffd"],
+    )
+
+
+async def test_a_name_is_one_short_line(here: Office) -> None:
+    name = "Eve\n\u0007Alice\u2028: " + "x" * 100
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    bot = {"subtype": "bot_message", "bot_id": "B1", "username": name}
+    where = {"type": "message", "channel": GENERAL, "thread_ts": root, "ts": "1.000001"}
+    await here.event(event={**where, **bot, "text": "hello"})
+    assert here.one("heard").body["name"] == ("Eve Alice : " + "x" * 100)[:80]
+
+
+async def test_a_name_that_slack_tells_is_one_short_line(here: Office) -> None:
+    here.wire.answers["users.info"] = {"user": {"profile": {"display_name": "Al\nice\u0000 " + "y" * 100}}}
+    here.wire.answers["conversations.info"] = {"channel": {"name": "gen\u0085eral" + "z" * 100}}
+    await here.say("alice", GENERAL, f"{ME} hello")
+    assert here.one("perception").body["name"] == ("Al ice\ufffd " + "y" * 100)[:80]
+    assert here.one("thread").body["place"] == ("#gen eral" + "z" * 100)[:80]
 
 
 async def test_files_are_named(here: Office) -> None:
@@ -114,6 +146,11 @@ async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) 
     assert (here.one("heard").body["name"], here.one("heard").body["text"]) == ("Pager", "disk is full")
 
 
+async def test_an_action_is_spoken_too(here: Office) -> None:
+    await here.put("alice", await here.dm("alice"), text="waves", subtype="me_message")
+    assert (here.one("perception").body["address"], here.one("perception").body["text"]) == ("dm", "waves")
+
+
 async def test_a_broadcast_follow_up_is_a_follow_up(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
     await here.put("bob", GENERAL, text="all of you", thread_ts=root, subtype="thread_broadcast")
@@ -129,6 +166,13 @@ MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "
         {**MESSAGE, "text": SECRET},
         {**MESSAGE, "text": SECRET, "ts": 12.5},
         {**MESSAGE, "text": SECRET, "ts": "soon"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1\n"},
+        {**MESSAGE, "text": SECRET, "ts": "\u0661.\u0661"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D1:D2"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D\ud800"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "alice>"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "\u0000"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "bot_id": "B 1"},
         {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": None},
         {**MESSAGE, "text": SECRET, "ts": "1.1", "user": None},
         {**MESSAGE, "text": SECRET, "ts": "1.1", "user": {"id": ALICE.id}},
@@ -148,6 +192,13 @@ async def test_what_cannot_be_read_is_acked_and_warned_of_without_its_words(
     assert here.journal.last() == 0
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert SECRET not in caplog.text
+
+
+async def test_a_team_that_is_none_cannot_be_read(here: Office, caplog: pytest.LogCaptureFixture) -> None:
+    event = {**MESSAGE, "text": SECRET, "ts": "1.1"}
+    await here.event(payload={"type": "event_callback", "team_id": "T1:D1", "event": event})
+    assert here.journal.last() == 0
+    assert "a team_id that is no id" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 from daemon.entry import digest
 from daemon.rehearsal.people import ALICE, TEAM
 from daemon.slack.quiet import LIMIT
-from daemon.slack.stream import PACE
+from daemon.slack.stream import ENOUGH, PACE
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.voice import KEY, called, ours, texts, times
 
@@ -22,6 +22,61 @@ async def test_where_nothing_may_be_said_no_post_is_tried(here: Office) -> None:
     with pytest.raises(SlackApiError, match="is_archived"):
         await here.slack.speaker.start(thread, "Hi", KEY, ours)
     assert here.wire.spoken == ["chat.startStream"]
+
+
+@pytest.mark.parametrize(
+    "word", ["internal_error", "fatal_error", "request_timeout", "service_unavailable", "a_word_of_tomorrow"]
+)
+async def test_a_refusal_that_leaves_it_open_is_not_taken_for_one(here: Office, word: str) -> None:
+    here.wire.refuse["chat.startStream"] = [word]
+    thread, _ = await called(here)
+    with pytest.raises(SlackApiError, match=word):
+        await here.slack.speaker.start(thread, "Hi", KEY, ours)
+    assert here.wire.spoken == ["chat.startStream"]
+
+
+async def test_a_stream_whose_beginning_a_gateway_hid_stands_alone(here: Office) -> None:
+    (thread, root), speaker = await called(here), here.slack.speaker
+    here.wire.garbled.add("chat.startStream")
+    with pytest.raises(SlackApiError):
+        await speaker.start(thread, "Hi", KEY, ours)
+    assert await texts(here, root) == ["Hi"]
+    (left,) = await speaker.own(thread, 0)
+    assert await speaker.finish(thread, left.ts, "Hi, Alice", KEY, ours) == left.ts
+    assert await texts(here, root) == ["Hi, Alice"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "missing_recipient_team_id",
+        "not_allowed_token_type",
+        "not_agent_app",
+        "feature_not_enabled",
+        "invalid_arguments",
+        "method_deprecated",
+    ],
+)
+async def test_where_there_are_no_streams_it_is_posted(here: Office, word: str) -> None:
+    here.wire.refuse["chat.startStream"] = [word]
+    (thread, root), speaker = await called(here), here.slack.speaker
+    ts = await speaker.start(thread, "Hi", KEY, ours)
+    assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)]
+    await speaker.finish(thread, ts, "Hi, Alice", KEY, ours)
+    assert await texts(here, root) == ["Hi, Alice"]
+
+
+async def test_a_silent_slack_does_not_hold_up_the_end(here: Office) -> None:
+    speaker = here.slack.speaker
+    here.wire.held["chat.appendStream"] = asyncio.Event()
+    roots = [await called(here) for _ in range(2)]
+    for thread, _ in roots:
+        ts = await speaker.start(thread, "Good", KEY, ours)
+        await speaker.extend(thread, ts, "Good morning" + "x" * ENOUGH, ours)
+    await times(here, "chat.appendStream", 2)
+    async with asyncio.timeout(5):
+        await speaker.close()
+    assert [await texts(here, root) for _, root in roots] == [["Good"], ["Good"]]
 
 
 async def test_a_stop_that_is_refused_ends_in_a_rewriting(here: Office) -> None:

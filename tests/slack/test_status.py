@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+
 from tests.slack.office import GENERAL, ME, Office
 
 LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
@@ -79,3 +82,18 @@ async def test_a_passing_refusal_is_tried_again_next_time(here: Office) -> None:
     assert lines(here) == []
     await here.slack.speaker.status(thread, "is musing…", ours)
     assert lines(here) == ["is musing…"]
+
+
+async def test_a_thread_that_is_over_costs_nothing(here: Office) -> None:
+    before = locks()
+    for _ in range(20):
+        thread = await called(here)
+        await here.slack.speaker.status(thread, "is musing…", ours)
+        await here.slack.speaker.status(thread, "", ours)
+    assert locks() <= before + 1  # Alice's name is asked for meanwhile, or not
+
+
+def locks() -> int:
+    """How many locks there are in the world."""
+    gc.collect()
+    return sum(isinstance(one, asyncio.Lock) for one in gc.get_objects())

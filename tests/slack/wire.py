@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -23,6 +24,12 @@ class Wire:
     lacking: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     """Methods that are done, but whose answer never arrives."""
+    garbled: set[str] = field(default_factory=set)
+    """Methods that are done, but whose answer is a gateway's."""
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Methods that always answer so."""
+    held: dict[str, asyncio.Event] = field(default_factory=dict)
+    """Methods that are not done before this happens."""
     headers: list[str | None] = field(default_factory=list)
 
     @property
@@ -47,7 +54,13 @@ class Wire:
             return _refusal("unknown_method")
         if self.refuse[method]:
             return _refusal(self.refuse[method].pop(0))
+        if method in self.answers:
+            return web.json_response({"ok": True, **self.answers[method]})
+        if method in self.held:
+            await self.held[method].wait()
         answer = await handler(request)
+        if method in self.garbled:
+            return web.Response(status=503, text="upstream connect error")
         if method in self.cut and request.transport:
             request.transport.abort()
         return answer

@@ -1,4 +1,4 @@
-"""The daemon as a process of its own, started as an owner starts it."""
+"""The daemon as a process of its own, started as an owner starts it; and Alice, who visits its world."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.project import root
+from daemon.rehearsal.people import SOUL
+from tests.stories.stage import ALICE
 
 PATIENCE = 30.0
 """Real seconds until a daemon must be ready, or gone."""
@@ -59,3 +66,50 @@ async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+def into(world: str) -> dict[str, str]:
+    """The variables that lead a daemon into this world."""
+    return {
+        "SLACK_API_URL": f"{world}/api/",
+        "SLACK_BOT_TOKEN": SOUL.bot_token,
+        "SLACK_APP_TOKEN": SOUL.app_token,
+        "ANTHROPIC_BASE_URL": world,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """Alice in a world that is a process of its own."""
+
+    world: str
+    session: ClientSession
+    slack: AsyncWebClient
+
+    async def cue(self, raw: str, **how: Any) -> None:
+        """The model's next answer, and how it comes."""
+        url = f"{self.world}/rehearsal/claude/say"
+        async with self.session.post(url, json={"raw": raw, **how}) as queued:
+            queued.raise_for_status()
+
+    async def asked(self) -> int:
+        """How often the model was asked."""
+        async with self.session.get(f"{self.world}/rehearsal/claude/requests") as response:
+            return len(await response.json())
+
+    async def say(self, text: str) -> str:
+        """Say this to the soul; returns its ts."""
+        return str((await self.slack.chat_postMessage(channel=ALICE, text=text))["ts"])
+
+    async def answers(self, ts: str) -> list[dict[str, Any]]:
+        """The messages of the soul in a thread."""
+        replies = await self.slack.conversations_replies(channel=ALICE, ts=ts)
+        return [message for message in replies["messages"] if message["user"] == SOUL.user]
+
+
+@asynccontextmanager
+async def visit(world: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[Visit]:
+    """Go there as Alice. `headers` go with all that she sends."""
+    async with ClientSession(headers=headers) as session:
+        alice = AsyncWebClient(token="xoxp-alice", base_url=f"{world}/api/", session=session)
+        yield Visit(world=world, session=session, slack=alice)

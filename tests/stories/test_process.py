@@ -6,14 +6,18 @@ import asyncio
 import re
 import signal
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from aiohttp import ClientSession
-from slack_sdk.web.async_client import AsyncWebClient
+from aiohttp import ClientSession, web
 
-from daemon.rehearsal.people import SOUL
-from tests.stories.process import ended, ready, running, start
-from tests.stories.stage import ALICE, PATIENCE
+from daemon.server import address, bind, serving
+from tests.stories.process import ended, into, ready, running, start, visit
+from tests.stories.stage import PATIENCE, reply
+
+PROMPTLY = 5.0
+"""Real seconds for a stop with nothing left to say."""
 
 
 async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -> None:
@@ -57,49 +61,80 @@ async def test_a_second_daemon_on_the_same_journal_is_refused(tmp_path: Path) ->
 
 async def test_a_wrong_slack_token_ends_the_start(tmp_path: Path) -> None:
     async with running(tmp_path / "world", "rehearse") as (_, world):
-        status, said = await ended(
-            await start(
-                tmp_path / "soul",
-                SLACK_API_URL=f"{world}/api/",
-                SLACK_BOT_TOKEN="xoxb-wrong",
-                SLACK_APP_TOKEN=SOUL.app_token,
-                ANTHROPIC_BASE_URL=world,
-            )
-        )
+        wrong = into(world) | {"SLACK_BOT_TOKEN": "xoxb-wrong"}
+        status, said = await ended(await start(tmp_path / "soul", **wrong))
     assert status == 78
     assert "SLACK_BOT_TOKEN" in said
     assert "Traceback" not in said
 
 
 async def test_killed_in_the_middle_of_a_turn_it_answers_once_when_it_lives_again(tmp_path: Path) -> None:
-    async with running(tmp_path / "world", "rehearse") as (_, world), ClientSession() as session:
-        alice = AsyncWebClient(token="xoxp-alice", base_url=f"{world}/api/", session=session)
-        env = {
-            "SLACK_API_URL": f"{world}/api/",
-            "SLACK_BOT_TOKEN": SOUL.bot_token,
-            "SLACK_APP_TOKEN": SOUL.app_token,
-            "ANTHROPIC_BASE_URL": world,
-        }
-        async with running(tmp_path / "soul", **env) as (process, _):
-            slow = {"raw": "<aside>hm</aside><say>Too slow to be read.</say>", "chunk": 1, "delay": 60}
-            await session.post(f"{world}/rehearsal/claude/say", json=slow)
-            ts = str((await alice.chat_postMessage(channel=ALICE, text="Hello?"))["ts"])
-            while not (await asked(session, world)):
-                pass
+    async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
+        async with running(tmp_path / "soul", **into(world)) as (process, _):
+            await alice.cue(reply("Too slow to be read."), delay=60)
+            ts = await alice.say("Hello?")
+            async with asyncio.timeout(PATIENCE):
+                while not await alice.asked():
+                    pass
             process.send_signal(signal.SIGKILL)
             await process.wait()
-        async with running(tmp_path / "soul", **env), asyncio.timeout(PATIENCE):
-            while len(said := await replies(alice, ts)) < 2 or "rehearsal script" not in said[-1]:
+        async with running(tmp_path / "soul", **into(world)), asyncio.timeout(PATIENCE):
+            while not any("rehearsal script" in said["text"] for said in await alice.answers(ts)):
                 pass
-        assert len(await replies(alice, ts)) == 2
+        assert len(await alice.answers(ts)) == 1
 
 
-async def asked(session: ClientSession, world: str) -> int:
-    """How often the model was asked."""
-    async with session.get(f"{world}/rehearsal/claude/requests") as response:
-        return len(await response.json())
+async def test_told_to_stop_it_first_says_what_it_is_thinking_of(tmp_path: Path) -> None:
+    async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
+        async with running(tmp_path / "soul", **into(world)) as (process, _):
+            await alice.cue(reply("It took a while."), delay=1.5)
+            ts = await alice.say("Hello?")
+            async with asyncio.timeout(PATIENCE):
+                while not await alice.asked():
+                    pass
+            assert await alice.answers(ts) == []
+            process.send_signal(signal.SIGTERM)
+            assert await ended(process) == (0, "")
+        assert [said["text"] for said in await alice.answers(ts)] == ["It took a while."]
 
 
-async def replies(client: AsyncWebClient, ts: str) -> list[str]:
-    """A thread, as a person reads it."""
-    return [m["text"] for m in (await client.conversations_replies(channel=ALICE, ts=ts))["messages"]]
+async def test_it_stops_when_told_also_while_slack_keeps_it_waiting(tmp_path: Path) -> None:
+    async with silent_slack() as (slack, joined):
+        process = await start(tmp_path, **into(slack))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await joined.wait()
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(PROMPTLY):
+                assert await ended(process) == (0, "")
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+@asynccontextmanager
+async def silent_slack() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """A Slack that takes a socket and never says a word; its URL, and whether somebody joined."""
+    joined, over = asyncio.Event(), asyncio.Event()
+
+    async def call(request: web.Request) -> web.Response:
+        socket = f"ws://{request.host}/socket"
+        return web.json_response({"ok": True, "team_id": "T1", "user_id": "U1", "user": {}, "url": socket})
+
+    async def wait(request: web.Request) -> web.WebSocketResponse:
+        response = web.WebSocketResponse()
+        await response.prepare(request)
+        joined.set()
+        await over.wait()
+        return response
+
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", call)
+    app.router.add_get("/socket", wait)
+    listener = bind("127.0.0.1", 0)
+    async with serving(app, listener):
+        try:
+            yield address(listener), joined
+        finally:
+            over.set()

@@ -42,7 +42,7 @@ async def test_a_monologue_never_leaks(stage: Stage, raw: str, chunk: int) -> No
 
 @pytest.mark.parametrize("chunk", range(1, 30, 4))
 async def test_an_aside_within_the_dialogue_stays_private(stage: Stage, chunk: int) -> None:
-    raw = f"<say>Hello <aside>{SECRET}</aside>there.</say><mood>engaged</mood>"
+    raw = f"<say>Hello <aside>a <aside>b</aside>{SECRET}</aside>there.</say><mood>engaged</mood>"
     assert await told(stage, raw, chunk=chunk) == ["Hello there."]
 
 
@@ -164,8 +164,12 @@ async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: S
 async def test_model_output_pings_nobody(stage: Stage) -> None:
     said = await told(stage, reply(f"Hey <!channel> and <!here|here>, <@{SOUL.user}> and @everyone"), chunk=1)
     assert "<!" not in said[0]
+    assert "@everyone" not in said[0]
     history = await stage.client("alice").conversations_history(channel=ALICE)
-    assert "pings" not in str(history["messages"])
+    root = history["messages"][0]["ts"]
+    replies = await stage.client("alice").conversations_replies(channel=ALICE, ts=root)
+    assert len(replies["messages"]) == 2
+    assert "pings" not in str(replies["messages"])
 
 
 async def test_each_call_says_what_it_cost_and_saw(stage: Stage) -> None:

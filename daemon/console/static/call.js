@@ -1,4 +1,4 @@
-// What Claude saw in one model call, rebuilt from the journal, and what it took.
+// What the model saw in one call, rebuilt from the journal, and what it took.
 
 import { el } from "./dom.js";
 import { clockSeconds, count, seconds } from "./format.js";
@@ -21,7 +21,7 @@ export function callView({ entry, request, agrees }) {
 }
 
 export function callTitle({ body, at }) {
-  return `${body.name ?? "call"}, ${clockSeconds(at)}`;
+  return ["model call", body.name, clockSeconds(at)].filter(Boolean).join(" · ");
 }
 
 function disagreement() {
@@ -29,7 +29,7 @@ function disagreement() {
     "p",
     { className: "warning", role: "alert" },
     "This request was rebuilt from the journal, and its hash is not the recorded one. ",
-    "What Claude really saw differed from what stands here.",
+    "What the model really saw differed from what stands here.",
   );
 }
 

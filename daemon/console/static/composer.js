@@ -1,34 +1,65 @@
-// Where one writes: Enter sends, Shift+Enter begins a new line, what was refused stays and says why.
+// Where one writes: Enter sends, Shift+Enter begins a new line, what was not sent stays and says why.
 
 import { el } from "./dom.js";
+import { Unreachable } from "./reach.js";
 
-/** The parts of a composer: a form's children. `send(text)` posts it and may throw. */
-export function composer({ label, send, tools = [] }) {
-  const refused = el("p", { className: "refused", role: "alert", hidden: true });
-  const field = el("textarea", { rows: 1, placeholder: label, "aria-label": label, maxLength: 40000 });
+const AWAY = "The daemon cannot be reached; your text is kept. Try again in a moment.";
 
-  async function submit() {
-    const text = field.value;
+/** What was written and not sent: one draft for each place and each thread, while the page is open. */
+const drafts = new Map();
+
+export class Composer {
+  /** Fills this form. `send(text)` posts and may throw. */
+  constructor(form, { send, tools = [] }) {
+    this.send = send;
+    this.refused = el("p", { className: "refused", role: "alert", hidden: true });
+    this.field = el("textarea", {
+      rows: 1,
+      maxLength: 40000,
+      oninput: () => drafts.set(this.place, this.field.value),
+      onkeydown: (event) => this.onKey(event),
+    });
+    const button = el("button", { type: "submit", className: "send" }, "Send");
+    const foot = tools.length ? el("div", { className: "tools" }, tools, button) : "";
+    form.replaceChildren(el("div", { className: "writing" }, this.refused, this.field, foot));
+    form.onsubmit = (event) => (event.preventDefault(), this.submit());
+  }
+
+  /** Write there from now on, and go on with what was left unsent. */
+  turnTo(place, label) {
+    this.place = place;
+    this.field.value = drafts.get(place) ?? "";
+    this.field.placeholder = label;
+    this.field.setAttribute("aria-label", label);
+    this.refused.hidden = true;
+  }
+
+  onKey(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    this.submit();
+  }
+
+  async submit() {
+    const { place } = this;
+    const text = this.field.value;
     if (!text.trim()) return;
-    field.value = "";
-    refused.hidden = true;
+    drafts.delete(place);
+    this.turnTo(place, this.field.placeholder);
     try {
-      await send(escaped(text.trim()));
+      await this.send(escaped(text.trim()));
     } catch (error) {
-      field.value = field.value || text;
-      refused.textContent = `This was not sent: ${error.message}.`;
-      refused.hidden = false;
+      this.refuse(place, text, error);
     }
   }
 
-  field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    submit();
-  });
-  const button = el("button", { type: "submit", className: "send" }, "Send");
-  const foot = tools.length ? el("div", { className: "tools" }, tools, button) : null;
-  return { field, submit, nodes: [el("div", { className: "writing" }, refused, field, foot)] };
+  refuse(place, text, error) {
+    drafts.set(place, drafts.get(place) || text);
+    if (this.place !== place) return;
+    this.field.value = drafts.get(place);
+    this.refused.textContent = error instanceof Unreachable ? AWAY : `This was not sent: ${error.message}.`;
+    this.refused.hidden = false;
+  }
 }
 
 /** Slack's clients escape three characters in what people type. */

@@ -16,25 +16,34 @@ export class Conversation {
   }
 
   /** Show this place as this person sees it. `world` is {slack, members, names, soul, mentions}. */
-  async open(place, world, statuses = []) {
+  async open(place, world, statuses) {
+    if (this.place?.id !== place.id) this.clear();
     this.place = place;
     this.world = world;
-    this.missed = [];
     byId("place").textContent = place.member ? place.label : `# ${place.label}`;
     byId("about").textContent = place.about;
-    const { messages, more } = await this.read();
-    if (this.place !== place || this.world !== world) return;
+    const missed = (this.missed = []);
+    const [read, standing] = await Promise.all([this.read(), statuses]);
+    if (this.missed !== missed) return; // it was opened again meanwhile
+    this.missed = null;
+    this.show(read, [...standing, ...missed]);
+  }
+
+  show({ messages, more }, events) {
+    const writing = this.box.querySelector("textarea:focus");
+    this.clear();
+    for (const message of messages) this.put(message);
+    if (!messages.length) this.box.append(hello(this.place, this.world));
+    if (more) this.box.prepend(this.earlier());
+    for (const event of events) this.hear(event);
+    this.select(this.threads.has(this.selected) ? this.selected : (this.inOrder().at(-1)?.ts ?? null));
+    if (writing) this.threads.get(this.selected)?.turnTo();
+    toEnd(this.box);
+  }
+
+  clear() {
     this.threads.clear();
     this.box.replaceChildren();
-    for (const message of messages) this.put(message);
-    if (!messages.length) this.box.append(hello(place, world));
-    if (more) this.box.prepend(this.earlier());
-    for (const status of statuses) this.think(status);
-    const missed = this.missed;
-    this.missed = null;
-    for (const event of missed) this.hear(event);
-    this.select(this.inOrder().at(-1)?.ts ?? null);
-    toEnd(this.box);
   }
 
   /** The last roots (before `latest`) with their replies, and whether there are more before them. */
@@ -79,6 +88,7 @@ export class Conversation {
     this.box.querySelector(".hello")?.remove();
     const later = this.inOrder().find((other) => other.ts > root.ts);
     this.threads.set(root.ts, thread);
+    thread.select(root.ts === this.selected);
     this.box.insertBefore(thread.node, later?.node ?? null);
     this.markDays();
     return thread;
@@ -109,16 +119,17 @@ export class Conversation {
   }
 
   async post(text, thread_ts) {
-    const args = { channel: this.place.id, text: this.world.mentions(text), thread_ts };
+    const channel = this.place.id;
+    const args = { channel, text: this.world.mentions(text), thread_ts };
     const { ts } = await this.world.slack.call("chat.postMessage", args);
-    if (!thread_ts) this.select(ts);
+    if (thread_ts || this.place.id !== channel) return;
+    this.select(ts);
     toEnd(this.box);
   }
 
+  /** Open this thread, now or, when its message is still to come, as soon as it begins. */
   select(ts) {
-    if (this.selected === ts && this.selectedIn === this.place.id) return;
     this.selected = ts;
-    this.selectedIn = this.place.id;
     for (const thread of this.threads.values()) thread.select(thread.ts === ts);
     this.onThread(this.place.id, ts);
   }
@@ -148,11 +159,12 @@ export class Conversation {
 function hello(place, { names, soul }) {
   const withSoul = place.member?.id === soul;
   const promise = "Its answer appears here as it is thought; what it thinks appears in the journal.";
+  const nothing = "Nothing has been said here yet.";
   return el(
     "div",
     { className: "hello" },
     withSoul && el("span", { className: "mark", "aria-hidden": "true" }),
     el("h3", {}, withSoul ? `Say something to ${names[soul]}` : place.label),
-    el("p", {}, withSoul ? promise : place.about),
+    el("p", {}, withSoul ? promise : nothing),
   );
 }

@@ -1,4 +1,4 @@
-// The header: who is here, what of the world is rehearsed, and what was spent today.
+// The header: who is here, what of the world is not real, and what was spent today.
 
 import { byId, el } from "./dom.js";
 import { money } from "./format.js";
@@ -7,9 +7,9 @@ import { money } from "./format.js";
 export function showState(state) {
   document.title = `${state.name}: the soul's console`;
   byId("soul").textContent = state.name;
-  const words = rehearsed(state.rehearsed);
-  byId("rehearsed").hidden = !words;
-  byId("rehearsed").replaceChildren(...(words ?? []));
+  const words = unreal(state);
+  byId("rehearsed").hidden = !words.length;
+  byId("rehearsed").replaceChildren(...words);
   byId("today").replaceChildren(...today(state));
 }
 
@@ -17,15 +17,21 @@ export function showConnection(up) {
   byId("connection").textContent = up ? "" : "The daemon does not answer. Trying again…";
 }
 
-function rehearsed({ workspace, model }) {
+/** A sentence unless people, Slack and Claude are all real. A script never speaks in a real workspace. */
+function unreal({ rehearsed, workspace_at, model_at }) {
   const key = (name) => el("code", {}, name);
-  if (workspace && model) {
+  if (rehearsed.model) {
     const how = long(" Set ", key("ANTHROPIC_API_KEY"), " for Claude, the Slack tokens for Slack.");
     return ["The workspace is local and the model is a script.", how];
   }
-  if (workspace) return ["The workspace is local; Claude is real.", long(" Set the Slack tokens to meet people.")];
-  if (model) return ["The model is a script.", long(" Set ", key("ANTHROPIC_API_KEY"), " for Claude.")];
-  return null;
+  if (rehearsed.workspace) {
+    const model = model_at ? `the model is at ${model_at}` : "Claude is real";
+    return [`The workspace is local; ${model}.`, long(" Set the Slack tokens to meet people.")];
+  }
+  return [
+    workspace_at && `The workspace is at ${workspace_at}, not Slack's. `,
+    model_at && `The model is at ${model_at}.`,
+  ].filter(Boolean);
 }
 
 const long = (...words) => el("span", { className: "long" }, words);

@@ -4,8 +4,11 @@ import { atEnd, byId, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
 import { line } from "./lines.js";
 import { live } from "./live.js";
+import { ask } from "./reach.js";
 
 const KEPT = 1000;
+const PAGE = 10;
+const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE, End: Infinity, Home: -Infinity };
 const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread." };
 
 export class Journal {
@@ -38,13 +41,20 @@ export class Journal {
     this.open = { key, id: null, entries: [] };
     if (this.filter === "thread") this.render();
     if (key === null) return;
-    const { thread, entries } = await (await fetch(`/console/threads/${encodeURIComponent(key)}`)).json();
+    const answer = await ask(`/console/threads/${encodeURIComponent(key)}`).catch((error) => this.close(key, error));
     if (this.open.key !== key) return;
+    const { thread, entries } = answer;
     const last = entries.at(-1)?.seq ?? 0;
     const id = thread ?? this.open.id;
     const since = this.all.filter((entry) => entry.thread === id && entry.seq > last);
     this.open = { key, id, entries: [...entries, ...since] };
     if (this.filter === "thread") this.render();
+  }
+
+  /** What could not be read is read when it is opened again. */
+  close(key, error) {
+    if (this.open.key === key) this.open = { key: null, id: null, entries: [] };
+    throw error;
   }
 
   /** Its newest entry in sight: for a list that was hidden. */
@@ -110,13 +120,12 @@ export class Journal {
   }
 
   row(entry, before) {
-    const { weight, word, nodes, dim, trouble } = line(entry);
-    const isCall = entry.kind === "model-call";
+    const { weight, word, nodes, tone, opens } = line(entry);
     const rest = weight === "step" && el("span", { className: "rest" }, nodes);
     return el(
       "li",
       {
-        className: [weight, dim && "dim", trouble && "trouble", ...repeats(entry, before)].filter(Boolean).join(" "),
+        className: [weight, tone, ...repeats(entry, before)].filter(Boolean).join(" "),
         dataset: { seq: entry.seq, kind: entry.kind, thread: entry.thread },
         tabIndex: -1,
       },
@@ -127,7 +136,7 @@ export class Journal {
         { className: "what" },
         el("p", { className: "word" }, el("span", {}, word), rest, label(entry)),
         weight === "event" && nodes,
-        isCall && el("button", { type: "button", className: "open", tabIndex: -1 }, "What Claude saw"),
+        opens && el("button", { type: "button", className: "open", tabIndex: -1 }, "What the model saw"),
       ),
     );
   }
@@ -140,22 +149,23 @@ export class Journal {
 
   onKey(event) {
     const row = event.target.closest("#entries > li");
-    if (event.key === "Enter" && row?.dataset.kind === "model-call") {
+    if (event.key === "Enter" && row?.querySelector("button.open")) {
       event.preventDefault();
       this.onCall(Number(row.dataset.seq));
     }
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
     this.move(step);
   }
 
-  /** One entry down (1) or up (-1) from where one is, from nowhere to the newest; returns its seq. */
+  /** So many entries down (or up: below zero) from where one is, from nowhere to the newest; returns its seq. */
   move(step, among = "[data-seq]") {
     const rows = [...this.list.querySelectorAll(`:scope > ${among}, :scope > .current`)];
     const here = rows.findIndex((row) => row.classList.contains("current"));
-    const next = here < 0 ? rows.at(-1) : rows[here + step];
-    if (!next) return null;
+    const there = here < 0 && Number.isFinite(step) ? Infinity : here + step;
+    const next = rows[Math.max(0, Math.min(rows.length - 1, there))];
+    if (!next || next === rows[here]) return null;
     this.focus(next);
     return Number(next.dataset.seq);
   }

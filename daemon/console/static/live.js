@@ -1,17 +1,20 @@
 // Server-sent events while the page is in sight: a browser has only six connections to one server.
 
-/** Follow `address()` until the returned function is called; `onUp(again)` at each connection. */
+/** Follow `address()` until the returned function is called; `onUp(gap)`: something may have been missed. */
 export function live(address, { onData, onUp, onDown = () => {} }) {
   let source = null;
-  let again = false;
+  let gap = false;
 
   function start() {
     source = new EventSource(address());
     source.onmessage = ({ data }) => onData(JSON.parse(data));
-    source.onerror = onDown;
+    source.onerror = () => {
+      gap = true;
+      onDown();
+    };
     source.onopen = () => {
-      onUp(again);
-      again = true;
+      onUp(gap);
+      gap = true;
     };
   }
 

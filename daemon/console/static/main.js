@@ -4,8 +4,10 @@ import { callTitle, callView } from "./call.js";
 import { byId } from "./dom.js";
 import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
+import { ask, Unreachable } from "./reach.js";
 import { Workspace } from "./workspace.js";
 
+const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
 let due = 0;
 
 const journal = new Journal({
@@ -17,10 +19,13 @@ const journal = new Journal({
   },
 });
 
+const workspace = new Workspace({ onThread: (key) => journal.openThread(key) });
+
 async function refresh() {
-  const state = await (await fetch("/console/state")).json();
+  const state = await ask("/console/state");
   showState(state);
-  return state;
+  document.body.dataset.world = state.rehearsed.workspace ? "local" : "none";
+  if (state.rehearsed.workspace) await workspace.start();
 }
 
 /** Many entries at once ask for one look at the purse. */
@@ -30,9 +35,8 @@ function refreshSoon() {
 }
 
 async function openCall(seq) {
-  const answer = await fetch(`/console/calls/${seq}`);
-  if (!answer.ok) return;
-  const call = await answer.json();
+  const call = await ask(`/console/calls/${seq}`);
+  if (!call.entry) return;
   byId("call-title").textContent = callTitle(call.entry);
   byId("call-body").replaceChildren(...callView(call).filter(Boolean));
   byId("call-body").scrollTop = 0;
@@ -52,6 +56,13 @@ function closeCall() {
   journal.refocus();
 }
 
+/** Who is not writing goes on at the button that opens it again. */
+function closeJournal(writing) {
+  if (!document.body.classList.contains("journal-open")) return;
+  showJournal(false);
+  if (!writing) byId("journal-toggle").focus();
+}
+
 function showJournal(open) {
   document.body.classList.toggle("journal-open", open);
   byId("journal-toggle").setAttribute("aria-expanded", String(open));
@@ -61,17 +72,16 @@ function showJournal(open) {
 /** In the journal from entry to entry; in an open call from call to call. */
 function move(step) {
   if (byId("call").hidden) return journal.move(step);
-  const seq = journal.move(step, "[data-kind='model-call']");
+  const seq = journal.move(step, ":has(button.open)");
   return seq && openCall(seq);
 }
 
 function onKey(event) {
   const writing = event.target.closest("textarea, input:not([type='radio'])");
   if (event.key === "Escape" && !byId("call").hidden) closeCall();
-  else if (event.key === "Escape") showJournal(false);
-  if (writing || event.ctrlKey || event.metaKey || event.altKey ) return;
-  if (event.key === "j") move(1);
-  if (event.key === "k") move(-1);
+  else if (event.key === "Escape") closeJournal(writing);
+  if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key in STEPS) move(STEPS[event.key]);
 }
 
 byId("call-close").addEventListener("click", closeCall);
@@ -79,7 +89,7 @@ byId("filter").addEventListener("change", (event) => journal.show(event.target.v
 byId("journal-toggle").addEventListener("click", () => showJournal(!document.body.classList.contains("journal-open")));
 document.addEventListener("keydown", onKey);
 
-const { rehearsed } = await refresh();
-document.body.dataset.world = rehearsed.workspace ? "local" : "none";
+// The header says that the daemon is away; what could not be read meanwhile is read when it is back.
+addEventListener("unhandledrejection", (event) => event.reason instanceof Unreachable && event.preventDefault());
+
 journal.follow();
-if (rehearsed.workspace) await new Workspace({ onThread: (key) => journal.openThread(key) }).start();

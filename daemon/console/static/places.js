@@ -24,6 +24,7 @@ export class Places {
     this.current = id;
     this.unread.delete(id);
     this.render();
+    this.nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   mark(id) {

@@ -1,6 +1,7 @@
 // A plain Slack client: the Web API with one person's token, and their live events.
 
 import { live } from "./live.js";
+import { ask } from "./reach.js";
 
 export class Refused extends Error {}
 
@@ -9,14 +10,13 @@ export class Slack {
     this.token = token;
   }
 
-  /** One Web API call; throws Refused with Slack's error code. */
+  /** One Web API call; throws Refused with Slack's error code, or Unreachable. */
   async call(method, args = {}) {
-    const answer = await fetch(`/api/${method}`, {
+    const body = await ask(`/api/${method}`, {
       method: "POST",
       headers: { "Content-Type": "application/json; charset=utf-8", Authorization: `Bearer ${this.token}` },
       body: JSON.stringify(args),
     });
-    const body = await answer.json();
     if (!body.ok) throw new Refused(body.error);
     return body;
   }
@@ -36,6 +36,6 @@ export class Slack {
   /** Hear what this person sees, until the returned function is called. `onGap`: something may have been missed. */
   listen(onEvent, onGap) {
     const address = `/rehearsal/events?token=${encodeURIComponent(this.token)}`;
-    return live(() => address, { onData: onEvent, onUp: (again) => again && onGap() });
+    return live(() => address, { onData: onEvent, onUp: (gap) => gap && onGap() });
   }
 }

@@ -1,6 +1,6 @@
 // A thread in the middle pane: its root, the replies beneath it, who is thinking, and where one replies.
 
-import { composer } from "./composer.js";
+import { Composer } from "./composer.js";
 import { el } from "./dom.js";
 import { messageView } from "./message.js";
 
@@ -14,9 +14,9 @@ export class Thread {
     this.root = el("div", {});
     this.replies = el("div", { className: "replies" });
     this.status = el("p", { className: "status", hidden: true });
-    const { field, submit, nodes } = composer({ label: "Reply in this thread", send: post });
-    this.field = field;
-    const form = el("form", { className: "reply", onsubmit: (event) => (event.preventDefault(), submit()) }, nodes);
+    const form = el("form", { className: "reply" });
+    this.composer = new Composer(form, { send: post });
+    this.composer.turnTo(root.ts, "Reply in this thread");
     const button = el("button", { type: "button", className: "reply-button", onclick: () => this.turnTo() }, "Reply");
     this.node = el(
       "section",
@@ -32,7 +32,7 @@ export class Thread {
 
   turnTo() {
     this.onOpen();
-    this.field.focus();
+    this.composer.field.focus();
   }
 
   /** Show a message of this thread, new or changed. */

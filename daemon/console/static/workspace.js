@@ -1,10 +1,11 @@
 // The left and middle panes together: who one posts as, what they see, and the live events of it.
 
 import { avatar } from "./avatar.js";
-import { composer } from "./composer.js";
+import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { byId, el } from "./dom.js";
 import { Places } from "./places.js";
+import { ask } from "./reach.js";
 import { Slack } from "./slack.js";
 
 const KINDS = "public_channel,private_channel,mpim,im";
@@ -16,38 +17,65 @@ export class Workspace {
     this.places = new Places({ onOpen: (id) => this.open(id) });
   }
 
-  async start() {
+  /** Once, however often it is asked for; again when the daemon was away. */
+  start() {
+    this.started ??= this.begin().catch((error) => {
+      this.started = null;
+      throw error;
+    });
+    return this.started;
+  }
+
+  async begin() {
     this.state = await this.look();
     this.soul = this.state.soul;
     const last = this.state.people.find(({ id }) => id === localStorage.getItem("person")) ?? this.state.people[0];
-    this.drawComposer(last);
+    this.known = await this.meet(new Slack(last.token));
+    this.place = location.hash.slice(1);
+    this.composer = new Composer(byId("composer"), {
+      send: (text) => this.conversation.post(text),
+      tools: [this.people(last)],
+    });
     await this.become(last);
-    this.field.focus();
+    this.composer.field.focus();
   }
 
-  async look() {
-    return (await fetch("/rehearsal/state")).json();
+  look() {
+    return ask("/rehearsal/state");
+  }
+
+  /** Who there is, whoever looks. */
+  async meet(slack) {
+    const users = await slack.all("users.list", "members");
+    const names = Object.fromEntries(users.map(({ id, profile, real_name }) => [id, profile.display_name || real_name]));
+    const members = Object.fromEntries(Object.entries(names).map(([id, name]) => [id, { id, name }]));
+    return { members, names, soul: this.soul, mentions: (text) => mentions(text, names) };
   }
 
   /** Post as this person from now on, and see what they see. */
   async become(person) {
     this.hush?.();
-    this.person = person;
     localStorage.setItem("person", person.id);
     const slack = new Slack(person.token);
-    const users = await slack.all("users.list", "members");
-    const names = Object.fromEntries(users.map(({ id, profile, real_name }) => [id, profile.display_name || real_name]));
-    const members = Object.fromEntries(Object.entries(names).map(([id, name]) => [id, { id, name }]));
-    this.world = { slack, members, names, soul: this.soul, mentions: (text) => mentions(text, names) };
-    this.hush = slack.listen((event) => this.hear(event), () => this.open(this.place));
+    this.world = { ...this.known, slack };
+    this.hush = slack.listen((event) => this.hear(event), () => this.see());
+    await this.see();
+  }
+
+  /** Read anew what this person sees, and stay where one is. */
+  async see() {
+    const { world } = this;
     await this.load();
+    if (this.world !== world) return;
     const same = this.all.find(({ id }) => id === this.place);
     const soul = this.all.find(({ member }) => member?.id === this.soul);
     await this.open((same ?? soul).id);
   }
 
   async load() {
-    const channels = await this.world.slack.all("conversations.list", "channels", { types: KINDS });
+    const { world } = this;
+    const channels = await world.slack.all("conversations.list", "channels", { types: KINDS });
+    if (this.world !== world) return;
     this.all = channels.filter((channel) => this.lives(channel)).map((channel) => this.describe(channel));
     this.places.show(this.all, this.soul);
     if (this.place) this.places.select(this.place);
@@ -71,30 +99,17 @@ export class Workspace {
   async open(id) {
     const place = this.all.find((one) => one.id === id);
     this.place = id;
+    history.replaceState(null, "", `#${id}`);
     this.places.select(id);
-    this.field.placeholder = place.member ? `Message ${place.label}` : `Message #${place.label}`;
-    const { statuses } = await this.look();
-    await this.conversation.open(place, this.world, statuses.filter(({ channel }) => channel === id));
+    this.composer.turnTo(id, place.member ? `Message ${place.label}` : `Message #${place.label}`);
+    const statuses = this.look().then((state) => state.statuses.filter(({ channel }) => channel === id));
+    await this.conversation.open(place, this.world, statuses);
   }
 
   hear(event) {
     if (event.type === "channel") this.load();
     else if (event.channel === this.place) this.conversation.hear(event);
     else if (event.type === "message") this.places.mark(event.channel);
-  }
-
-  drawComposer(person) {
-    const { field, submit, nodes } = composer({
-      label: "Message",
-      send: (text) => this.conversation.post(text),
-      tools: [this.people(person)],
-    });
-    this.field = field;
-    byId("composer").append(...nodes);
-    byId("composer").addEventListener("submit", (event) => {
-      event.preventDefault();
-      submit();
-    });
   }
 
   people(current) {

@@ -1,0 +1,41 @@
+// How model calls and turns end, in plain words, when they do not simply end well.
+
+const CALLS = {
+  cut: "The answer was cut off at its greatest length.",
+  refused: "The model refused to answer.",
+  "over-budget": "Today's budget is spent; the model was not asked.",
+};
+
+const FAILURES = {
+  unreachable: "The model could not be reached.",
+  overloaded: "The model is overloaded and did not answer.",
+  "rate-limited": "The model did not answer: too many calls for now.",
+  unauthorized: "The model did not accept the API key.",
+  "bad-request": "The model did not accept the request.",
+  "broken-stream": "The answer broke off.",
+  "server-error": "The model's server failed.",
+};
+
+const TURNS = {
+  ended: ["ends the turn", ""],
+  postponed: ["postpones the turn", "and will try again"],
+  failed: ["gives the turn up", "it failed too often"],
+  "let-go": ["lets the turn go", "a fresh one takes its place"],
+  abandoned: ["abandons the turn", "not even its failure could be told"],
+};
+
+/** What stands in the way of this call's answer, or null. */
+export function trouble({ outcome, failure }) {
+  if (!outcome || outcome === "ok") return null;
+  return CALLS[outcome] ?? FAILURES[failure] ?? `The call failed: ${failure || outcome}.`;
+}
+
+/** Nothing came of this call: there was no answer, and nothing to pay. */
+export function fruitless({ outcome, text }) {
+  return outcome === "over-budget" || (outcome === "failed" && !text);
+}
+
+/** [what happened, what that means] */
+export function turnEnd(outcome) {
+  return TURNS[outcome] ?? ["ends the turn", outcome];
+}

@@ -1,0 +1,12 @@
+// Questions to the daemon. That it is away has one name here, and is no error of the page.
+
+export class Unreachable extends Error {}
+
+/** The JSON that this address answers with. */
+export async function ask(address, options) {
+  try {
+    return await (await fetch(address, options)).json();
+  } catch {
+    throw new Unreachable("the daemon cannot be reached");
+  }
+}
