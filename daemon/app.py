@@ -111,13 +111,7 @@ async def awake(
         await enter(serving(app, listener))
         await enter(slack)
         world = World(journal=journal, llm=claude, speaker=slack.speaker, clock=clock, budget=budget)
-        soul = Blueprint(
-            texts=texts,
-            processes=PROCESSES,
-            initial=INITIAL,
-            code=code(),
-            surroundings=slack.surroundings,
-        )
+        soul = _soul(texts, slack)
         waker = AsyncioWaker(journal, clock, Life(world, soul).live)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
@@ -136,6 +130,16 @@ async def _rehearsed_slack(
 ) -> None:
     world = await stack.enter_async_context(RehearsedSlack(settings.rehearsal_path, clock))
     world.mount(app)
+
+
+def _soul(texts: Texts, slack: Slack) -> Blueprint:
+    return Blueprint(
+        texts=texts,
+        processes=PROCESSES,
+        initial=INITIAL,
+        code=code(),
+        surroundings=slack.surroundings,
+    )
 
 
 def _headers(settings: Settings) -> dict[str, str]:

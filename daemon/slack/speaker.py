@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
+from daemon.errors import SpeechFailed
 from daemon.journal.journal import Journal
 from daemon.ports import Hold, Posted
 from daemon.slack.draft import EVENT, Draft
@@ -20,7 +22,7 @@ from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet_so_far, whole
 from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import Web, error_of
+from daemon.slack.web import OUT_OF_REACH, Web, error_of
 
 NO_STREAM = LACKING | {
     "channel_type_not_supported",
@@ -60,22 +62,25 @@ class SlackSpeaker:
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         """Begin a message: a stream, or where there are none a post that will be rewritten.
 
-        Raises SlackApiError when a stream may have been begun after all: another attempt looks with `own`.
+        Raises SpeechFailed, also when it may have been begun after all: look with `own`.
         """
         if left := self._streams.pop(thread, None):
             await left.close()
-        draft = Draft(self._web, place_of(self._journal, thread), key)
+        with saying():
+            stream = await self._begin(Draft(self._web, place_of(self._journal, thread), key), text, hold)
+        self._streams[thread] = stream
+        self._status.replied(place_of(self._journal, thread))
+        return stream.ts
+
+    async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
         shown = quiet_so_far(text)
         try:
-            stream = Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
+            return Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
         except SlackApiError as refusal:
             if (word := error_of(refusal)) not in NO_STREAM:
                 raise
             log.info("Slack refused a stream (%s); posting instead.", word)
-            stream = Stream(draft, await draft.post(whole(text), hold), shown, streamed=False)
-        self._streams[thread] = stream
-        self._status.replied(draft.place)
-        return stream.ts
+            return Stream(draft, await draft.post(whole(text), hold), shown, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The message now reads so; it will be shown within the second."""
@@ -86,29 +91,31 @@ class SlackSpeaker:
     async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
         """The message reads so for good: posted whole, its stream ended, or rewritten."""
         assert text.strip(), "an empty text is never said"
-        draft, final = Draft(self._web, place_of(self._journal, thread), key), whole(text)
-        if ts is None:
-            ts = await draft.post(final, hold)
-            self._status.replied(draft.place)
-        elif not await self._ended(thread, ts, final, hold):
-            await draft.stop(ts, "", hold)
-            await draft.rewrite(ts, final, hold)
-        await self._status.clear(draft.place, hold)
+        with saying():
+            draft, final = Draft(self._web, place_of(self._journal, thread), key), whole(text)
+            if ts is None:
+                ts = await draft.post(final, hold)
+                self._status.replied(draft.place)
+            elif not await self._ended(thread, ts, final, hold):
+                await draft.stop(ts, "", hold)
+                await draft.rewrite(ts, final, hold)
+            await self._status.clear(draft.place, hold)
         return ts
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
         place = place_of(self._journal, thread)
-        items = self._web.pages(
-            self._web.client.conversations_replies,
-            "messages",
-            PAGES,
-            channel=place.channel,
-            ts=place.root,
-            oldest=f"{since:.6f}",
-            include_all_metadata=True,
-        )
-        posted = [_posted(item) async for item in items if self._ours(item)]
+        with saying():
+            items = self._web.pages(
+                self._web.client.conversations_replies,
+                "messages",
+                PAGES,
+                channel=place.channel,
+                ts=place.root,
+                oldest=f"{since:.6f}",
+                include_all_metadata=True,
+            )
+            posted = [_posted(item) async for item in items if self._ours(item)]
         return [message for message in posted if float(moment(message.ts)) >= since]
 
     async def _ended(self, thread: str, ts: str, final: str, hold: Hold) -> bool:
@@ -121,6 +128,17 @@ class SlackSpeaker:
 
     def _ours(self, item: Mapping[str, Any]) -> bool:
         return item.get("user") == self._me.user or bool(self._me.bot and item.get("bot_id") == self._me.bot)
+
+
+@contextmanager
+def saying() -> Iterator[None]:
+    """What goes wrong on the way to Slack, or there, is a SpeechFailed."""
+    try:
+        yield
+    except SlackApiError as refusal:
+        raise SpeechFailed(f"Slack refused: {error_of(refusal) or 'no reason given'}") from refusal
+    except OUT_OF_REACH as error:
+        raise SpeechFailed(f"Slack could not be reached: {error.__class__.__name__}") from error
 
 
 def _posted(item: Mapping[str, Any]) -> Posted:

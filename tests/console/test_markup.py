@@ -31,6 +31,13 @@ SHOWN = {
         '<p>see <a href="https://example.org/a_b_c" target="_blank" rel="noopener noreferrer">'
         "https://example.org/a_b_c</a>.</p>"
     ),
+    **{
+        f"{left}https://example.org{right}": (
+            f'<p>{left}<a href="https://example.org" target="_blank" rel="noopener noreferrer">'
+            f"https://example.org</a>{right}</p>"
+        )
+        for left, right in ("“”", "«»", "[]", "{}", ('"', '",'), ("&lt;", "&gt;."), ("(", ")!"))
+    },
     "<https://example.org/?a=1&amp;b=2|it>": (
         '<p><a href="https://example.org/?a=1&amp;b=2" target="_blank" rel="noopener noreferrer">it</a></p>'
     ),

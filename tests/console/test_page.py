@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
+from daemon.journal.journal import Journal
+from daemon.ports import Reply
+from tests.clock import FakeClock
 from tests.console.browser import CHROMIUM, ROOT, browser, daemon
-from tests.stories.process import into
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
 
 PICTURE = ROOT / "docs" / "page.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=900)
+BROKEN = [
+    ("fault", {"name": "prompts/moods", "text": "moods.md cannot be used: " + "so many words " * 40}),
+    ("model-call", {"name": "pipeline", **asdict(Reply(outcome="failed", model="m", failure="unreachable"))}),
+    ("failure", {"at": "sess-1@2/ask#1", "error": "KeyError"}),
+    ("drift", {"key": "sess-1@2/ask#1", "saw": "0"}),
+    ("unsaid", {}),
+    ("claim", {"by": "sess-1@2"}),
+    *[("turn-ended", {"outcome": how}) for how in ("ended", "postponed", "failed", "let-go", "abandoned")],
+]
+"""What goes wrong in a journal, and how it ends."""
 
 
 async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(tmp_path: Path) -> None:
@@ -62,29 +75,57 @@ async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path) -> None:
         await expect(page.locator("#entries .current[data-kind='model-call']")).to_be_focused()
 
 
-async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(tmp_path: Path) -> None:
-    async with daemon(tmp_path / "world") as world, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        here = world.removeprefix("http://")
-        async with daemon(tmp_path / "model", ANTHROPIC_BASE_URL=world) as address:
-            await page.goto(address)
-            banner = page.locator("#rehearsed")
-            await expect(banner).to_contain_text(f"The workspace is local; the model is at {here}.")
-        async with daemon(tmp_path / "both", **into(world)) as address:
-            await page.goto(address)
-            said = f"The workspace is at {here}, not Slack's. The model is at {here}."
-            await expect(banner).to_have_text(said)
-
-
-async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [900, 700, 390])
+async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path, width: int) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=ViewportSize(width=900, height=700))
+        page = await chromium.new_page(viewport=ViewportSize(width=width, height=700))
         await page.goto(address)
-        await expect(page.locator("#composer textarea")).to_be_visible()
+        await expect(page.locator("#messages .hello")).to_be_visible()
         await expect(page.locator("#journal")).to_be_hidden()
-        await page.get_by_role("button", name="Journal").click()
+        toggle = page.get_by_role("button", name="Journal")
+        await expect(toggle).to_be_in_viewport(ratio=1)
+        await toggle.click()
         await expect(page.locator("#journal")).to_be_visible()
-        assert await page.evaluate("document.documentElement.scrollWidth") <= 900
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        await page.locator("#entries").focus()
+        await page.keyboard.press("Escape")
+        await expect(toggle).to_be_focused()
+
+
+async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "rehearsal-journal.db", FakeClock()) as journal:
+        for number, (kind, body) in enumerate(BROKEN):
+            await journal.append("sess-00000001", kind, body, key=f"greeted:{number}")
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        entry = page.locator("#entries > li")
+        await expect(entry).to_have_count(len(BROKEN))
+        assert "{" not in await page.locator("#entries").inner_text()
+        fault = entry.locator(".plain").first
+        await expect(fault).to_have_text(str(BROKEN[0][1]["text"]))
+        assert await fault.evaluate("(node) => node.scrollHeight <= node.clientHeight")
+        await expect(entry.nth(0)).to_contain_text("The last good version stays in use.")
+        await expect(entry.nth(1)).to_contain_text("The model could not be reached.")
+        await expect(entry.nth(1)).not_to_contain_text("tokens")
+        await expect(entry.nth(1).get_by_role("button")).to_have_count(0)
+        ends = ("ends the turn", "postpones", "gives the turn up", "lets the turn go", "abandons")
+        for row, words in zip((await entry.all())[-len(ends) :], ends, strict=True):
+            await expect(row).to_contain_text(words)
+
+
+async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        await _say(page, "Hello")
+        entry = page.locator("#entries > li")
+        await entry.last.click()
+        for key, place in (("g", entry.first), ("G", entry.last), ("Home", entry.first), ("End", entry.last)):
+            await page.keyboard.press(key)
+            await expect(place).to_be_focused()
+        await page.keyboard.press("PageUp")
+        await expect(entry.last).not_to_be_focused()
 
 
 async def _say(page: Page, text: str) -> None:
@@ -110,10 +151,10 @@ async def _answer_in_the_thread(page: Page, text: str) -> None:
 
 
 async def _look_into_the_call(page: Page) -> None:
-    """What Claude saw: the soul's text, what was said, what trails, and what it took."""
+    """What the model saw: the soul's text, what was said, what trails, and what it took."""
     entry = page.locator("#entries [data-kind='model-call']").last
     await expect(entry.locator(".thought").first).to_be_visible()
-    await entry.get_by_role("button", name="What Claude saw").click()
+    await entry.get_by_role("button", name="What the model saw").click()
     call = page.locator("#call")
     await expect(call.locator(".system")).to_contain_text("Claudius")
     await expect(call.locator(".message-seen")).to_contain_text(["Good morning! Who are you?"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from yarl import URL
-
 from daemon.console.stream import TAIL
 from tests.console.site import console, frames
 
@@ -140,6 +138,6 @@ async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
 async def test_what_is_no_part_of_the_page_is_not_found(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         for name in ("nothing.js", "", "a" * 5000, "%00", "..%2fserver.py", "main.js/"):
-            async with site.http.get(URL(f"{site.url}/static/{name}", encoded=True)) as answer:
+            async with site.http.get(f"{site.url}/static/{name}") as answer:
                 assert answer.status == 404, name
                 assert (await answer.json())["error"] == "There is nothing under this address."

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from aiohttp import ClientError
-from slack_sdk.errors import SlackApiError
 
 from daemon.entry import digest
+from daemon.errors import SpeechFailed
 from daemon.rehearsal.people import ALICE, TEAM
 from daemon.slack.quiet import LIMIT
 from daemon.slack.stream import ENOUGH, PACE
@@ -19,7 +18,7 @@ from tests.slack.voice import KEY, called, ours, texts, times
 async def test_where_nothing_may_be_said_no_post_is_tried(here: Office) -> None:
     here.wire.refuse["chat.startStream"] = ["is_archived"]
     thread, _ = await called(here)
-    with pytest.raises(SlackApiError, match="is_archived"):
+    with pytest.raises(SpeechFailed, match="is_archived"):
         await here.slack.speaker.start(thread, "Hi", KEY, ours)
     assert here.wire.spoken == ["chat.startStream"]
 
@@ -30,7 +29,7 @@ async def test_where_nothing_may_be_said_no_post_is_tried(here: Office) -> None:
 async def test_a_refusal_that_leaves_it_open_is_not_taken_for_one(here: Office, word: str) -> None:
     here.wire.refuse["chat.startStream"] = [word]
     thread, _ = await called(here)
-    with pytest.raises(SlackApiError, match=word):
+    with pytest.raises(SpeechFailed, match=word):
         await here.slack.speaker.start(thread, "Hi", KEY, ours)
     assert here.wire.spoken == ["chat.startStream"]
 
@@ -38,7 +37,7 @@ async def test_a_refusal_that_leaves_it_open_is_not_taken_for_one(here: Office, 
 async def test_a_stream_whose_beginning_a_gateway_hid_stands_alone(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
     here.wire.garbled.add("chat.startStream")
-    with pytest.raises(SlackApiError):
+    with pytest.raises(SpeechFailed):
         await speaker.start(thread, "Hi", KEY, ours)
     assert await texts(here, root) == ["Hi"]
     (left,) = await speaker.own(thread, 0)
@@ -123,7 +122,7 @@ async def test_the_end_of_one_message_does_not_touch_another(here: Office) -> No
 async def test_a_post_whose_answer_was_lost_is_not_repeated(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
     here.wire.cut.add("chat.postMessage")
-    with pytest.raises(ClientError):
+    with pytest.raises(SpeechFailed):
         await speaker.finish(thread, None, "Hello", KEY, ours)
     assert await texts(here, root) == ["Hello"]
     assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)]
@@ -174,7 +173,7 @@ async def test_a_rate_limit_that_does_not_end_is_a_failure(here: Office) -> None
     for _ in range(2):
         await until(lambda: here.clock.sleepers > 0)
         await here.clock.advance(3)
-    with pytest.raises(SlackApiError, match="ratelimited"):
+    with pytest.raises(SpeechFailed, match="ratelimited"):
         await saying
 
 

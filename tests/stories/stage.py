@@ -21,6 +21,7 @@ from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
 from tests.clock import FakeClock
+from tests.slack.wire import Wire
 
 PATIENCE = 10.0
 """Real seconds after which a story gives up on something that should come at once."""
@@ -38,6 +39,8 @@ class Stage:
     world: World
     model: Understudy
     clock: FakeClock
+    wire: Wire
+    """What of Slack's Web API is to fail."""
     session: ClientSession
     home: Path
     words: Path
@@ -135,7 +138,8 @@ def reply(say: str, aside: str = "Private thoughts.", mood: str = "neutral") -> 
 @asynccontextmanager
 async def staged(folder: Path) -> AsyncIterator[Stage]:
     """A world with nobody in it yet; `wake` brings the soul."""
-    clock, app = FakeClock(), web.Application(client_max_size=2**24)
+    clock, wire = FakeClock(), Wire()
+    app = web.Application(client_max_size=2**24, middlewares=[wire.middleware])
     words = folder / "words"
     shutil.copytree(root() / "prompts", words / "prompts")
     shutil.copy(root() / "soul.md", words)
@@ -152,6 +156,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
             world=world,
             model=model,
             clock=clock,
+            wire=wire,
             session=session,
             home=folder / "home",
             words=words,

@@ -91,3 +91,31 @@ async def test_what_is_said_while_the_daemon_is_away_is_answered_when_it_comes_b
     await stage.until(lambda: stage.entries("perception")[-1].author == "U0BOB000002")
     await stage.settled()
     assert len(await stage.answers(BOB, ts)) == 1
+
+
+async def test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_call(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    stage.model.say(reply("Worth waiting for."))
+    stage.wire.lacking |= {"conversations.replies"}
+    stage.wire.refuse["chat.startStream"] = ["internal_error"]
+    await stage.post("alice", ALICE, "Still there?", ts)
+    await stage.until(lambda: stage.entries("failure"))
+    while len(stage.entries("failure")) < 7:
+        await stage.clock.advance(61)
+    stage.wire.lacking.clear()
+    await stage.clock.advance(61)
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[1:] == ["Worth waiting for."]
+    assert len(stage.model.requests) == 2
+
+
+async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    stage.wire.refuse["chat.startStream"] = ["is_archived"] * 1000
+    stage.wire.refuse["chat.postMessage"] = ["is_archived"] * 1000
+    await stage.post("alice", ALICE, "Anyone?")
+    await stage.until(lambda: stage.entries("failure"))
+    while len(stage.entries("turn-ended")) < 2:
+        await stage.clock.advance(61)
+    assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
+    assert not stage.soul.journal.open("perception", "turn-began", "speech")

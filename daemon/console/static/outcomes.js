@@ -21,7 +21,7 @@ const TURNS = {
   postponed: ["postpones the turn", "and will try again"],
   failed: ["gives the turn up", "it failed too often"],
   "let-go": ["lets the turn go", "a fresh one takes its place"],
-  abandoned: ["abandons the turn", "not even its failure could be told"],
+  abandoned: ["abandons the turn", "nothing more can be done"],
 };
 
 /** What stands in the way of this call's answer, or null. */

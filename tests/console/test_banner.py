@@ -1,0 +1,27 @@
+"""The page says when somebody else stands in for Slack or for Claude."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.browser import CHROMIUM, browser, daemon
+from tests.stories.process import into
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+
+async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(tmp_path: Path) -> None:
+    async with daemon(tmp_path / "world") as world, browser() as chromium:
+        page = await chromium.new_page()
+        here = world.removeprefix("http://")
+        banner = page.locator("#rehearsed")
+        async with daemon(tmp_path / "model", ANTHROPIC_BASE_URL=world) as address:
+            await page.goto(address)
+            await expect(banner).to_contain_text(f"The workspace is local; the model is at {here}.")
+        async with daemon(tmp_path / "both", **into(world)) as address:
+            await page.goto(address)
+            said = f"The workspace is at {here}, not Slack's. The model is at {here}."
+            await expect(banner).to_have_text(said)

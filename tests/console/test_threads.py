@@ -1,0 +1,122 @@
+"""Threads and drafts hold, in whatever order things arrive and whatever comes between. Run in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, Route, ViewportSize, expect
+
+from tests.console.browser import CHROMIUM, browser, daemon
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+SIZE = ViewportSize(width=1440, height=900)
+HOLDING = """
+  window.held = null;
+  const real = window.EventSource;
+  window.EventSource = class extends real {
+    set onmessage(hear) {
+      const kept = () => window.held && this.url.includes("/rehearsal/");
+      super.onmessage = (event) => (kept() ? window.held.push(event) : hear(event));
+      window.release = () => window.held.splice(0).forEach(hear);
+    }
+  };
+"""
+"""Lets a test keep back what the page hears of the workspace."""
+
+
+async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.add_init_script(HOLDING)
+        await page.goto(address)
+
+        async def receipt_last(route: Route) -> None:
+            answer = await route.fetch()
+            await expect(page.locator(".thread")).to_have_count(1)
+            await route.fulfill(response=answer)
+
+        await page.route("**/api/chat.postMessage", receipt_last, times=1)
+        await _begin(page, "the message first")
+
+        await page.evaluate("window.held = []")
+        await page.locator("#composer textarea").fill("its receipt first")
+        async with page.expect_request("**/console/threads/*"):  # the new thread is chosen
+            await page.keyboard.press("Enter")
+        await expect(page.locator(".thread")).to_have_count(1)
+        await page.evaluate("window.release(); window.held = null")
+        await expect(page.locator(".thread.open .message").first).to_contain_text("its receipt first")
+        await expect(page.locator(".thread.open .reply textarea")).to_be_visible()
+
+
+async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_interruption(
+    tmp_path: Path,
+) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        await page.get_by_role("button", name="general").click()
+        await _begin(page, "Good morning, all of you.")
+        await page.get_by_role("radio", name="Alice").press("ArrowRight")
+        await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
+        await _reply(page, "Good morning, Alice.", by="Bob")
+        await page.locator(".thread.open .reply textarea").fill("A draft")
+        await _put_away_and_back(page)
+        await expect(page.locator(".thread.open .reply textarea")).to_have_value("A draft")
+        await page.locator(".thread").click()
+        await _reply(page, "Still here.", by="Bob")
+
+
+async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        crashes: list[str] = []
+        page.on("pageerror", lambda error: crashes.append(str(error)))
+        await page.goto(address)
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await page.get_by_role("button", name="general").click()
+        await expect(page.locator("#place")).to_have_text("# general")
+        field = page.locator("#composer textarea")
+        await page.context.set_offline(True)
+        await field.fill("Is anybody there?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_have_text(
+            "The daemon cannot be reached; your text is kept. Try again in a moment."
+        )
+        await page.get_by_role("button", name="random").click()
+        await expect(field).to_have_value("")
+        await page.get_by_role("button", name="general").click()
+        await expect(field).to_have_value("Is anybody there?")
+        await page.context.set_offline(False)
+        await _put_away_and_back(page)
+        await expect(page.get_by_role("alert")).to_have_count(0)
+        await field.press("Enter")
+        await expect(page.locator(".thread.open")).to_contain_text("Is anybody there?")
+        await page.reload()
+        await expect(page.locator("#place")).to_have_text("# general")
+    assert crashes == []
+
+
+async def _begin(page: Page, text: str) -> None:
+    await page.locator("#composer textarea").fill(text)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".thread.open .message").first).to_contain_text(text)
+
+
+async def _reply(page: Page, text: str, by: str) -> None:
+    await page.locator(".thread.open .reply textarea").fill(text)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".thread.open .replies .message").last).to_contain_text(text)
+    await expect(page.locator(".thread.open .replies .by b").last).to_have_text(by)
+
+
+async def _put_away_and_back(page: Page) -> None:
+    """The window is hidden for a while: the page hears nothing, and then reads all anew."""
+    await page.evaluate("""() => {
+      Object.defineProperty(document, "hidden", { value: true, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+      delete document.hidden;
+    }""")
+    async with page.expect_response("**/api/conversations.history"):
+        await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
