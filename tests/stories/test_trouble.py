@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.stories.stage import ALICE, BOB, Stage, reply
+from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 
@@ -103,17 +103,22 @@ async def test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_c
     while len(stage.entries("failure")) < 7:
         await stage.clock.advance(61)
     stage.wire.lacking.clear()
-    await stage.clock.advance(61)
-    await stage.settled()
+    async with asyncio.timeout(PATIENCE):
+        while stage.soul.journal.open("turn-began"):
+            await stage.clock.advance(61)
     assert (await stage.answers(ALICE, ts))[1:] == ["Worth waiting for."]
     assert len(stage.model.requests) == 2
 
 
 async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
-    stage.wire.refuse["chat.startStream"] = ["is_archived"] * 1000
-    stage.wire.refuse["chat.postMessage"] = ["is_archived"] * 1000
+    held = asyncio.Event()
+    stage.model.say(reply("Nobody will read this."), until=held)
     await stage.post("alice", ALICE, "Anyone?")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    for method in ("chat.startStream", "chat.postMessage"):
+        stage.wire.refuse[method] = ["is_archived"] * 1000
+    held.set()
     await stage.until(lambda: stage.entries("failure"))
     while len(stage.entries("turn-ended")) < 2:
         await stage.clock.advance(61)
