@@ -26,7 +26,7 @@ NO_CALL = "There is no model call with this seq in the journal."
 class Console:
     """What the console shows, handed in by app.py.
 
-    `rebuild` gives a model call's request as Claude saw it, and whether its hash agrees with the
+    `rebuild` gives a model call's request as the model saw it, and whether its hash agrees with the
     recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",
     "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
     "worth" (US dollars, of this UTC day), "models": {role: model}}. `health` is {"ok": bool, …}.
