@@ -10,6 +10,13 @@ HISTORY = "tests/slack/test_history.py::"
 
 EDGES = (
     Mutant(
+        rule="what is in flight counts against the budget",
+        file="daemon/life/budget.py",
+        old="        held = amount if granted else 0.0",
+        new="        held = 0.0",
+        shown_by="tests/life/test_budget.py::test_what_is_in_flight_is_waited_for_and_counts",
+    ),
+    Mutant(
         rule="drift is said",
         file="daemon/life/scope.py",
         old='if found.body["saw"] != saw:',

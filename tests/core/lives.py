@@ -150,5 +150,10 @@ def warm() -> Path:
         async with Journal(home / "journal.db", StoryClock(0)) as journal:
             await Texts(home / "texts", journal).current()
 
-    asyncio.run(read_texts())
-    return home
+    if pid := os.fork():
+        os.waitpid(pid, 0)
+        return home
+    try:
+        asyncio.run(read_texts())
+    finally:
+        os._exit(0)

@@ -1,0 +1,1 @@
+"""When it thinks, piece by piece."""

@@ -1,0 +1,75 @@
+"""The purse: what is in flight counts, what is free is granted, and a day ends at midnight, UTC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from daemon.life.budget import Budget
+from tests.clock import FakeClock
+
+DAY = 86_400.0
+
+
+class Purse:
+    """A budget of one dollar, and calls that cost."""
+
+    def __init__(self, journal: Journal, clock: FakeClock) -> None:
+        self.journal, self.clock = journal, clock
+        self.budget = Budget(journal, clock, 1.0)
+        self._calls = 0
+
+    async def call(self, cost: float) -> Entry:
+        """Record a call of this price."""
+        self._calls += 1
+        body = {"cost": cost, "worth": cost}
+        entry, _ = await self.journal.append("t", "model-call", body, key=f"call#{self._calls}")
+        self.budget.spent(entry)
+        return entry
+
+
+@pytest.fixture
+async def purse(tmp_path: Path) -> AsyncIterator[Purse]:
+    clock = FakeClock()
+    async with Journal(tmp_path / "journal.db", clock) as journal:
+        yield Purse(journal, clock)
+
+
+async def test_what_is_in_flight_is_waited_for_and_counts(purse: Purse) -> None:
+    granted: list[str] = []
+
+    async def second() -> None:
+        async with purse.budget.reserved(0.6) as may:
+            granted.append("second" if may else "refused")
+
+    async with purse.budget.reserved(0.6) as may:
+        assert may
+        waiting = asyncio.create_task(second())
+        await purse.clock.advance(1)
+        assert granted == [], "both together would be too much"
+        await purse.call(0.1)
+    await waiting
+    assert granted == ["second"]
+
+
+async def test_what_the_day_cannot_pay_is_refused_at_once(purse: Purse) -> None:
+    await purse.call(0.7)
+    async with purse.budget.reserved(0.6) as may:
+        assert not may
+    async with purse.budget.reserved(0.0) as free:
+        assert free
+
+
+async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purse: Purse) -> None:
+    await purse.call(0.7)
+    await purse.clock.advance(DAY)
+    assert purse.budget.today().cost == 0
+    await purse.call(0.2)
+    assert purse.budget.today().cost == pytest.approx(0.2)
+    again = Budget(purse.journal, purse.clock, 1.0)
+    assert again.today() == purse.budget.today(), "a projection of the journal"
