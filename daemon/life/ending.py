@@ -12,7 +12,7 @@ from daemon.life.scope import UNKNOWN
 from daemon.life.speech import Speech
 from daemon.life.turn import Turn
 from daemon.memory import working_memory
-from daemon.mind.pipeline import dialogue
+from daemon.mind.answer import Answer
 from daemon.mind.recall import remember
 from daemon.mind.wording import fill
 
@@ -96,7 +96,7 @@ async def let_go(turn: Turn) -> None:
     calls = [entry for entry in entries if entry.kind == "model-call"]
     spoken = [entry for entry in entries if entry.kind == "spoken"]
     failed = bool(calls) and calls[-1].body["outcome"] == "failed"
-    if said := dialogue(calls[-1]) if calls else "":
+    if calls and (said := Answer(calls[-1]).said):
         open_ = [intent for intent in _intents(turn) if turn.world.journal.is_open(intent.seq)]
         key = open_[0].key if open_ else f"{turn.path}/say#1"
         await turn.speech_at(key).close(said)

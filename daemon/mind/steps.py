@@ -34,5 +34,3 @@ STEPS = {
 TAGS = tuple(step.tag for step in STEPS.values())
 PRIVATE = frozenset(step.tag for step in STEPS.values() if step.private)
 SAY = STEPS["external_dialogue"].tag
-MOOD = STEPS["emotional_state"].tag
-NEXT = STEPS["next_process"].tag

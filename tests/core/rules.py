@@ -238,7 +238,7 @@ MUTANTS = (
     _life(
         "a half sentence is closed before the outage is told",
         "mind/pipeline.py",
-        'await speech.close(partial + " …")',
+        'await speech.close(answer.heard + " …")',
         "pass",
         "outage",
     ),

@@ -1,0 +1,46 @@
+"""A model's answer to a pipeline: the recorded call, and what its sections say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from daemon.entry import Entry
+from daemon.mind.sections import sections
+from daemon.mind.steps import PRIVATE, SAY, STEPS, TAGS
+
+
+class Answer:
+    """A pure function of the call's entry."""
+
+    def __init__(self, call: Entry) -> None:
+        self.call = call
+        self.outcome = str(call.body["outcome"])
+        self._sections = sections(call.body["text"], TAGS, PRIVATE)
+
+    @property
+    def usable(self) -> bool:
+        """Did the model answer at all?"""
+        return self.outcome in ("ok", "cut")
+
+    @property
+    def heard(self) -> str:
+        """The dialogue that came, also of an answer that broke off."""
+        return self._sections.text.get(SAY, "").strip()
+
+    @property
+    def said(self) -> str | None:
+        """The dialogue; None where there is no such section."""
+        return self.heard if self.usable and SAY in self._sections.text else None
+
+    @property
+    def plainly(self) -> str:
+        """What may be said where nothing private was asked: the dialogue, or what stands in no section."""
+        if not self.usable:
+            return ""
+        return self.heard if SAY in self._sections.text else self._sections.outside.strip()
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What each step came to, by its name."""
+        found = self._sections.text
+        return {step.name: found[step.tag].strip() for step in STEPS.values() if step.tag in found}
