@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from daemon.entry import Entry
 from daemon.life.past import past
@@ -116,7 +117,7 @@ class Turn(Scope):
         """The turn's last entry when nothing else can be done: pays all that this body owes, in silence."""
         journal = self.world.journal
         owed = [entry.seq for entry in journal.under(self.path) if journal.is_open(entry.seq)]
-        body = {"outcome": "abandoned", "keep": [], "process": self.process, "params": {}}
+        body: dict[str, Any] = {"outcome": "abandoned", "keep": [], "process": None, "params": {}}
         closes = [*owed, *self.began.body["took"]]
         await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
 

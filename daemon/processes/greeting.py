@@ -14,8 +14,8 @@ COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
     """Greet who is new here, and answer what they said, in the same message."""
-    new = [*turn.params["new"], *await newcomers(turn)]
+    new = [*turn.params.get("new", ()), *await newcomers(turn)]
     soul = name_of(turn.text(SOUL))
-    welcome = fill(turn.text("prompts/greeting"), names=listed(new), name=soul)
+    welcome = fill(turn.text("prompts/greeting"), names=listed(new), name=soul) if new else ""
     said = await converse(turn, COGNITIVE_STEPS, welcome)
     return Transition(to="conversation", memory=said.memory)

@@ -15,7 +15,7 @@ from daemon.entry import digest
 from daemon.journal.journal import Journal
 from daemon.memory import WorkingMemory
 from daemon.ports import Hear, Heard, Hold, Posted, Reply, Role
-from tests.core.boundary import Boundary
+from tests.core.boundary import Boundary, instant
 
 T0 = 1_790_000_000.0
 CHUNK = 12
@@ -66,9 +66,10 @@ class FileSlack:
 
     async def _do(self, hold: Hold, ts: str | None, **op: Any) -> str:
         await asyncio.sleep(0)
-        hold()
-        ts = ts or f"{T0 + len(read(self._path)) + 1:.6f}"
-        note(self._path, {"ts": ts, **op})
+        with instant(self._path.parent):
+            hold()
+            ts = ts or f"{T0 + len(read(self._path)) + 1:.6f}"
+            note(self._path, {"ts": ts, **op})
         Boundary.reach()
         return ts
 

@@ -114,7 +114,7 @@ async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Sta
     await stage.say("alice", ALICE, "Hello")
     held = asyncio.Event()
     stage.model.say(reply("Nobody will read this."), until=held)
-    await stage.post("alice", ALICE, "Anyone?")
+    ts = await stage.post("bob", BOB, "Anyone?")
     await stage.until(lambda: len(stage.model.requests) == 2)
     for method in ("chat.startStream", "chat.postMessage"):
         stage.wire.refuse[method] = ["is_archived"] * 1000
@@ -124,3 +124,6 @@ async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Sta
         await stage.clock.advance(61)
     assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
     assert not stage.soul.journal.open("perception", "turn-began", "speech")
+    stage.wire.refuse.clear()
+    await stage.say("bob", BOB, "And now?", ts)
+    assert len(await stage.answers(BOB, ts)) == 1, "the next message is answered again"
