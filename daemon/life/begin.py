@@ -37,14 +37,14 @@ async def begin(world: World, soul: Blueprint, thread: str) -> Turn | None:
     if not waiting:
         return None
     postponed = [w for w in world.journal.open("watch", thread=thread) if "carries" in w.body]
-    path = _path(world, f"{thread}@{waiting[0].seq}")  # before any await: see there
     await _overhear(world, soul.surroundings, thread)
-    return await _begin(world, soul, path, [*postponed, *waiting])
+    return await _begin(world, soul, [*postponed, *waiting])
 
 
-async def _begin(world: World, soul: Blueprint, path: str, took: Sequence[Entry]) -> Turn:
+async def _begin(world: World, soul: Blueprint, took: Sequence[Entry]) -> Turn:
     first = next(entry for entry in took if entry.kind == "perception")
     thread = first.thread
+    path = _path(world, f"{thread}@{first.seq}")
     texts = await soul.texts.current()
     process = past(world.journal, thread, world.journal.last() + 1).process
     body = {
@@ -85,13 +85,13 @@ def attempts(world: World, path: str) -> int:
 
 
 def _path(world: World, first: str) -> str:
-    """A body's path; a fresh body, after one that was let go, gets one of its own.
+    """A body's path; only after one that was let go does a fresh body get a path of its own.
 
-    Taken in the moment in which the perceptions were seen open: should another daemon answer them before
-    our `turn-began` is written, its key is the same, and ours is refused.
+    So when another daemon begins or ends this turn before our `turn-began` is written, its key is the same,
+    and ours is refused.
     """
     path, n = first, 1
-    while world.journal.get(f"{path}/began"):
+    while (ended := world.journal.get(f"{path}/ended")) and ended.body["outcome"] == "let-go":
         n += 1
         path = f"{first}~{n}"
     return path

@@ -159,10 +159,10 @@ MUTANTS = (
         "dm/meetings",
     ),
     _life(
-        "a fresh body's path is taken when its perceptions are seen open",
+        "only a body that was let go leaves its perceptions to another",
         "life/begin.py",
-        "    thread = first.thread\n",
-        '    thread = first.thread\n    path = _path(world, f"{thread}@{first.seq}")\n',
+        ' and ended.body["outcome"] == "let-go":',
+        ":",
         "dm/pauses",
     ),
     _life(
