@@ -34,7 +34,8 @@ def finished(home: Path) -> str | None:
     async def left() -> list[str]:
         async with Journal(home / "journal.db", StoryClock(0)) as journal:
             resumed = Counter(entry.cause for entry in journal.kind("turn-resumed"))
-            fought = ["turn-resumed"] * (max(resumed.values(), default=0) > 2)
+            own = len(journal.kind("failure"))  # a turn that failed by itself is resumed, too
+            fought = ["turn-resumed"] * (max(resumed.values(), default=0) > 2 + own)
             return fought + [entry.kind for entry in journal.open("turn-began", "perception", "speech")]
 
     return (
