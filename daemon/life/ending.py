@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from daemon.entry import Entry
 from daemon.errors import SpeechFailed
@@ -95,13 +94,13 @@ async def let_go(turn: Turn) -> None:
     entries = turn.world.journal.under(turn.path)
     calls = [entry for entry in entries if entry.kind == "model-call"]
     spoken = [entry for entry in entries if entry.kind == "spoken"]
-    failed = bool(calls) and calls[-1].body["outcome"] == "failed"
-    if calls and (said := Answer(calls[-1]).said):
-        open_ = [intent for intent in _intents(turn) if turn.world.journal.is_open(intent.seq)]
-        key = open_[0].key if open_ else f"{turn.path}/say#1"
-        await turn.speech_at(key).close(said)
-        await turn.finish("ended", turn.memory.with_memory(remember(calls[-1])))
-    elif spoken and not failed and not any(turn.world.journal.is_open(e.seq) for e in _debts(entries)):
+    owing = [e for e in entries if e.kind in ("speech", "action") and turn.world.journal.is_open(e.seq)]
+    last = Answer(calls[-1]) if calls else None
+    if last and last.said:
+        key = next((e.key for e in owing if e.kind == "speech"), f"{turn.path}/say#1")
+        await turn.speech_at(key).close(last.said)
+        await turn.finish("ended", turn.memory.with_memory(remember(last.call)))
+    elif spoken and not owing and not (last and last.outcome == "failed"):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
     else:
         await _begin_afresh(turn)
@@ -116,17 +115,10 @@ async def _begin_afresh(turn: Turn) -> None:
     await turn.let_go(await turn.once("log", {"text": words}))
 
 
-def _intents(turn: Turn) -> list[Entry]:
-    return [e for e in turn.world.journal.under(turn.path) if e.kind == "speech" and "/say#" in e.key]
-
-
-def _debts(entries: Sequence[Entry]) -> list[Entry]:
-    return [entry for entry in entries if entry.kind in ("speech", "action")]
-
-
 def _begun(turn: Turn) -> list[Speech]:
     """The messages that this body began, in order."""
-    return [turn.speech_at(intent.key) for intent in _intents(turn)]
+    entries = turn.world.journal.under(turn.path)
+    return [turn.speech_at(e.key) for e in entries if e.kind == "speech" and "/say#" in e.key]
 
 
 async def _close_actions(turn: Turn) -> None:
