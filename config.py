@@ -6,27 +6,35 @@ Only daemon/app.py and daemon/__main__.py import it; every room below is handed 
 
 from __future__ import annotations
 
-import ipaddress
-import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
 from daemon.errors import ConfigError
+from daemon.setting import (
+    count,
+    dollars,
+    duration,
+    folder,
+    ids,
+    loopback,
+    model_url,
+    name,
+    port,
+    shown,
+    token,
+    url,
+)
 
 T = TypeVar("T")
 Mode = Literal["real", "rehearsed"]
 
 DUMMY_KEY = "no-key-needed"
 """Stands in for ANTHROPIC_API_KEY where only a base URL is given: local backends want a key, any key."""
-SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
-"""How secrets begin; of a value that begins so, an error shows no more than that."""
 
 BOT_TOKEN_HINT = (
     "Copy it from api.slack.com/apps, your app, OAuth & Permissions, Bot User OAuth Token (xoxb-…)."
@@ -50,92 +58,6 @@ def setting(default: T, read: Callable[[str], T], hint: str = "", *, secret: boo
     return made
 
 
-def shown(text: str) -> str:
-    """A value as an error may show it: of a secret in the wrong place only how it begins."""
-    kind = next((kind for kind in SECRETS if text.startswith(kind)), None)
-    return repr(text) if kind is None else f"a secret that begins with {kind}"
-
-
-def name(text: str) -> str:
-    """What something is called; never a secret, since it may be shown."""
-    if text.startswith(SECRETS):
-        raise ValueError(f"is {shown(text)}, not a name")
-    return text
-
-
-def token(kind: str) -> Callable[[str], str]:
-    """A reader of Slack tokens of this kind. Its errors never hold the token."""
-
-    def read(text: str) -> str:
-        if not text.startswith(kind):
-            other = next((f", it begins with {other}" for other in SECRETS if text.startswith(other)), "")
-            raise ValueError(f"does not begin with {kind}{other}")
-        return text
-
-    return read
-
-
-def url(text: str) -> str:
-    """An http or https URL, as it is."""
-    try:
-        parts = urlsplit(text)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        whole = False
-    if not whole:
-        raise ValueError(f"is {shown(text)}, not an http:// or https:// URL")
-    return text
-
-
-def model_url(text: str) -> str:
-    """The URL of something that speaks Anthropic's Messages API, without the /v1 that the SDK adds."""
-    if re.search("/v1(/messages)?/*$", urlsplit(url(text)).path):
-        raise ValueError(f"is {shown(text)}, and the SDK adds /v1/messages to it by itself")
-    return text
-
-
-def port(text: str) -> int:
-    """A TCP port; 0 means any that is free."""
-    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
-        raise ValueError(f"is {shown(text)}, not a port")
-    return int(text)
-
-
-def dollars(text: str) -> float:
-    """An amount of money, in US dollars."""
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = math.nan
-    if not (math.isfinite(amount) and amount >= 0):
-        raise ValueError(f"is {shown(text)}, not an amount of dollars")
-    return amount
-
-
-def folder(text: str) -> Path:
-    """A folder that exists or can be made."""
-    try:
-        path = Path(name(text)).expanduser()
-    except RuntimeError:
-        raise ValueError(f"is {shown(text)}, and there is no such user") from None
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"is {shown(text)}, which is a file")
-    return path
-
-
-def ids(initials: str) -> Callable[[str], frozenset[str]]:
-    """A reader of Slack ids, separated by commas, each beginning with one of these letters."""
-
-    def read(text: str) -> frozenset[str]:
-        found = tuple(part for raw in text.split(",") if (part := raw.strip()))
-        wrong = [shown(one) for one in found if not re.fullmatch(f"[{initials}][A-Z0-9]+", one)]
-        if wrong:
-            raise ValueError(f"holds {', '.join(wrong)}, which is not the id that is meant here")
-        return frozenset(found)
-
-    return read
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What the owner set. Names are those of the environment, in lower case; empty means not set."""
@@ -143,10 +65,13 @@ class Settings:
     slack_bot_token: str = setting("", token("xoxb-"), BOT_TOKEN_HINT, secret=True)
     slack_app_token: str = setting("", token("xapp-"), APP_TOKEN_HINT, secret=True)
     slack_api_url: str = setting("https://slack.com/api/", url, "Leave it out for Slack itself.")
+    slack_connections: int = setting(2, count(1, 10), "Slack allows one to ten.")
+    catch_up_max_age: float = setting(86_400.0, duration, "Write it like 30m, 24h or 7d.")
     anthropic_api_key: str = setting("", str, KEY_HINT, secret=True)
     anthropic_base_url: str = setting("", model_url, "Leave out /v1, or the whole key for Anthropic itself.")
     claude_model: str = setting("claude-sonnet-5-5", name, MODEL_HINT)
     claude_model_fast: str = setting("claude-haiku-5-5", name, MODEL_HINT)
+    claude_model_fallback: str = setting("", name, MODEL_HINT)
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", str, secret=True)
@@ -214,14 +139,6 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
             f"CONSOLE_TOKEN is missing; with HOST={shown(given['host'])} others can reach the page. "
             "Write a long random word, or set HOST=127.0.0.1."
         )
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def load() -> Settings:

@@ -8,18 +8,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from config import Settings
 from daemon.claude.client import Claude
-from daemon.claude.models import is_known, model
+from daemon.claude.models import model
 from daemon.claude.request import request
 from daemon.clock import SystemClock
 from daemon.console.guard import HEADER, protect
 from daemon.console.server import Console, mount
 from daemon.entry import Entry, digest
+from daemon.introduction import elsewhere, introduce
 from daemon.journal.journal import Journal
 from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
@@ -75,7 +75,7 @@ class Awake:
 async def run(settings: Settings) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock()) as soul:
-        introduce(settings, soul)
+        introduce(settings, soul.slack.name, soul.budget, soul.url)
         await live(soul.waker, soul.journal)
 
 
@@ -153,7 +153,11 @@ def _claude(settings: Settings, clock: Clock, here: str) -> Claude:
         api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
         base_url=here if rehearsed else settings.anthropic_base_url or None,
         headers=_headers(settings) if rehearsed else None,
-        models={"speak": settings.claude_model, "fast": settings.claude_model_fast},
+        models={
+            "speak": settings.claude_model,
+            "fast": settings.claude_model_fast,
+            "fallback": settings.claude_model_fallback or settings.claude_model,
+        },
         clock=clock,
         rehearsed=rehearsed,
     )
@@ -207,31 +211,3 @@ def _console(settings: Settings, journal: Journal, texts: Texts, budget: Budget,
         return {"ok": alive, "connected": slack.connected, "seq": journal.last()}
 
     return Console(journal=journal, rebuild=rebuild, state=state, health=health)
-
-
-def elsewhere(url: str, home: str) -> str:
-    """The host of a URL that is not the usual one."""
-    return "" if url in ("", home) else urlsplit(url).netloc.rpartition("@")[2]
-
-
-def introduce(settings: Settings, soul: Awake) -> None:
-    """What an owner wants to know at the start, in at most eight lines; the last one says where."""
-    workspace = elsewhere(settings.slack_api_url, SLACK) or "Slack"
-    thinker = settings.claude_model
-    if settings.slack == "rehearsed":
-        workspace = "rehearsed on this machine (for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN)"
-    if settings.claude == "rehearsed":
-        thinker = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
-    elif settings.anthropic_base_url:
-        thinker = f"{thinker} at {elsewhere(settings.anthropic_base_url, '')}"
-    if settings.claude == "real" and not is_known(settings.claude_model):
-        thinker = f"{thinker} (its price is not known: the budget does not count it)"
-    print(f"soul       {soul.slack.name}, as soul.md says")
-    print(f"workspace  {workspace}")
-    print(f"model      {thinker}")
-    print(f"journal    {settings.journal_path}")
-    spent = soul.budget.today().cost
-    print(f"budget     ${soul.budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
-    if settings.console_token:
-        print("console    open it once as /?token=… with the CONSOLE_TOKEN")
-    print(f"ready  {soul.url}", flush=True)

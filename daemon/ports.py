@@ -17,8 +17,9 @@ Hear = Callable[[str], Awaitable[None]]
 """Takes the text of a model's answer as it comes, delta by delta."""
 Hold = Callable[[], None]
 """Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
-Role = Literal["speak", "fast"]
-"""Which model: the one that speaks (CLAUDE_MODEL), or the one that chooses and checks (CLAUDE_MODEL_FAST)."""
+Role = Literal["speak", "fast", "fallback"]
+"""Which model: the one that speaks (CLAUDE_MODEL), that chooses and checks (CLAUDE_MODEL_FAST), or that is
+asked where the first one refused (CLAUDE_MODEL_FALLBACK, else the one that speaks)."""
 
 
 class Clock(Protocol):
@@ -87,8 +88,28 @@ class Posted:
     key: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One message of a text that may be too long for one: what it reads, and where in the text it ends."""
+
+    text: str
+    upto: int
+
+
 class Speaker(Protocol):
     """Puts speech into Slack. `thread` is ours (sess-…); texts are whole, never deltas."""
+
+    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+        """The text as messages that Slack takes whole; a pure function. The first ones end at `cuts`.
+
+        What is a page of a growing text, other than its last one, stays so. An open code fence, or a table,
+        goes on in the next page.
+        """
+        ...
+
+    def cut(self, text: str, since: int) -> int:
+        """Where a page that began at `since` had best end if it has to end now: at most at the text's end."""
+        ...
 
     async def status(self, thread: str, text: str, hold: Hold) -> None:
         """Show what the soul is doing ("is musing…"), or nothing more (""). Never raises but Fenced."""

@@ -16,7 +16,7 @@ from tests.source import Function, Module, imported, modules, parse
 ROOMS = (
     ("__main__",),
     ("app",),
-    ("server", "clock", "project", "lifetime"),
+    ("server", "clock", "project", "lifetime", "introduction"),
     ("console", "slack"),
     ("life",),
     ("processes",),
@@ -24,11 +24,11 @@ ROOMS = (
     ("claude",),
     ("journal",),
     ("ports",),
-    ("entry", "memory", "errors"),
+    ("entry", "memory", "errors", "setting"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
-WIRING = ("__main__", "app")
+WIRING = ("__main__", "app", "introduction", "doctor")
 """The only rooms that know the settings and the rehearsal."""
 VALUES = ("ports", "entry", "memory", "errors")
 """All of ours that the rehearsal, which stands outside, may know."""

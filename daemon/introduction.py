@@ -1,0 +1,38 @@
+"""What the daemon prints as it starts, and how it names where it is connected to. Called by app.py."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from config import Settings
+from daemon.claude.models import is_known
+from daemon.life.budget import Budget
+from daemon.slack.access import SLACK
+
+
+def elsewhere(url: str, home: str) -> str:
+    """The host of a URL that is not the usual one."""
+    return "" if url in ("", home) else urlsplit(url).netloc.rpartition("@")[2]
+
+
+def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
+    """What an owner wants to know at the start, in at most eight lines; the last one says where."""
+    workspace = elsewhere(settings.slack_api_url, SLACK) or "Slack"
+    thinker = settings.claude_model
+    if settings.slack == "rehearsed":
+        workspace = "rehearsed on this machine (for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN)"
+    if settings.claude == "rehearsed":
+        thinker = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
+    elif settings.anthropic_base_url:
+        thinker = f"{thinker} at {elsewhere(settings.anthropic_base_url, '')}"
+    if settings.claude == "real" and not is_known(settings.claude_model):
+        thinker = f"{thinker} (its price is not known: the budget does not count it)"
+    print(f"soul       {name}, as soul.md says")
+    print(f"workspace  {workspace}")
+    print(f"model      {thinker}")
+    print(f"journal    {settings.journal_path}")
+    spent = budget.today().cost
+    print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
+    if settings.console_token:
+        print("console    open it once as /?token=… with the CONSOLE_TOKEN")
+    print(f"ready  {url}", flush=True)

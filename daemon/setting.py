@@ -1,0 +1,130 @@
+"""How the text of one setting is read: a function each, which raises ValueError with the rest of a sentence.
+
+Used by config.py alone; the sentence begins with the key's name. No error shows a secret.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
+"""How secrets begin; of a value that begins so, an error shows no more than that."""
+UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def shown(text: str) -> str:
+    """A value as an error may show it: of a secret in the wrong place only how it begins."""
+    kind = next((kind for kind in SECRETS if text.startswith(kind)), None)
+    return repr(text) if kind is None else f"a secret that begins with {kind}"
+
+
+def name(text: str) -> str:
+    """What something is called; never a secret, since it may be shown."""
+    if text.startswith(SECRETS):
+        raise ValueError(f"is {shown(text)}, not a name")
+    return text
+
+
+def token(kind: str) -> Callable[[str], str]:
+    """A reader of Slack tokens of this kind. Its errors never hold the token."""
+
+    def read(text: str) -> str:
+        if not text.startswith(kind):
+            other = next((f", it begins with {other}" for other in SECRETS if text.startswith(other)), "")
+            raise ValueError(f"does not begin with {kind}{other}")
+        return text
+
+    return read
+
+
+def url(text: str) -> str:
+    """An http or https URL, as it is."""
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ValueError(f"is {shown(text)}, not an http:// or https:// URL")
+    return text
+
+
+def model_url(text: str) -> str:
+    """The URL of something that speaks Anthropic's Messages API, without the /v1 that the SDK adds."""
+    if re.search("/v1(/messages)?/*$", urlsplit(url(text)).path):
+        raise ValueError(f"is {shown(text)}, and the SDK adds /v1/messages to it by itself")
+    return text
+
+
+def port(text: str) -> int:
+    """A TCP port; 0 means any that is free."""
+    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
+        raise ValueError(f"is {shown(text)}, not a port")
+    return int(text)
+
+
+def dollars(text: str) -> float:
+    """An amount of money, in US dollars."""
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not (math.isfinite(amount) and amount >= 0):
+        raise ValueError(f"is {shown(text)}, not an amount of dollars")
+    return amount
+
+
+def folder(text: str) -> Path:
+    """A folder that exists or can be made."""
+    try:
+        path = Path(name(text)).expanduser()
+    except RuntimeError:
+        raise ValueError(f"is {shown(text)}, and there is no such user") from None
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"is {shown(text)}, which is a file")
+    return path
+
+
+def ids(initials: str) -> Callable[[str], frozenset[str]]:
+    """A reader of Slack ids, separated by commas, each beginning with one of these letters."""
+
+    def read(text: str) -> frozenset[str]:
+        found = tuple(part for raw in text.split(",") if (part := raw.strip()))
+        wrong = [shown(one) for one in found if not re.fullmatch(f"[{initials}][A-Z0-9]+", one)]
+        if wrong:
+            raise ValueError(f"holds {', '.join(wrong)}, which is not the id that is meant here")
+        return frozenset(found)
+
+    return read
+
+
+def count(least: int, most: int) -> Callable[[str], int]:
+    """A reader of whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(f"is {shown(text)}, not a number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def duration(text: str) -> float:
+    """A span of time, in seconds; written as a number and a unit: 90s, 30m, 24h, 7d."""
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    if not found:
+        raise ValueError(f"is {shown(text)}, not a number with a unit of time")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
