@@ -48,7 +48,8 @@ class Reply:
     word for the journal (unreachable, overloaded, rate-limited, unauthorized, bad-request,
     broken-stream, server-error).
     Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
-    `first_text` and `seconds` are seconds from the request; `first_text` is None without text.
+    `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
+    money are those of all `tries`.
     """
 
     outcome: Literal["ok", "cut", "refused", "over-budget", "failed"]
@@ -61,6 +62,7 @@ class Reply:
     worth: float = 0.0
     first_text: float | None = None
     seconds: float = 0.0
+    tries: int = 1
 
 
 class LLM(Protocol):
@@ -102,8 +104,8 @@ class Speaker(Protocol):
     def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole; a pure function. The first ones end at `cuts`.
 
-        What is a page of a growing text, other than its last one, stays so. An open code fence, or a table,
-        goes on in the next page.
+        No page is empty. Of a growing text the last page only grows, and all others stay as they are.
+        An open code fence, or a table, goes on in the next page.
         """
         ...
 
@@ -172,8 +174,8 @@ class Speech(Protocol):
         """It reads so by now (whole text). The first character of it appends the intent."""
         ...
 
-    async def close(self, text: str) -> Entry | None:
-        """It reads so for good. Nothing to say and nothing begun: no entry. Returns the receipt."""
+    async def close(self, text: str) -> Sequence[Entry]:
+        """It reads so for good; the receipts. Nothing to say and nothing begun: none."""
         ...
 
 
@@ -240,8 +242,8 @@ class Turn(Protocol):
         """Do something in the world, once; the entry tells what came of it, or that nobody knows."""
         ...
 
-    async def say(self, text: str) -> Entry:
-        """A message to the person, posted whole."""
+    async def say(self, text: str) -> Sequence[Entry]:
+        """A message to the person, posted whole; its receipts: a long one is several messages."""
         ...
 
     def speech(self) -> Speech:

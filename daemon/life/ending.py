@@ -8,7 +8,7 @@ from daemon.entry import Entry
 from daemon.errors import SpeechFailed
 from daemon.life.begin import attempts
 from daemon.life.scope import UNKNOWN
-from daemon.life.speech import Speech
+from daemon.life.speech import PART, Speech
 from daemon.life.turn import Turn
 from daemon.memory import working_memory
 from daemon.mind.answer import Answer
@@ -83,7 +83,7 @@ async def fail(turn: Turn) -> None:
         await speech.settle()
     await _close_actions(turn)
     told = await turn.say(turn.text("prompts/sentences/failed").strip(), "failed")
-    await turn.finish("failed", working_memory([remember(told)]))
+    await turn.finish("failed", working_memory(map(remember, told)))
 
 
 async def let_go(turn: Turn) -> None:
@@ -98,7 +98,7 @@ async def let_go(turn: Turn) -> None:
     last = Answer(calls[-1]) if calls else None
     if last and last.said:
         key = next((e.key for e in owing if e.kind == "speech"), f"{turn.path}/say#1")
-        await turn.speech_at(key).close(last.said)
+        await turn.speech_at(key.partition(PART)[0]).close(last.said)
         await turn.finish("ended", turn.memory.with_memory(remember(last.call)))
     elif spoken and not owing and not (last and last.outcome == "failed"):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
@@ -118,7 +118,8 @@ async def _begin_afresh(turn: Turn) -> None:
 def _begun(turn: Turn) -> list[Speech]:
     """The messages that this body began, in order."""
     entries = turn.world.journal.under(turn.path)
-    return [turn.speech_at(e.key) for e in entries if e.kind == "speech" and "/say#" in e.key]
+    keys = [entry.key for entry in entries if entry.kind == "speech" and "/say#" in entry.key]
+    return [turn.speech_at(key) for key in keys if PART not in key]
 
 
 async def _close_actions(turn: Turn) -> None:

@@ -1,98 +1,92 @@
-"""One message to a person: intent, perhaps a stream, receipt. See "Speech" in docs/ARCHITECTURE.md.
+"""What a body says at one place of its course: one message, or several where it is long or takes long.
 
-Only the root thread's turn speaks in a conversation, one speech at a time; so an orphan can be adopted.
+Made by the turn. See "Speech" in docs/ARCHITECTURE.md.
 """
 
 from __future__ import annotations
 
-from daemon.entry import Entry, digest
-from daemon.errors import SpeechFailed
-from daemon.life.scope import Scope
+from collections.abc import Sequence
+from itertools import count, takewhile
 
-SKEW = 300.0
-"""Seconds by which Slack's clock may stand before ours."""
+from daemon.entry import Entry
+from daemon.life.message import Message
+from daemon.life.scope import Scope
+from daemon.ports import Page
+
+LONGEST_STREAM = 225.0
+"""Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
+PART = "/part#"
+"""Stands in the keys of all messages of a speech but its first."""
 
 
 class Speech:
-    """A message of one scope, not begun until there is something to read."""
+    """Implements ports.Speech. Its messages have the keys `key`, `key/part#2` and so on."""
 
     def __init__(self, scope: Scope, key: str, lost_words: str) -> None:
         self._scope = scope
-        self._lost_words = lost_words
         self._key = key
-        self._ts: str | None = None
-        self._shown = ""
-        self._doubt = False
-        """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
+        self._lost_words = lost_words
+        self._messages: list[Message] = []
+        self._heard = ""
+        self._cuts: list[int] = []
+        """Where in what was heard a message ended, for good."""
 
     async def hear(self, text: str) -> None:
-        """It reads so by now. An attempt that did not write the intent never streams.
-
-        Showing it early is a nicety: where Slack does not take it, the model is still heard to its end.
-        """
-        if self._doubt or not text.strip() or not text.startswith(self._shown):
+        """It reads so by now. What does not go on from what was heard before waits for the end."""
+        text = text.lstrip()
+        if not text or not text.startswith(self._heard):
             return
-        intent = await self._intend()
-        if intent.seq < self._scope.epoch:
-            return
-        if self._ts is None:
-            await self._start(text, intent)
-        else:
-            await self._scope.world.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
-        self._shown = text
+        self._heard = text
+        *whole, growing = self._scope.world.speaker.pages(text, self._cuts)
+        self._cuts = [page.upto for page in whole]
+        for n, page in enumerate(whole):
+            if not await self._message(n).rest(page.text):
+                return
+        message = self._message(len(whole))
+        await message.hear(growing.text)
+        if message.age > LONGEST_STREAM:
+            self._cuts.append(self._scope.world.speaker.cut(text, whole[-1].upto if whole else 0))
 
-    async def _start(self, text: str, intent: Entry) -> None:
-        scope = self._scope
-        try:
-            self._ts = await scope.world.speaker.start(scope.thread, text, self._key, scope.hold)
-        except SpeechFailed:
-            self._doubt = True
-            return
-        await scope.append("speech-started", {"ts": self._ts}, key=f"{self._key}/started", cause=intent.seq)
+    async def close(self, text: str) -> Sequence[Entry]:
+        """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence."""
+        begun = self._begun()
+        standing = [message for message in begun if await message.standing()]
+        pages = self._pages(text or self._lost_words, len(standing)) if text or standing else []
+        receipts = [await self._message(n).close(page) for n, page in enumerate(pages)]
+        return receipts + [entry for message in begun[len(pages) :] if (entry := await message.unsay())]
 
-    async def close(self, text: str) -> Entry | None:
-        """It reads so for good. Nothing to say: a message that stands in Slack gets the owner's sentence."""
-        if done := self._scope.read(f"{self._key}/receipt"):
-            return done
-        begun = self._scope.read(self._key)
-        if not (text or begun):
-            return None
-        intent = begun or await self._intend()
-        ts = await self._standing(intent)
-        if not text and ts is None:
-            return await self._receipt("unsaid", {}, intent)
-        text = text or self._lost_words
-        ts = await self._scope.world.speaker.finish(self._scope.thread, ts, text, self._key, self._scope.hold)
-        return await self._receipt("spoken", {"ts": ts, "text": text}, intent)
-
-    async def settle(self) -> Entry | None:
+    async def settle(self) -> Sequence[Entry]:
         """When its body ends early: what stands in Slack is finished as it is, all else is let go."""
-        if receipt := self._scope.read(f"{self._key}/receipt"):
-            return receipt
-        if not (intent := self._scope.read(self._key)):
-            return None
-        standing = await self._standing(intent)
-        own = await self._scope.world.speaker.own(self._scope.thread, intent.at - SKEW)
-        text = next((posted.text for posted in own if posted.ts == standing), "")
-        return await self.close(f"{text} …" if text else "")
+        receipts = []
+        for message in (begun := self._begun()):
+            if await message.standing() and not message.receipt:
+                text = await message.read() or self._lost_words
+                text += " …" if message is begun[-1] else ""
+                receipts.append(await message.close(Page(text=text, upto=len(text))))
+            elif entry := await message.unsay():
+                receipts.append(entry)
+        return receipts
 
-    async def _intend(self) -> Entry:
-        return self._scope.read(self._key) or await self._scope.append("speech", {}, key=self._key)
+    def _message(self, n: int) -> Message:
+        while len(self._messages) <= n:
+            part = f"{PART}{len(self._messages) + 1}" if self._messages else ""
+            self._messages.append(Message(self._scope, f"{self._key}{part}"))
+        return self._messages[n]
 
-    async def _receipt(self, kind: str, body: dict[str, str], intent: Entry) -> Entry:
-        key = f"{self._key}/receipt"
-        return await self._scope.append(kind, body, key=key, cause=intent.seq, closes=[intent.seq])
+    def _begun(self) -> list[Message]:
+        return list(takewhile(lambda message: message.intent, map(self._message, count())))
 
-    async def _standing(self, intent: Entry) -> str | None:
-        """The ts of this message, if it stands in Slack: known, recorded, or found there."""
-        fresh = intent.seq > self._scope.epoch and not self._doubt
-        if self._ts or fresh:
-            return self._ts
-        if started := self._scope.read(f"{self._key}/started"):
-            return str(started.body["ts"])
-        own = await self._scope.world.speaker.own(self._scope.thread, intent.at - SKEW)
-        if keyed := next((posted.ts for posted in own if posted.key == digest(self._key)), None):
-            return keyed
-        told = self._scope.world.journal.of(self._scope.thread, "spoken", "speech-started")
-        claimed = {entry.body["ts"] for entry in told}
-        return next((posted.ts for posted in own if not posted.key and posted.ts not in claimed), None)
+    def _pages(self, text: str, least: int) -> list[Page]:
+        """The text in as many pages as messages stand, at the least: none of them may be left as it was."""
+        speaker, receipts = self._scope.world.speaker, [message.receipt for message in self._begun()]
+        cuts = [entry.body["upto"] for entry in receipts if entry and entry.kind == "spoken"]
+        if not cuts and text.startswith(self._heard):
+            cuts = self._cuts
+        pages = list(speaker.pages(text, cuts))
+        while len(pages) < least:
+            since = pages[-2].upto if len(pages) > 1 else 0
+            middle = speaker.cut(text[: (since + len(text)) // 2], since)
+            if not since < middle < len(text):
+                return pages + [Page(text="…", upto=len(text))] * (least - len(pages))
+            pages = list(speaker.pages(text, [*(page.upto for page in pages[:-1]), middle]))
+        return pages

@@ -81,11 +81,9 @@ class Turn(Scope):
         """The message that has this key."""
         return Speech(self, key, self.text("prompts/sentences/lost_words").strip())
 
-    async def say(self, text: str, name: str = "say") -> Entry:
+    async def say(self, text: str, name: str = "say") -> Sequence[Entry]:
         """A message of its own, posted whole."""
-        spoken = await self.speech_at(self.key(name)).close(text)
-        assert spoken is not None, "an empty text is never said"
-        return spoken
+        return await self.speech_at(self.key(name)).close(text)
 
     @asynccontextmanager
     async def showing(self, status: str) -> AsyncIterator[None]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from daemon.errors import ModelFailed
-from daemon.memory import WorkingMemory
+from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.answer import Answer
+from daemon.mind.asking import Asking
 from daemon.mind.prompting import feeling, instruction, situated
 from daemon.mind.recall import remember
-from daemon.mind.sections import Sections
-from daemon.mind.steps import PRIVATE, SAY, STEPS, TAGS, CognitiveStep
+from daemon.mind.steps import STEPS
 from daemon.mind.wording import MOODS, moods
-from daemon.ports import Speech, Turn
+from daemon.ports import Role, Speech, Turn
+
+FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,60 +32,49 @@ class Said:
 async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said:
     """Think, speak and feel in one call. `guidance` is an instruction of the process, already filled.
 
-    When the answer has no dialogue (or was refused), ask once more without the private steps: that answer
-    may be spoken even untagged, since nothing private was asked for. Then apologise. Raises ModelFailed.
+    When the answer has no dialogue, ask once more without the private steps: that answer may be spoken even
+    untagged, since nothing private was asked for. Where the model refused, this goes to the one that stands
+    in for it. Then apologise. Raises ModelFailed.
     """
     chosen = [STEPS[name] for name in steps]
-    memory, speech = situated(turn), turn.speech()
+    memory = situated(turn)
+    asking = Asking(turn, memory)
     async with turn.showing(feeling(turn).status):
-        answer = await _ask(turn, "pipeline", memory, speech, chosen, guidance)
+        answer = await asking.ask("pipeline", "speak", instruction(turn, chosen, guidance))
         said = answer.said
-        if answer.outcome != "over-budget" and not _will_do(turn, said):
+        if not _will_do(turn, answer):
+            role: Role = "fallback" if answer.outcome == "refused" else "speak"
             public = [step for step in chosen if not step.private]
-            answer = await _ask(turn, "plainly", memory, speech, public, guidance)
+            answer = await asking.ask("plainly", role, instruction(turn, public, guidance))
             said = answer.plainly
-        return await _conclude(turn, memory, speech, answer, said or "")
+        return await _conclude(turn, memory, asking.speech, answer, said or "")
 
 
-def _will_do(turn: Turn, said: str | None) -> bool:
-    """Is this an answer? Empty dialogue is a chosen silence, where silence is no rudeness."""
-    return bool(said) or (said is not None and not turn.must_answer)
-
-
-async def _ask(
-    turn: Turn,
-    name: str,
-    memory: WorkingMemory,
-    speech: Speech,
-    steps: Sequence[CognitiveStep],
-    guidance: str,
-) -> Answer:
-    coming = Sections(TAGS, PRIVATE)
-
-    async def hear(delta: str) -> None:
-        coming.feed(delta)
-        await speech.hear(coming.text.get(SAY, ""))
-
-    asked = memory.with_region("instruction", instruction(turn, steps, guidance))
-    answer = Answer(await turn.call(name, asked, "speak", hear))
-    if answer.outcome == "failed":
-        if answer.heard:
-            await speech.close(answer.heard + " …")
-        raise ModelFailed(answer.call.body["failure"])
-    return answer
+def _will_do(turn: Turn, answer: Answer) -> bool:
+    """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
+    silent = answer.said is not None and answer.outcome == "ok" and not turn.must_answer
+    return bool(answer.said) or silent or answer.outcome == "over-budget"
 
 
 async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer, said: str) -> Said:
     """Say it; whoever waits for an answer and gets none hears a sentence of the owner's."""
-    spoken = await speech.close(said or (_sentence(turn, answer) if turn.must_answer else ""))
+    spoken = await speech.close(_worded(turn, answer, said))
     usable = answer.usable and (bool(said) or not turn.must_answer)
+    if answer.outcome == "refused":
+        memory = _without_question(turn, memory)
     if usable and answer.call.body["text"].strip():
         memory = memory.with_memory(remember(answer.call))
-    if not said and spoken and spoken.kind == "spoken":
-        memory = memory.with_memory(remember(spoken))
+    if not said:
+        memory = memory.with_memory(*(remember(entry) for entry in spoken if entry.kind == "spoken"))
     if usable:
         await _feel(turn, answer.values.get("emotional_state", ""))
     return Said(memory=memory, values=answer.values if usable else {})
+
+
+def _without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """What was refused to the end is not kept: it would be refused again with each message to come."""
+    asked = {entry.seq for entry in turn.answers}
+    return working_memory(kept for kept in memory.memories if kept.seq not in asked)
 
 
 async def _feel(turn: Turn, felt: str) -> None:
@@ -94,6 +84,16 @@ async def _feel(turn: Turn, felt: str) -> None:
         await turn.once("mood", {"mood": named})
 
 
-def _sentence(turn: Turn, answer: Answer) -> str:
-    name = "over_budget" if answer.outcome == "over-budget" else "lost_words"
+def _worded(turn: Turn, answer: Answer, said: str) -> str:
+    """What people read of this answer."""
+    if not said:
+        silent = "over_budget" if answer.outcome == "over-budget" else "lost_words"
+        return _sentence(turn, silent) if turn.must_answer else ""
+    if not answer.unfinished:
+        return said
+    end = f"\n{FENCE}" if said.count(FENCE) % 2 else ""
+    return f"{said}{end}\n\n{_sentence(turn, 'cut')}"
+
+
+def _sentence(turn: Turn, name: str) -> str:
     return turn.text(f"prompts/sentences/{name}").strip()

@@ -80,6 +80,8 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             events=story.events,
             deliver=interrupt,
             price=story.price,
+            clock=clock,
+            pace=story.pace,
         )
         budget = Budget(journal, clock, 1.5 * story.price)
         world = World(journal=journal, llm=model, speaker=FileSlack(home), clock=clock, budget=budget)

@@ -28,11 +28,11 @@ def acting(home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         if "<note>" in str(turn.memory.conversation):
-            return turn.memory.with_memory(remember(await turn.say("Result: I do not know")))
+            return turn.memory.with_memory(*map(remember, await turn.say("Result: I do not know")))
         done = await turn.effect("delete", {}, delete, repeatable=False)
         memory = turn.memory.with_memory(remember(done))
         spoken = await turn.say(f"Result: {done.body['text'].partition(':')[0]}")
-        return memory.with_memory(remember(spoken))
+        return memory.with_memory(*map(remember, spoken))
 
     return {"conversation": conversation}
 
@@ -46,7 +46,7 @@ def looking(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         done = await turn.effect("look", {}, look, repeatable=True)
-        return turn.memory.with_memory(remember(await turn.say(f"Result: {done.body['text']}")))
+        return turn.memory.with_memory(*map(remember, await turn.say(f"Result: {done.body['text']}")))
 
     return {"conversation": conversation}
 
@@ -113,6 +113,20 @@ def fickle(seen: str, calls: int) -> Reply:
     return said("A first thought.") if calls == 0 else said("")
 
 
+LONG = " ".join(f"{n} bottles of beer," for n in range(30))
+"""More than two messages."""
+BRIEF = "On second thoughts, there is little to tell."
+
+
+def shorter(seen: str, calls: int) -> Reply:
+    """Answers the first call at length; asked again after a crash, it is brief."""
+    return said(LONG) if calls == 0 else said(BRIEF)
+
+
+def brief(seen: str, calls: int) -> Reply:
+    return said(BRIEF)
+
+
 def given_up(home: Path) -> None:
     tried = len(read(home / "wrong.jsonl"))
     assert tried <= 6 + len(read(home / "lives.jsonl")), f"a poisonous message was tried {tried} times"
@@ -126,7 +140,7 @@ def deciding(_home: Path) -> Mapping[str, Process]:
         return Transition(to=said.values["next_process"], memory=said.memory)
 
     async def closing(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(remember(await turn.say("Goodbye.")))
+        return turn.memory.with_memory(*map(remember, await turn.say("Goodbye.")))
 
     return {"conversation": conversation, "closing": closing}
 

@@ -14,11 +14,13 @@ from typing import Any
 from daemon.entry import digest
 from daemon.journal.journal import Journal
 from daemon.memory import WorkingMemory
-from daemon.ports import Hear, Heard, Hold, Posted, Reply, Role
+from daemon.ports import Hear, Heard, Hold, Page, Posted, Reply, Role
 from tests.core.boundary import Boundary, instant
 
 T0 = 1_790_000_000.0
 CHUNK = 12
+PAGE = 300
+"""Characters of one message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,9 @@ class StoryClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(0)
 
+    def go_on(self, seconds: float) -> None:
+        self._now += seconds
+
 
 class FileSlack:
     """Implements ports.Speaker on a file that outlives the daemon."""
@@ -72,6 +77,15 @@ class FileSlack:
             note(self._path, {"ts": ts, **op})
         Boundary.reach()
         return ts
+
+    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+        ends = [cut for cut in cuts if 0 < cut < len(text)]
+        ends += [*range((ends[-1] if ends else 0) + PAGE, len(text), PAGE), len(text)]
+        starts = [0, *ends]
+        return [Page(text=text[start:end], upto=end) for start, end in zip(starts, ends, strict=False)]
+
+    def cut(self, text: str, since: int) -> int:
+        return len(text)
 
     async def status(self, thread: str, text: str, hold: Hold) -> None:
         hold()
@@ -132,6 +146,8 @@ class FileModel:
     events: Sequence[Event]
     deliver: Callable[[Sequence[Event]], Awaitable[None]]
     price: float
+    clock: StoryClock
+    pace: float
 
     def request(self, memory: WorkingMemory, role: Role) -> Mapping[str, Any]:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
@@ -151,6 +167,7 @@ class FileModel:
         reply = self.script(since_spoken(request["messages"]), calls)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
             assert hear is not None
+            self.clock.go_on(self.pace)
             await hear(reply.text[start : start + CHUNK])
         Boundary.reach()
         return replace(reply, cost=self.price)

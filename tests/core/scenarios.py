@@ -9,7 +9,10 @@ from pathlib import Path
 from daemon.ports import Process
 from daemon.processes import PROCESSES
 from tests.core.minds import (
+    BRIEF,
+    LONG,
     acting,
+    brief,
     deadly,
     deciding,
     endless,
@@ -23,9 +26,10 @@ from tests.core.minds import (
     poisonous,
     refusing,
     rewritten,
+    shorter,
     stubborn,
 )
-from tests.core.outside import Event, Script, echo
+from tests.core.outside import PAGE, Event, Script, echo
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
 UNREACHABLE = "I can't gather my thoughts right now"
@@ -51,6 +55,8 @@ class Scenario:
     """Where time goes on after the last event."""
     price: float = 0.0
     """What a call costs; the day's budget is one and a half."""
+    pace: float = 0.0
+    """Seconds that the model takes for each piece of an answer."""
     stops: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)
@@ -58,6 +64,20 @@ class Scenario:
 
 def dm(ts: int, text: str, **more: object) -> Event:
     return Event(ts=f"{ts}.000100", text=text, **more)  # type: ignore[arg-type]
+
+
+def pages(text: str) -> list[str]:
+    """A text as the messages that it is said in."""
+    return [text[start : start + PAGE] for start in range(0, len(text), PAGE)]
+
+
+def halved(text: str, messages: int) -> list[str]:
+    """A text that is said in more messages than it needs: so many were begun before a crash."""
+    told = [text]
+    while len(told) < messages:
+        *told, last = told
+        told += [last[: len(last) // 2], last[len(last) // 2 :]]
+    return told
 
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -77,6 +97,21 @@ SCENARIOS: Mapping[str, Scenario] = {
             dm(4, "and now?", thread="c", phase=1),
         ],
         endings=[["You said: context, so?", "You said: aside, and now?"]],
+    ),
+    "long": Scenario(
+        events=[dm(1, LONG), dm(2, "and jazz", phase=1)],
+        endings=[[*pages(f"You said: {LONG}"), "You said: and jazz"]],
+    ),
+    "shorter": Scenario(
+        events=[dm(1, "tell me")],
+        endings=[pages(LONG), *(halved(BRIEF, messages) for messages in range(1, 4))],
+        script=shorter,
+    ),
+    "slow": Scenario(
+        events=[dm(1, "tell me")],
+        endings=[[BRIEF], *([BRIEF[:cut], BRIEF[cut:]] for cut in range(1, len(BRIEF)))],
+        script=brief,
+        pace=150.0,
     ),
     "two-threads": Scenario(
         events=[dm(1, "here", thread="a"), dm(2, "there", thread="b", during=1)],

@@ -1,0 +1,133 @@
+"""One message of a speech: intent, perhaps a stream, receipt. Made by speech.py.
+
+Only the root thread's turn speaks in a conversation, one message at a time; so an orphan can be adopted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from daemon.entry import Entry, digest
+from daemon.errors import SpeechFailed
+from daemon.life.scope import Scope
+from daemon.ports import Page, Posted
+
+SKEW = 300.0
+"""Seconds by which Slack's clock may stand before ours."""
+
+
+class Message:
+    """A message of one scope, under its key; not begun until there is something to read."""
+
+    def __init__(self, scope: Scope, key: str) -> None:
+        self._scope = scope
+        self._key = key
+        self._ts: str | None = None
+        self._shown = ""
+        self._rests = ""
+        """How it reads since its stream was ended; its receipt comes with the end of the speech."""
+        self._doubt = False
+        """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
+
+    @property
+    def intent(self) -> Entry | None:
+        """The entry that began it."""
+        return self._scope.read(self._key)
+
+    @property
+    def receipt(self) -> Entry | None:
+        """The entry that ended it."""
+        return self._scope.read(f"{self._key}/receipt")
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was begun; 0 if it was not."""
+        return self._scope.world.clock.now() - self.intent.at if self.intent else 0.0
+
+    async def hear(self, text: str) -> None:
+        """It reads so by now. An attempt that did not write the intent never streams.
+
+        Showing it early is a nicety: where Slack does not take it, the model is still heard to its end.
+        """
+        if self._doubt or self._rests or not text.strip() or not text.startswith(self._shown):
+            return
+        intent = await self._intend()
+        if intent.seq < self._scope.epoch:
+            return
+        if self._ts is None:
+            await self._start(text, intent)
+        else:
+            await self._scope.world.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
+        self._shown = text
+
+    async def rest(self, text: str) -> bool:
+        """It reads so and will not grow, while the speech goes on in the next message; may it go on?"""
+        await self.hear(text)
+        if self._ts and not self._rests:
+            self._rests = text
+            try:
+                await self._finish(self._ts, text)
+            except SpeechFailed:
+                self._rests = "?"  # it is set right when the speech ends
+        return bool(self._rests)
+
+    async def close(self, page: Page) -> Entry:
+        """It reads so for good."""
+        if self.receipt:
+            return self.receipt
+        intent = await self._intend()
+        ts = await self.standing()
+        if ts is None or page.text != self._rests:
+            ts = await self._finish(ts, page.text)
+        return await self._receipt("spoken", {"ts": ts, "text": page.text, "upto": page.upto}, intent)
+
+    async def unsay(self) -> Entry | None:
+        """Nothing of it stands in Slack, and nothing will."""
+        if self.receipt or not self.intent:
+            return self.receipt
+        return await self._receipt("unsaid", {}, self.intent)
+
+    async def standing(self) -> str | None:
+        """The ts of this message, if it stands in Slack: known, recorded, or found there."""
+        if self._ts is None and self.intent and (self._doubt or self.intent.seq < self._scope.epoch):
+            self._ts = await self._found(self.intent)
+        return self._ts
+
+    async def read(self) -> str:
+        """How it reads in Slack now."""
+        return next((posted.text for posted in await self._own() if posted.ts == self._ts), "")
+
+    async def _start(self, text: str, intent: Entry) -> None:
+        scope = self._scope
+        try:
+            self._ts = await scope.world.speaker.start(scope.thread, text, self._key, scope.hold)
+        except SpeechFailed:
+            self._doubt = True
+            return
+        await scope.append("speech-started", {"ts": self._ts}, key=f"{self._key}/started", cause=intent.seq)
+
+    async def _finish(self, ts: str | None, text: str) -> str:
+        scope = self._scope
+        return await scope.world.speaker.finish(scope.thread, ts, text, self._key, scope.hold)
+
+    async def _found(self, intent: Entry) -> str | None:
+        if started := self._scope.read(f"{self._key}/started"):
+            return str(started.body["ts"])
+        own = await self._own()
+        if keyed := next((posted.ts for posted in own if posted.key == digest(self._key)), None):
+            return keyed
+        told = self._scope.world.journal.of(self._scope.thread, "spoken", "speech-started")
+        claimed = {entry.body["ts"] for entry in told}
+        return next((posted.ts for posted in own if not posted.key and posted.ts not in claimed), None)
+
+    async def _own(self) -> list[Posted]:
+        since = self.intent.at - SKEW if self.intent else 0.0
+        return list(await self._scope.world.speaker.own(self._scope.thread, since))
+
+    async def _intend(self) -> Entry:
+        return self.intent or await self._scope.append("speech", {}, key=self._key)
+
+    async def _receipt(self, kind: str, body: Mapping[str, Any], intent: Entry) -> Entry:
+        key = f"{self._key}/receipt"
+        return await self._scope.append(kind, body, key=key, cause=intent.seq, closes=[intent.seq])
