@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 RUN    := $(VENV)/.run
 DEV    := $(VENV)/.dev
 
-.PHONY: help install run test soak check lock clean
+.PHONY: help install run doctor test soak bench check lock clean
 
 help:           ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,11 +16,17 @@ install: $(RUN) ## only set up: what the daemon needs, into .venv
 run: $(RUN)     ## install what is missing, then start the daemon
 	@$(PY) -m daemon
 
+doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Claude and Slack, and the fix
+	@$(PY) -m daemon doctor
+
 test: $(DEV)    ## install what is missing, then run every test
 	@$(PY) -m pytest -n auto --dist worksteal
 
 soak: $(DEV)    ## every crash boundary of every scenario, every mutant (minutes)
 	@$(PY) -m tests.core.soak
+
+bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (a minute)
+	@$(PY) -m benchmarks
 
 check: $(DEV)   ## lint, format and types
 	@$(PY) -m ruff check --quiet .

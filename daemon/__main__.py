@@ -1,11 +1,17 @@
-"""The commands: `python -m daemon` runs the soul, `python -m daemon rehearse` only a world to rehearse in."""
+"""The commands: `python -m daemon` runs the soul, the others look at it or rehearse; `--help` lists them."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
+import shutil
+import signal
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 
 from config import load
 from daemon.errors import ConfigError, JournalError, JournalHeld
@@ -18,26 +24,116 @@ UNWRITABLE = 74
 
 def main() -> int:
     """Run a command; returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m daemon", description="A soul for a Slack workspace.")
-    parser.add_argument(
-        "command",
-        nargs="?",
-        choices=("run", "rehearse"),
-        default="run",
-        help="run: the daemon (the default); rehearse: only a local Slack and a local Claude",
-    )
-    command = parser.parse_args().command
+    asked = commands().parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
-        settings = load()
-        from daemon import app, lifetime  # after the settings: a bad key answers at once
-
-        work = app.rehearse(settings) if command == "rehearse" else app.run(settings)
-        asyncio.run(lifetime.until_told(work))
+        status: int = asked.command(asked)
     except (ConfigError, JournalError) as error:
         print(error, file=sys.stderr)
         return MISCONFIGURED if isinstance(error, ConfigError | JournalHeld) else UNWRITABLE
+    return status
+
+
+def commands() -> argparse.ArgumentParser:
+    """What can be asked for; each command's function stands in `command`."""
+    parser = argparse.ArgumentParser(prog="python -m daemon", description="A soul for a Slack workspace.")
+    parser.set_defaults(command=_run)
+    kinds = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = kinds.add_parser(name, help=text, description=f"{name}: {text}.")
+        added.set_defaults(command=command)
+        return added
+
+    add("run", _run, "the daemon (the default)")
+    add("rehearse", _rehearse, "only a local Slack and a local Claude")
+    doctor = add("doctor", _doctor, "what is wrong, and how to mend it; exit 1 if anything is")
+    doctor.add_argument("--json", action="store_true", help="the same, for a program")
+    trace = add(
+        "trace", _trace, "a thread as a tree of causes, with all that was thought: for its owner alone"
+    )
+    trace.add_argument("thread", metavar="THREAD", help="sess-… or its beginning, a Slack link, or C…:ts")
+    verify = add("verify", _verify, "replay the journal and compare; exit 1 with a line for each violation")
+    export = add(
+        "export", _export, "the journal as JSON lines, with all that was thought: for its owner alone"
+    )
+    elsewhere = "the journal, if not the daemon's own"
+    trace.add_argument("--journal", metavar="PATH", dest="path", type=Path, help=elsewhere)
+    for one in (verify, export):
+        one.add_argument("path", nargs="?", metavar="PATH", type=Path, help=elsewhere)
+    return parser
+
+
+def _run(_: argparse.Namespace) -> int:
+    settings = load()
+    from daemon import app, lifetime  # after the settings: a bad key answers at once
+
+    asyncio.run(lifetime.until_told(app.run(settings)))
     return 0
+
+
+def _rehearse(_: argparse.Namespace) -> int:
+    settings = load()
+    from daemon import app, lifetime
+
+    asyncio.run(lifetime.until_told(app.rehearse(settings)))
+    return 0
+
+
+def _doctor(asked: argparse.Namespace) -> int:
+    from daemon.clock import SystemClock
+    from daemon.doctor.doctor import doctor
+
+    logging.disable()  # what went wrong is said in a line of its own
+    return asyncio.run(doctor(SystemClock(), asked.json))
+
+
+def _trace(asked: argparse.Namespace) -> int:
+    from daemon.journal.reading import reading
+    from daemon.trace import find, trace
+
+    _like_a_filter()
+    with reading(asked.path or load().journal_path) as journal:
+        try:
+            opened = find(journal, asked.thread)
+        except LookupError as unknown:
+            print(unknown.args[0], file=sys.stderr)
+            return 1
+        for line in trace(journal, opened, shutil.get_terminal_size((200, 0)).columns):
+            print(line)
+    return 0
+
+
+def _verify(asked: argparse.Namespace) -> int:
+    from daemon.journal.reading import reading
+    from daemon.journal.verify import verify
+    from daemon.trace import plain
+
+    _like_a_filter()
+    path = asked.path or load().journal_path
+    with reading(path) as journal:
+        verdict = verify(journal)
+    for violation in verdict.violations:
+        print(plain(str(violation)))
+    print(plain(f"{path}: {verdict}"))
+    return 1 if verdict.violations else 0
+
+
+def _export(asked: argparse.Namespace) -> int:
+    from daemon.journal.reading import reading
+
+    _like_a_filter()
+    with reading(asked.path or load().journal_path) as journal:
+        for entry in journal.entries():
+            print(json.dumps(asdict(entry)))
+    return 0
+
+
+def _like_a_filter() -> None:
+    """End in silence when nobody reads on, and write what the terminal cannot show as a mark."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

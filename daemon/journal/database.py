@@ -1,18 +1,25 @@
-"""SQLite under the journal: how it is opened, and what its errors are to us. Used by the journal alone."""
+"""SQLite under the journal: how it is opened, and what its errors are to us. Used by this room alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, ClauseElement, Connection, Engine, create_engine, event
+from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import SQLAlchemyError
 
 from daemon.errors import JournalError
 
-PRAGMAS = ("journal_mode=wal", "synchronous=full", "busy_timeout=5000")
+PRAGMAS = ("journal_mode=wal", "synchronous=full", "busy_timeout=2000")
+
+READ_ONLY = {"mode": "ro", "uri": "true"}
 
 
 def sqlite(path: Path) -> Engine:
@@ -23,22 +30,57 @@ def sqlite(path: Path) -> Engine:
     return engine
 
 
+def readonly(path: Path) -> Engine:
+    """An engine on this file that cannot write; what one of its connections reads is of one moment."""
+    engine = create_engine(URL.create("sqlite", database=f"file:{quote(str(path))}", query=READ_ONLY))
+    event.listen(engine, "connect", _begin_ourselves)
+    event.listen(engine, "begin", _look)
+    return engine
+
+
+def run(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> sqlite3.Cursor:
+    """A statement on SQLite's own connection, compiled once: four times as fast as by SQLAlchemy's.
+
+    A list among the values is for `queries.among`. Raises sqlite3.Error.
+    """
+    driver: Any = connection.connection.driver_connection
+    text, constants = _compiled(statement)
+    given = {name: json.dumps(v) if isinstance(v, list | tuple) else v for name, v in values.items()}
+    found: sqlite3.Cursor = driver.execute(text, constants | given)
+    return found
+
+
+@cache
+def _compiled(statement: ClauseElement) -> tuple[str, dict[str, Any]]:
+    """Its text, and the constants that stand in it."""
+    compiled = statement.compile(dialect=dialect(paramstyle="named"))
+    return str(compiled), dict(compiled.params)
+
+
 @contextmanager
 def readable() -> Iterator[None]:
     """What goes wrong with the file while reading is a JournalError."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, sqlite3.Error) as error:
         raise JournalError(
             f"The journal could not be read ({getattr(error, 'orig', None) or error})."
         ) from error
 
 
-def _prepare(connection: Any, _record: object) -> None:
+def _prepare(connection: Any, record: object) -> None:
     """A new SQLite connection: durable, and with transactions that we begin ourselves."""
-    connection.isolation_level = None
+    _begin_ourselves(connection, record)
     for pragma in PRAGMAS:
         connection.execute(f"pragma {pragma}")
+
+
+def _begin_ourselves(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+
+
+def _look(connection: Connection) -> None:
+    connection.exec_driver_sql("begin")
 
 
 def _begin(connection: Connection) -> None:

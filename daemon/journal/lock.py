@@ -29,3 +29,15 @@ def locked(journal: Path) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def holder(journal: Path) -> str:
+    """The process that holds `journal`, as far as it is known; empty when nobody does."""
+    try:
+        with journal.with_name(journal.name + ".lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return ""
+    except BlockingIOError:
+        return journal.with_name(journal.name + ".lock").read_text().strip() or "unknown"
+    return ""

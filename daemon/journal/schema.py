@@ -5,10 +5,26 @@ Portable between SQLite and Postgres; bodies are JSON text, serialised by whoeve
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Connection, Float, Index, Integer, MetaData, Table, Text, delete
+import json
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+)
 from sqlalchemy.dialects.sqlite import insert
 
 from daemon.entry import LEASES, OPENERS, Entry
+from daemon.journal.database import run
 
 METADATA = MetaData()
 SEQ = BigInteger().with_variant(Integer, "sqlite")
@@ -52,13 +68,19 @@ LEASE = Table(
 LEND = insert(DEBT)
 TAKE = insert(LEASE)
 TAKE = TAKE.on_conflict_do_update(index_elements=["thread"], set_={"epoch": TAKE.excluded.epoch})
+PAY = delete(DEBT).where(DEBT.c.seq == bindparam("paid"))
 
 
 def fold(connection: Connection, entry: Entry) -> None:
     """What a new entry changes in the projections: a debt opened, debts paid, a lease taken."""
     if entry.kind in OPENERS:
-        connection.execute(LEND, {"seq": entry.seq, "thread": entry.thread, "kind": entry.kind})
+        run(connection, LEND, {"seq": entry.seq, "thread": entry.thread, "kind": entry.kind})
     if entry.kind in LEASES:
-        connection.execute(TAKE, {"thread": entry.thread, "epoch": entry.seq})
-    if entry.closes:
-        connection.execute(delete(DEBT).where(DEBT.c.seq.in_(entry.closes)))
+        run(connection, TAKE, {"thread": entry.thread, "epoch": entry.seq})
+    for seq in entry.closes:
+        run(connection, PAY, {"paid": seq})
+
+
+def read(*, body: str, closes: str, **columns: Any) -> Entry:
+    """An entry from the columns of its row."""
+    return Entry(body=json.loads(body), closes=tuple(json.loads(closes)), **columns)

@@ -6,27 +6,35 @@ Used by the journal alone. Awaiting one append means that it, and all before it,
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import queue
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, bindparam
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from daemon.entry import Entry
 from daemon.errors import Fenced, JournalError
-from daemon.journal.schema import ENTRY, LEASE, fold
+from daemon.journal.database import run
+from daemon.journal.queries import HELD
+from daemon.journal.schema import ENTRY, fold, read
 
 log = logging.getLogger(__name__)
 
 GROUP = 256
 """How many appends one commit takes at the most."""
-INSERT = insert(ENTRY).on_conflict_do_nothing().returning(ENTRY.c.seq)
+COLUMNS = [column.name for column in ENTRY.c if column.name != "seq"]
+INSERT = (
+    insert(ENTRY)
+    .values({name: bindparam(name) for name in COLUMNS})
+    .on_conflict_do_nothing()
+    .returning(ENTRY.c.seq)
+)
 
 
 class Conflict(JournalError):
@@ -103,15 +111,25 @@ class Writer:
         try:
             with connection.begin():
                 results = [_insert(connection, append) for append in batch]
-            self.failing = False
+            self._well()
             return results
-        except (SQLAlchemyError, OverflowError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OverflowError) as error:
             if len(batch) > 1:
                 return [result for append in batch for result in self.commit(connection, [append])]
-            self.failing = True
             reason = getattr(error, "orig", None) or error
-            log.error("The journal could not be written (%s): nothing is acked until it can be.", reason)
+            self._ill(reason)
             return [JournalError(f"The journal could not be written ({reason}).")]
+
+    def _ill(self, reason: BaseException) -> None:
+        """An owner reads it once, and not once a second."""
+        level = logging.DEBUG if self.failing else logging.ERROR
+        self.failing = True
+        log.log(level, "The journal could not be written (%s): nothing is acked until it can be.", reason)
+
+    def _well(self) -> None:
+        if self.failing:
+            log.warning("The journal can be written again.")
+        self.failing = False
 
     def _answer(self, batch: Sequence[Append], results: Sequence[Result]) -> None:
         for append, result in zip(batch, results, strict=True):
@@ -139,17 +157,12 @@ class Writer:
 def _insert(connection: Connection, append: Append) -> Result:
     if append.fence:
         thread, epoch = append.fence
-        held = connection.execute(select(LEASE.c.epoch).where(LEASE.c.thread == thread)).scalar()
+        [held] = run(connection, HELD, {"thread": thread}).fetchone() or [None]
         if held != epoch:
             return Fenced(f"{append.row['key']}: another attempt at {thread} began after this one")
-    seq = connection.execute(INSERT, append.row).scalar()
-    if seq is None:
+    row = run(connection, INSERT, append.row).fetchone()
+    if row is None:
         return Conflict(append.row["key"])
-    entry = read(seq=seq, **append.row)
+    entry = read(seq=row[0], **append.row)
     fold(connection, entry)
     return entry
-
-
-def read(*, body: str, closes: str, **columns: Any) -> Entry:
-    """An entry from the columns of its row."""
-    return Entry(body=json.loads(body), closes=tuple(json.loads(closes)), **columns)

@@ -1,0 +1,94 @@
+"""`python -m daemon doctor`: looks at everything once, says each in a line, and how to mend it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import quote
+
+from config import Settings, load
+from daemon.app import access_for, claude_for
+from daemon.doctor import machine
+from daemon.doctor.claude import claude
+from daemon.doctor.finding import Finding, ill
+from daemon.doctor.slack import slack
+from daemon.errors import ConfigError
+from daemon.ports import Clock
+from daemon.project import root
+
+
+async def doctor(clock: Clock, as_json: bool) -> int:
+    """Print all findings, each as soon as it is there, and the link that makes the app; 1 if one is ill."""
+    shown: list[Finding] = []
+    async for finding in examine(clock):
+        shown.append(finding)
+        if not as_json:
+            print(line(finding), flush=True)
+    ok, link = all(finding.ok for finding in shown), app_link()
+    if as_json:
+        print(
+            json.dumps({"ok": ok, "findings": [asdict(one) for one in shown], "create_app": link}, indent=2)
+        )
+    else:
+        print(f"To make the Slack app from manifest.json, open:\n{link}")
+    return 0 if ok else 1
+
+
+def line(finding: Finding) -> str:
+    """A finding for a person."""
+    return f"{'✓' if finding.ok else '✗'} {finding.name:<10} {finding.said}"
+
+
+def app_link() -> str:
+    """Where Slack makes the app that manifest.json describes, in one click."""
+    manifest = json.dumps(_manifest(), separators=(",", ":"))
+    return f"https://api.slack.com/apps?new_app=1&manifest_json={quote(manifest)}"
+
+
+async def examine(clock: Clock) -> AsyncIterator[Finding]:
+    """Everything, in the order in which a start needs it."""
+    yield machine.python(sys.version_info[:3])
+    try:
+        settings = load()
+    except ConfigError as error:
+        for wrong in str(error).splitlines():
+            yield ill("settings", wrong)
+        return
+    yield Finding(name="settings", said="every key can be used")
+    async for finding in examine_with(settings, clock):
+        yield finding
+
+
+async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+    """All that the settings lead to."""
+    yield machine.disk(settings.soul_home)
+    yield machine.journal(settings.journal_path)
+    yield await machine.port(settings.host, settings.port, settings.journal_path)
+    yield await _model(settings, clock)
+    async for finding in _workspace(settings, clock):
+        yield finding
+
+
+async def _model(settings: Settings, clock: Clock) -> Finding:
+    if settings.claude == "rehearsed":
+        return Finding(name="claude", said="rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
+    if not settings.budget_daily_usd:
+        return Finding(name="claude", said="not asked, since BUDGET_DAILY_USD is 0")
+    return await claude(claude_for(settings, clock, ""))
+
+
+async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+    if settings.slack == "rehearsed":
+        said = "rehearsed on this machine; for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN"
+        yield Finding(name="slack", said=said)
+        return
+    wanted = frozenset(_manifest()["oauth_config"]["scopes"]["bot"])
+    async for finding in slack(access_for(settings, ""), wanted, clock):
+        yield finding
+
+
+def _manifest() -> Any:
+    return json.loads((root() / "manifest.json").read_text(encoding="utf-8"))

@@ -1,0 +1,103 @@
+"""What the daemon needs of this machine: Python, room for its journal, a whole journal, its port."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+
+from daemon.doctor.finding import Finding, ill
+from daemon.errors import ConfigError, JournalError
+from daemon.journal.lock import holder
+from daemon.journal.reading import reading
+from daemon.journal.verify import verify
+from daemon.server import bind
+
+PYTHON = (3, 11)
+SCARCE = 200_000_000
+"""Bytes that must be free: with less, a busy day may fill the disk."""
+LONG = 100_000
+"""Entries; a longer journal is not looked through by the doctor."""
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Where this machine reaches what listens on every address."""
+PATIENCE = ClientTimeout(total=5)
+
+
+def python(version: Sequence[int]) -> Finding:
+    """The Python that runs this."""
+    said = ".".join(map(str, version[:3]))
+    if tuple(version[:2]) < PYTHON:
+        return ill(
+            "python", f"{said} is too old. Install Python 3.11 or newer: make PYTHON=python3.11 install"
+        )
+    return Finding(name="python", said=said)
+
+
+def disk(home: Path, scarce: int = SCARCE) -> Finding:
+    """The folder that the journal lives in, or will."""
+    there = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return ill(
+            "disk", f"{there} cannot be written. Make it this user's, or set SOUL_HOME to a folder that is"
+        )
+    free = shutil.disk_usage(there).free
+    said = f"{free / 1e9:.1f} GB free at {home}"
+    return (
+        Finding(name="disk", said=said)
+        if free > scarce
+        else ill("disk", f"{said}. Make room: it needs 0.2 GB")
+    )
+
+
+def journal(path: Path) -> Finding:
+    """The journal: it can be read, and keeps its own rules. A daemon may live on it."""
+    if not path.exists():
+        return Finding(name="journal", said=f"none yet; the first start makes {path}")
+    try:
+        with reading(path) as found:
+            if found.last() > LONG:
+                said = f"{path}: {found.last()} entries; `python -m daemon verify` looks at them all"
+                return Finding(name="journal", said=said)
+            verdict = verify(found)
+    except JournalError as error:
+        return ill("journal", f"{error} Put a copy back, or move it away to begin a new one")
+    if verdict.violations:
+        said = (
+            f"{path}: {verdict.violations[0]}. `python -m daemon verify` lists all {len(verdict.violations)}"
+        )
+        return ill("journal", f"{said}; put a copy back, or move it away to begin a new one")
+    held = f"; held by process {pid}" if (pid := holder(path)) else ""
+    return Finding(name="journal", said=f"{path}: {verdict}{held}")
+
+
+async def port(host: str, number: int, path: Path) -> Finding:
+    """The port: free, or held by the daemon that lives on this journal."""
+    if not number:
+        return Finding(name="port", said="any that is free")
+    try:
+        bind(host, number).close()
+    except ConfigError as error:
+        if not holder(path) or (health := await _health(host, number)) is None:
+            return ill("port", str(error))
+        if not health["ok"]:
+            return ill(
+                "port", f"{number} is held by this daemon, which is not well: {health}. Look at its log"
+            )
+        return Finding(name="port", said=f"{number} is held by this daemon, which lives and is well")
+    return Finding(name="port", said=f"{number} on {host} is free")
+
+
+async def _health(host: str, number: int) -> dict[str, Any] | None:
+    """What a daemon that listens there says of itself; None where none does."""
+    reached = EVERYWHERE.get(host, host)
+    url = f"http://[{reached}]:{number}/healthz" if ":" in reached else f"http://{reached}:{number}/healthz"
+    try:
+        async with ClientSession(timeout=PATIENCE) as session, session.get(url) as response:
+            said = await response.json()
+    except (ClientError, TimeoutError, ValueError):
+        return None
+    return said if isinstance(said, dict) and "ok" in said and "seq" in said else None

@@ -1,0 +1,154 @@
+"""Reading a journal: what may be asked of it, and how it is opened beside a live daemon.
+
+The Journal is a Reading that also appends; `trace`, `verify` and `export` open one that cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from daemon.entry import Entry
+from daemon.errors import JournalError
+from daemon.journal import queries
+from daemon.journal.database import readable, readonly, run
+from daemon.journal.schema import DEBT, ENTRY, LEASE, read
+
+CHUNK = 500
+"""How many entries are fetched together where all are read."""
+COLUMNS = [column.name for column in ENTRY.c]
+ALWAYS = 2**62
+"""Comes after every seq."""
+
+
+class Reading:
+    """The entries of a journal, and what is folded from them, over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._reader = connection
+
+    def held(self, thread: str, epoch: int) -> bool:
+        """Is the attempt that began at `epoch` still the latest at this thread?"""
+        return self._scalar(queries.HELD, thread=thread) == epoch
+
+    def get(self, key: str) -> Entry | None:
+        """The entry under this key."""
+        return next(iter(self._entries(queries.GET, key=key)), None)
+
+    def at(self, seq: int) -> Entry:
+        """The entry of this seq; raises KeyError when there is none."""
+        return self.many([seq])[0]
+
+    def many(self, seqs: Sequence[int]) -> list[Entry]:
+        """The entries of these seqs, in the order given."""
+        found = {entry.seq: entry for entry in self._entries(queries.MANY, seqs=seqs)}
+        return [found[seq] for seq in seqs]
+
+    def under(self, path: str) -> list[Entry]:
+        """The entries whose key begins with `path/`."""
+        return self._entries(queries.UNDER, first=path + "/", end=path + "0")  # "0" follows "/"
+
+    def of(self, thread: str, *kinds: str, since: int = 0) -> list[Entry]:
+        """A thread's entries of these kinds (of all, where none is named) after seq `since`, in order."""
+        if not kinds:
+            return self._entries(queries.ALL_OF, thread=thread, since=since)
+        return self._entries(queries.OF, thread=thread, kinds=kinds, since=since)
+
+    def latest(self, thread: str, kind: str, before: int = ALWAYS) -> Entry | None:
+        """A thread's last entry of this kind, before seq `before` if given."""
+        return next(iter(self._entries(queries.LATEST, thread=thread, kind=kind, before=before)), None)
+
+    def kind(self, kind: str, since: float = 0.0) -> list[Entry]:
+        """All entries of a kind, from this time on."""
+        return self._entries(queries.KIND, kind=kind, since=since)
+
+    def conversations(self, since: float) -> list[Entry]:
+        """The `thread` entries of those in which something was said from this time on."""
+        return self._entries(queries.CONVERSATIONS, since=since)
+
+    def open(self, *kinds: str, thread: str | None = None) -> list[Entry]:
+        """The entries of these kinds whose debt nobody has paid yet."""
+        if thread is None:
+            return self._entries(queries.OPEN, kinds=kinds)
+        return self._entries(queries.OPEN_IN, kinds=kinds, thread=thread)
+
+    def is_open(self, seq: int) -> bool:
+        """Is the debt of this entry still unpaid?"""
+        return self._scalar(queries.IS_OPEN, seq=seq) is not None
+
+    def since(self, seq: int, limit: int = 1000) -> list[Entry]:
+        """The entries after this seq, oldest first."""
+        return self._entries(queries.SINCE, seq=seq, limit=limit)
+
+    def last(self) -> int:
+        """The newest seq; 0 in an empty journal."""
+        return self._scalar(queries.LAST) or 0
+
+    def rows(self) -> Iterator[RowMapping]:
+        """Every entry as its row stands in the file, in order; few of them are in memory at once."""
+        with readable():
+            found = self._reader.execution_options(yield_per=CHUNK).execute(queries.ENTRIES)
+            yield from found.mappings()
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry, in order, like `rows`; raises JournalError at one that cannot be read."""
+        for row in self.rows():
+            try:
+                yield read(**row)
+            except ValueError as error:
+                raise JournalError(f"The entry {row['seq']} cannot be read ({error}).") from error
+
+    def problems(self) -> Iterator[tuple[int, str, str]]:
+        """What the database itself sees wrong: seq (0: the file), rule, sentence."""
+        with readable():
+            for sentence in self._reader.exec_driver_sql("pragma integrity_check").scalars():
+                if sentence != "ok":
+                    yield 0, "file", str(sentence)
+            doubled = select(func.max(ENTRY.c.seq), ENTRY.c.key).group_by(ENTRY.c.key)
+            for seq, key in self._reader.execute(doubled.having(func.count() > 1)):
+                yield seq, "key", f"the key {key} was there before"
+
+    def projections(self, connection: Connection | None = None) -> dict[str, list[tuple[Any, ...]]]:
+        """The folded tables, row by row: what a replay must give again."""
+        source = connection or self._reader
+        with readable():
+            return {
+                t.name: [tuple(r) for r in source.execute(select(t).order_by(*t.primary_key))]
+                for t in (DEBT, LEASE)
+            }
+
+    def _entries(self, query: Select[Any], **asked: Any) -> list[Entry]:
+        with readable():
+            rows = run(self._reader, query, asked)
+            return [read(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
+
+    def _scalar(self, query: Select[Any], **asked: Any) -> int | None:
+        with readable():
+            row = run(self._reader, query, asked).fetchone()
+            return row[0] if row else None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Reading]:
+    """The journal at this path as it is at this moment, opened so that nothing can be written to it.
+
+    Takes no lock: a daemon may live beside it. Raises JournalError when there is no journal.
+    """
+    if not path.is_file():
+        raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
+    engine = readonly(path)
+    try:
+        with engine.connect() as connection:
+            try:
+                connection.execute(queries.LAST)
+            except SQLAlchemyError as error:
+                reason = getattr(error, "orig", None) or error
+                raise JournalError(f"{path} cannot be read as a journal ({reason}).") from error
+            yield Reading(connection)
+    finally:
+        engine.dispose()

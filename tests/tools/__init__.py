@@ -1,0 +1,1 @@
+"""The owner's tools: verify, trace, export, the doctor, the image."""

@@ -1,0 +1,80 @@
+"""Journals as the real daemon leaves them, each made once; a test takes a copy."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stories.stage import ALICE, GENERAL, ME, PATIENCE, Stage, reply, staged
+
+Life = Callable[[Stage], Awaitable[None]]
+
+
+def journal_of(folder: Path, life: Life) -> Path:
+    """The journal of a daemon that has lived so and was stopped."""
+
+    async def lived() -> None:
+        async with staged(folder) as stage:
+            await stage.wake()
+            await life(stage)
+
+    asyncio.run(lived())
+    return folder / "home" / "journal.db"
+
+
+async def talk(stage: Stage) -> None:
+    """A DM with a follow-up, a mention in a channel, and a question that waits out an outage."""
+    stage.model.say(reply("Hello, Alice.", mood="engaged"))
+    ts = await stage.say("alice", ALICE, "Hi\x1b[31m there,\nClaudius \u202eevil")
+    stage.model.say(reply("Still here."))
+    await stage.say("alice", ALICE, "Are you?", ts)
+    stage.model.say(reply("Good morning, Bob."))
+    await stage.say("bob", GENERAL, f"{ME} good morning")
+    stage.model.fail(401, "authentication_error")
+    await stage.say("alice", ALICE, "What is seven times six?", ts)
+    stage.model.say(reply("Forty-two, at last."))
+    await stage.clock.advance(61)
+    stage.soul.waker.sweep()
+    await stage.settled()
+
+
+async def stop_in_the_middle(stage: Stage) -> None:
+    """Told to stop while the model thinks, with a message more waiting."""
+    stage.model.say(reply("Never heard."), until=asyncio.Event())
+    ts = await stage.post("alice", ALICE, "Hello?")
+    await stage.until(lambda: stage.model.requests)
+    await stage.post("alice", ALICE, "Are you there?", ts)
+    await stage.until(lambda: len(stage.soul.journal.open("perception")) == 2)
+    async with asyncio.timeout(PATIENCE):
+        await stage.sleep()
+
+
+@pytest.fixture(scope="session")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The journal after `talk`; not to be changed."""
+    return journal_of(tmp_path_factory.mktemp("talked"), talk)
+
+
+@pytest.fixture(scope="session")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The journal after `stop_in_the_middle`; not to be changed."""
+    return journal_of(tmp_path_factory.mktemp("half"), stop_in_the_middle)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A stage with the soul awake on it."""
+    (tmp_path / "stage").mkdir()
+    async with staged(tmp_path / "stage") as stage:
+        await stage.wake()
+        yield stage
+
+
+@pytest.fixture
+def journal(talked: Path, tmp_path: Path) -> Path:
+    """A copy of the journal after `talk`, in a folder of its own."""
+    return Path(shutil.copy(talked, tmp_path / "journal.db"))

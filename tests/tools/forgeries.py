@@ -1,0 +1,237 @@
+"""What no daemon ever writes, by the rule of `verify` that it breaks. Each returns the seq to be named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.tools.forgery import Forgery
+
+Forge = Callable[[Forgery], int]
+
+
+def delete_an_answer(copy: Forgery) -> int:
+    answer = copy.seqs("spoken")[0]
+    copy.db.execute("delete from entry where seq = ?", (answer,))
+    return answer
+
+
+def leave_out_a_receipt(copy: Forgery) -> int:
+    delete_an_answer(copy)
+    return copy.seqs("speech")[0]
+
+
+def open_a_paid_debt(copy: Forgery) -> int:
+    paid = copy.seqs("perception")[0]
+    copy.db.execute("insert into debt select seq, thread, kind from entry where seq = ?", (paid,))
+    return paid
+
+
+def lend_to_an_earlier_attempt(copy: Forgery) -> int:
+    copy.db.execute("update lease set epoch = epoch - 1 where epoch = (select max(epoch) from lease)")
+    return copy.seqs("turn-began")[-1]
+
+
+def double_a_receipt(copy: Forgery) -> int:
+    receipt = copy.seqs("spoken")[0]
+    speech, thread = copy.column(receipt, "cause"), copy.column(receipt, "thread")
+    body = {"ts": "1.5", "text": "Hello again.", "upto": 12}
+    return copy.add("spoken", thread, body, cause=speech, closes=[speech])
+
+
+def pay_twice_in_one_entry(copy: Forgery) -> int:
+    receipt = copy.seqs("spoken")[0]
+    speech = copy.column(receipt, "cause")
+    return copy.change(receipt, closes=f"[{speech}, {speech}]")
+
+
+def come_from_nowhere(copy: Forgery) -> int:
+    return copy.change(copy.seqs("claim")[0], cause=10_000)
+
+
+def pay_what_is_not_there(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], closes="[10000]")
+
+
+def pay_what_owes_nothing(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], closes=f"[{copy.seqs('thread')[0]}]")
+
+
+def keep_what_is_not_there(copy: Forgery) -> int:
+    return copy.change(copy.seqs("turn-ended")[0], body={"keep": [10_000]})
+
+
+def remember_another_conversation(copy: Forgery) -> int:
+    foreign = copy.seqs("thread")[0]
+    last = next(
+        s for s in copy.seqs("model-call") if copy.column(s, "thread") != copy.column(foreign, "thread")
+    )
+    return copy.change(last, body={"seqs": [foreign]})
+
+
+def think_with_a_text_that_is_lost(copy: Forgery) -> int:
+    return copy.change(copy.seqs("model-call")[0], body={"texts": ["0" * 64]})
+
+
+def begin_with_a_text_that_is_lost(copy: Forgery) -> int:
+    return copy.change(copy.seqs("turn-began")[0], body={"texts": {"soul": "0" * 64}})
+
+
+def speak_in_no_conversation(copy: Forgery) -> int:
+    return copy.add("claim", "sess-00000000")
+
+
+def open_a_conversation_again(copy: Forgery) -> int:
+    copy.db.execute("drop index one_root")
+    first = copy.seqs("thread")[0]
+    return copy.add("thread", copy.column(first, "thread"), copy.body(first))
+
+
+def begin(copy: Forgery, n: int, took: list[int]) -> int:
+    began = copy.seqs("turn-began")[0]
+    body = copy.body(began) | {"path": f"added@{n}", "took": took}
+    return copy.add("turn-began", copy.column(began, "thread"), body, key=f"added@{n}/began")
+
+
+def take_what_was_answered(copy: Forgery) -> int:
+    return begin(copy, 1, [copy.seqs("perception")[0]])
+
+
+def take_what_is_no_perception(copy: Forgery) -> int:
+    thread = copy.column(copy.seqs("turn-began")[0], "thread")
+    return begin(copy, 1, [copy.add("action", thread, {"name": "wave"})])
+
+
+def begin_beside_a_half_turn(copy: Forgery) -> int:
+    begin(copy, 1, [])
+    return begin(copy, 2, [])
+
+
+def resume_what_has_ended(copy: Forgery) -> int:
+    began = copy.seqs("turn-began")[0]
+    return copy.add("turn-resumed", copy.column(began, "thread"), {"attempt": 2}, cause=began)
+
+
+def leave_out_an_attempt(copy: Forgery) -> int:
+    began = begin(copy, 1, [])
+    return copy.add("turn-resumed", copy.column(began, "thread"), {"attempt": 3}, cause=began)
+
+
+def end_a_turn_twice(copy: Forgery) -> int:
+    ended = copy.seqs("turn-ended")[0]
+    return copy.add(
+        "turn-ended", copy.column(ended, "thread"), copy.body(ended), cause=copy.column(ended, "cause")
+    )
+
+
+def end_without_an_answer(copy: Forgery) -> int:
+    ended, first = copy.seqs("turn-ended")[0], copy.seqs("perception")[0]
+    copy.change(ended, closes=f"[{copy.column(ended, 'cause')}]")
+    return first
+
+
+def receive_for_no_speech(copy: Forgery) -> int:
+    return copy.change(copy.seqs("spoken")[0], cause=copy.seqs("turn-began")[0])
+
+
+def receive_and_not_pay(copy: Forgery) -> int:
+    return copy.change(copy.seqs("spoken")[0], closes="[]")
+
+
+def feel_outside_of_a_turn(copy: Forgery) -> int:
+    return copy.add("mood", copy.column(copy.seqs("mood")[0], "thread"), {"mood": "sardonic"})
+
+
+def feel_under_another_turn(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], key="another@1/mood#1")
+
+
+def wake_from_no_watch(copy: Forgery) -> int:
+    return copy.change(copy.seqs("perception")[0], body={"carries": []})
+
+
+def wake_and_not_pay(copy: Forgery) -> int:
+    woken = next(seq for seq in copy.seqs("perception") if "carries" in copy.body(seq))
+    return copy.change(woken, closes="[]")
+
+
+def claim_a_message_twice(copy: Forgery) -> int:
+    first, second = copy.seqs("spoken")[:2]
+    return copy.change(second, body={"ts": copy.body(first)["ts"]})
+
+
+def stream_into_a_message_that_was_said(copy: Forgery) -> int:
+    return copy.change(copy.seqs("speech-started")[1], body={"ts": copy.body(copy.seqs("spoken")[0])["ts"]})
+
+
+def write_no_json(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], **{"body": "{'mood': 1}"})
+
+
+def write_a_list(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], **{"body": "[1]"})
+
+
+def forget_a_field(copy: Forgery) -> int:
+    return copy.change(copy.seqs("spoken")[0], body={"ts": None})
+
+
+def list_what_is_no_seq(copy: Forgery) -> int:
+    return copy.change(copy.seqs("turn-ended")[0], body={"keep": ["1"]})
+
+
+def pay_what_is_no_seq(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], closes='{"1": 2}')
+
+
+def pay_what_is_text(copy: Forgery) -> int:
+    return copy.change(copy.seqs("mood")[0], closes='["1"]')
+
+
+def use_a_key_twice(copy: Forgery) -> int:
+    copy.db.executescript(
+        "create table other as select * from entry; drop table entry; alter table other rename to entry"
+    )
+    return copy.add("claim", "soul", key=copy.column(1, "key"))
+
+
+def lose_a_page(copy: Forgery) -> int:
+    copy.db.executescript(
+        "pragma writable_schema = 1; delete from sqlite_master where name = 'entry_by_kind'"
+    )
+    return 0
+
+
+FORGERIES: dict[str, tuple[Forge, ...]] = {
+    "gone": (delete_an_answer,),
+    "debt": (open_a_paid_debt, leave_out_a_receipt),
+    "lease": (lend_to_an_earlier_attempt,),
+    "doubled": (double_a_receipt, pay_twice_in_one_entry),
+    "cause": (come_from_nowhere,),
+    "closes": (pay_what_is_not_there, pay_what_owes_nothing),
+    "refers": (keep_what_is_not_there, remember_another_conversation),
+    "texts": (think_with_a_text_that_is_lost, begin_with_a_text_that_is_lost),
+    "thread": (speak_in_no_conversation, open_a_conversation_again),
+    "turn": (
+        take_what_was_answered,
+        take_what_is_no_perception,
+        begin_beside_a_half_turn,
+        resume_what_has_ended,
+        leave_out_an_attempt,
+        end_a_turn_twice,
+    ),
+    "answered": (end_without_an_answer,),
+    "receipt": (leave_out_a_receipt, receive_for_no_speech, receive_and_not_pay),
+    "step": (feel_outside_of_a_turn, feel_under_another_turn),
+    "woke": (wake_from_no_watch, wake_and_not_pay),
+    "stamp": (claim_a_message_twice, stream_into_a_message_that_was_said),
+    "body": (
+        write_no_json,
+        write_a_list,
+        forget_a_field,
+        list_what_is_no_seq,
+        pay_what_is_no_seq,
+        pay_what_is_text,
+    ),
+    "key": (use_a_key_twice,),
+    "file": (lose_a_page,),
+}

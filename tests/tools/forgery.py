@@ -1,0 +1,62 @@
+"""A journal in the hands of someone who changes it: what no daemon ever does."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Forgery:
+    """An open journal file."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def seqs(self, kind: str) -> list[int]:
+        """The seqs of all entries of a kind."""
+        found = self.db.execute("select seq from entry where kind = ? order by seq", (kind,))
+        return [seq for (seq,) in found]
+
+    def body(self, seq: int) -> dict[str, Any]:
+        """What an entry says."""
+        (text,) = self.db.execute("select body from entry where seq = ?", (seq,)).fetchone()
+        return dict(json.loads(text))
+
+    def column(self, seq: int, name: str) -> Any:
+        """One column of an entry."""
+        return self.db.execute(f"select {name} from entry where seq = ?", (seq,)).fetchone()[0]
+
+    def change(self, seq: int, **columns: Any) -> int:
+        """Other values for these columns of an entry; a body is merged into the old one."""
+        if isinstance(body := columns.get("body"), dict):
+            columns["body"] = json.dumps(self.body(seq) | body)
+        for name, value in columns.items():
+            self.db.execute(f"update entry set {name} = ? where seq = ?", (value, seq))
+        return seq
+
+    def add(
+        self,
+        kind: str,
+        thread: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        cause: int | None = None,
+        closes: Sequence[int] = (),
+        key: str = "",
+    ) -> int:
+        """One entry more, at the end; returns its seq."""
+        (seq,) = self.db.execute("select max(seq) + 1 from entry").fetchone()
+        row = (seq, thread, kind, "soul", json.dumps(body or {}), key or f"added#{seq}", cause)
+        self.db.execute("insert into entry values (?, ?, ?, ?, ?, ?, ?, ?, 0)", (*row, json.dumps([*closes])))
+        return int(seq)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Forgery]:
+    """The journal at this path, for changing it."""
+    with closing(sqlite3.connect(path)) as db, db:
+        yield Forgery(db)

@@ -1,0 +1,80 @@
+"""`verify`, `trace` and `export` as an owner runs them: without keys, and without Slack or Claude."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from daemon.project import root
+from tests.tools.forgery import opened
+
+CHILD = """
+import sys
+from daemon.__main__ import main
+status = main()
+loaded = {name.split(".")[0] for name in sys.modules}
+sys.exit("too much is loaded" if loaded & {"anthropic", "slack_sdk", "slack_bolt", "aiohttp"} else status)
+"""
+
+
+def run(*command: str, **env: str) -> tuple[int, str, str]:
+    """The exit status of a command, what it printed, and what it complained of."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *command],
+        cwd=root(),
+        env={**inherited, "SOUL_HOME": "nowhere", "PYTHONWARNINGS": "error", **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_verify_needs_no_keys_and_says_what_is_pending_apart(half: Path, tmp_path: Path) -> None:
+    shutil.copy(half, tmp_path / "rehearsal-journal.db")
+    status, said, wrong = run("verify", SOUL_HOME=str(tmp_path))
+    assert (status, wrong) == (0, "")
+    assert said.endswith(" entries, clean; pending: 2 perception to be answered, 1 turn-began half\n")
+
+
+def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path) -> None:
+    with opened(journal) as copy:
+        answer = copy.seqs("spoken")[0]
+        copy.db.execute("delete from entry where seq = ?", (answer,))
+        speech = copy.seqs("speech")[0]
+    status, said, _ = run("verify", str(journal))
+    assert status == 1
+    assert f"{answer} gone: this entry is gone" in said.splitlines()
+    assert f"\n{speech} receipt: this speech has no receipt" in f"\n{said}"
+    assert said.splitlines()[-1].startswith(f"{journal}: ")
+
+
+def test_what_is_no_journal_is_a_plain_sentence_and_exit_74(tmp_path: Path) -> None:
+    status, said, wrong = run("verify", str(tmp_path / "none.db"))
+    assert (status, said) == (74, "")
+    assert wrong.startswith("There is no journal at")
+
+
+def test_export_gives_every_entry_as_a_line_of_json(talked: Path) -> None:
+    status, said, _ = run("export", str(talked))
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert status == 0
+    assert [line["seq"] for line in lines] == [*range(1, len(lines) + 1)]
+    assert lines[0].keys() == {"seq", "thread", "kind", "author", "body", "key", "cause", "closes", "at"}
+
+
+def test_trace_prints_a_thread_in_a_terminal_that_knows_ascii_only(talked: Path) -> None:
+    status, said, wrong = run("trace", "D0ALICE0001:1790000000.000000", "--journal", str(talked), LC_ALL="C")
+    assert (status, wrong) == (0, "")
+    assert "Hello, Alice." in said
+
+
+def test_trace_names_the_latest_threads_to_who_asks_for_another(talked: Path) -> None:
+    status, said, wrong = run("trace", "sess-nobody", "--journal", str(talked))
+    assert (status, said) == (1, "")
+    assert wrong.startswith("No thread is sess-nobody.\nsess-")

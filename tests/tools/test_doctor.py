@@ -1,0 +1,218 @@
+"""The doctor, in the rehearsal world with the real SDKs: what is well, and what it says of what is not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from config import Settings
+from daemon.doctor.doctor import app_link, examine_with, line
+from daemon.doctor.finding import Finding
+from daemon.doctor.machine import LONG, disk, python
+from daemon.project import root
+from daemon.rehearsal.people import ECHO, SOUL
+from tests.clock import FakeClock
+from tests.stories.process import into, running, start
+from tests.stories.stage import ALICE, Stage, staged
+from tests.tools.forgery import opened
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A world in which nobody is awake yet."""
+    async with staged(tmp_path) as stage:
+        yield stage
+
+
+def settings(world: Stage, **others: Any) -> Settings:
+    """Those of a daemon that would live in this world."""
+    values: dict[str, Any] = {
+        "slack_bot_token": SOUL.bot_token,
+        "slack_app_token": SOUL.app_token,
+        "slack_api_url": f"{world.url}/api/",
+        "anthropic_api_key": "sk-ant-secret",
+        "anthropic_base_url": world.url,
+        "port": 0,
+        "soul_home": world.home,
+    }
+    return Settings(**values | others)
+
+
+async def found(world: Stage, **others: Any) -> dict[str, Finding]:
+    return {one.name: one async for one in examine_with(settings(world, **others), FakeClock())}
+
+
+async def ill(world: Stage, **others: Any) -> str:
+    """The only line that is ill."""
+    [wrong] = [one for one in (await found(world, **others)).values() if not one.ok]
+    assert line(wrong).startswith("✗ ")
+    return f"{wrong.name}: {wrong.said}"
+
+
+async def test_all_is_well(world: Stage) -> None:
+    seen = await found(world)
+    assert [name for name, one in seen.items() if not one.ok] == []
+    assert [*seen] == ["disk", "journal", "port", "claude", "bot token", "scopes", "app token"]
+    assert seen["claude"].said.startswith("claude-sonnet-5-5 answered in 0.0 s, for $0.00")
+    assert seen["bot token"].said == "Claudius, in the workspace T0REHEARSAL"
+    assert [request["messages"][0]["content"][0]["text"] for request in world.model.requests] == ["Hello."]
+
+
+async def test_a_daemon_that_lives_holds_its_port_and_its_journal(world: Stage) -> None:
+    await world.wake()
+    await world.say("alice", ALICE, "Hello")
+    port = urlsplit(world.soul.url).port
+    seen = await found(world, port=port)
+    assert [name for name, one in seen.items() if not one.ok] == []
+    assert seen["port"].said == f"{port} is held by this daemon, which lives and is well"
+    assert " entries, clean; pending: nothing; held by process " in seen["journal"].said
+
+
+async def test_a_daemon_that_lives_and_hears_nothing_is_ill(world: Stage) -> None:
+    await world.wake()
+    await world.soul.slack.stop()
+    said = await ill(world, port=urlsplit(world.soul.url).port)
+    assert "is held by this daemon, which is not well: {'ok': False" in said
+
+
+async def test_a_port_that_another_holds_is_ill(world: Stage) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert f"port: PORT {port} on HOST 127.0.0.1 cannot be used" in await ill(world, port=port)
+
+
+async def test_a_port_that_a_daemon_of_another_journal_holds_is_ill(world: Stage, tmp_path: Path) -> None:
+    await world.wake()
+    port = urlsplit(world.soul.url).port
+    assert "port: PORT" in await ill(world, port=port, soul_home=tmp_path / "elsewhere")
+
+
+async def test_a_bot_token_that_is_refused_is_named(world: Stage) -> None:
+    said = await ill(world, slack_bot_token="xoxb-wrong")
+    assert said.startswith("bot token: SLACK_BOT_TOKEN was refused by ")
+    assert "(invalid_auth): copy the bot token" in said
+
+
+async def test_an_app_token_that_is_refused_is_named(world: Stage) -> None:
+    said = await ill(world, slack_app_token="xapp-wrong")
+    assert said.startswith("app token: SLACK_APP_TOKEN was refused by ")
+    assert "connections:write" in said
+
+
+async def test_missing_scopes_are_named(world: Stage) -> None:
+    said = await ill(world, slack_bot_token=ECHO.bot_token)
+    assert said.startswith("scopes: assistant:write are missing. Add them at https://api.slack.com/apps")
+
+
+async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
+    seen = await found(world, slack_api_url="http://127.0.0.1:9/api/")
+    assert "cannot be reached" in seen["bot token"].said
+    assert not seen["bot token"].ok
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "fix"),
+    [
+        (401, "authentication_error", "(unauthorized). Get a key at platform.claude.com"),
+        (404, "not_found_error", "(bad-request). Is CLAUDE_MODEL the name of a model there?"),
+    ],
+)
+async def test_a_claude_that_refuses_is_told_with_the_fix(
+    world: Stage, status: int, kind: str, fix: str
+) -> None:
+    world.model.fail(status, kind)
+    assert fix in await ill(world)
+
+
+async def test_at_a_budget_of_nothing_claude_is_not_asked(world: Stage) -> None:
+    assert (await found(world, budget_daily_usd=0.0))[
+        "claude"
+    ].said == "not asked, since BUDGET_DAILY_USD is 0"
+    assert not world.model.requests
+
+
+async def test_a_model_without_a_known_price_is_said_so(world: Stage) -> None:
+    assert "at a price that is not known" in (await found(world, claude_model="local"))["claude"].said
+
+
+async def test_a_journal_that_is_none_or_breaks_a_rule_is_ill(world: Stage, journal: Path) -> None:
+    world.home.mkdir()
+    (world.home / "journal.db").write_text("Dear diary, " * 1000)
+    assert "cannot be read as a journal (file is not a database)" in await ill(world)
+    with opened(journal) as copy:
+        seq = copy.seqs("spoken")[0]
+        copy.db.execute("delete from entry where seq = ?", (seq,))
+    shutil.move(journal, world.home / "journal.db")
+    assert "`python -m daemon verify` lists all" in await ill(world)
+
+
+async def test_a_very_long_journal_is_left_to_verify(world: Stage, journal: Path) -> None:
+    with opened(journal) as copy:
+        copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
+    world.home.mkdir()
+    shutil.move(journal, world.home / "journal.db")
+    assert (await found(world))["journal"].said.endswith("`python -m daemon verify` looks at them all")
+
+
+async def test_a_folder_that_cannot_be_written_is_ill(world: Stage) -> None:
+    assert (await ill(world, soul_home=Path("/proc/sys/soul"))).startswith(
+        "disk: /proc/sys cannot be written"
+    )
+
+
+def test_a_disk_that_is_nearly_full_is_ill(tmp_path: Path) -> None:
+    assert disk(tmp_path).ok
+    assert "Make room" in disk(tmp_path, 2**60).said
+
+
+def test_an_old_python_is_ill() -> None:
+    assert python((3, 11, 7)).ok
+    assert not python((3, 10, 14)).ok
+
+
+def test_the_link_makes_the_app_of_the_manifest() -> None:
+    link = app_link()
+    asked = parse_qs(urlsplit(link).query)
+    assert link.startswith("https://api.slack.com/apps?new_app=1&manifest_json=%7B")
+    assert json.loads(asked["manifest_json"][0]) == json.loads((root() / "manifest.json").read_text())
+    assert len(link) < 4000, "a link must fit into an address bar"
+
+
+async def test_as_a_command_it_says_a_line_each_and_ends_with_the_link(tmp_path: Path) -> None:
+    async with running(tmp_path / "world", "rehearse") as (_, url):
+        secret = {"ANTHROPIC_API_KEY": "sk-ant-secret"}
+        process = await start(tmp_path / "soul", "doctor", **into(url) | secret)
+        out, err = await process.communicate()
+    *lines, _, link = out.decode().splitlines()
+    assert (process.returncode, err) == (0, b""), out.decode()
+    assert [text[:2] for text in lines] == ["✓ "] * 9
+    assert link.startswith("https://api.slack.com/apps?new_app=1")
+    for word in ("secret", SOUL.bot_token, SOUL.app_token):
+        assert word not in out.decode()
+
+
+async def test_each_bad_key_is_a_line_also_for_a_program(tmp_path: Path) -> None:
+    process = await start(tmp_path, "doctor", "--json", PORT="many", BUDGET_DAILY_USD="-1", HOST="0.0.0.0")
+    out, _ = await process.communicate()
+    said = json.loads(out)
+    wrong = [one["said"].split()[0] for one in said["findings"] if not one["ok"]]
+    assert process.returncode == 1
+    assert said["ok"] is False
+    assert wrong == ["PORT", "BUDGET_DAILY_USD", "CONSOLE_TOKEN"]
+
+
+async def test_without_any_key_it_says_what_is_rehearsed(tmp_path: Path) -> None:
+    seen = [line(one) async for one in examine_with(Settings(soul_home=tmp_path, port=0), FakeClock())]
+    assert seen[-2:] == [
+        "✓ claude     rehearsed by a script; for Claude, set ANTHROPIC_API_KEY",
+        "✓ slack      rehearsed on this machine; for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN",
+    ]

@@ -1,0 +1,75 @@
+"""A journal is read beside whoever lives on it: no lock, no write, and all of one moment."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from daemon.errors import JournalError
+from daemon.journal.database import readonly
+from daemon.journal.reading import reading
+from daemon.journal.verify import verify
+from tests.stories.stage import ALICE, Stage
+from tests.tools.forgery import opened
+
+
+def test_nothing_is_written_and_no_lock_is_taken(journal: Path) -> None:
+    before = hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns
+    with reading(journal) as found:
+        verify(found)
+        assert [*found.entries()]
+    assert (hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns) == before
+    assert not journal.with_name("journal.db.lock").exists()
+
+
+def test_nothing_can_be_written(journal: Path) -> None:
+    engine = readonly(journal)
+    with engine.connect() as connection, pytest.raises(OperationalError, match="readonly database"):
+        connection.exec_driver_sql("delete from entry")
+    engine.dispose()
+
+
+async def test_beside_a_live_daemon_all_is_of_one_moment(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    with reading(stage.home / "journal.db") as journal:
+        last = journal.last()
+        await stage.say("alice", ALICE, "Again")
+        assert stage.soul.journal.last() > last
+        assert [entry.seq for entry in journal.entries()] == [*range(1, last + 1)]
+        assert verify(journal).violations == []
+
+
+async def test_what_a_killed_daemon_left_in_its_log_is_read_too(stage: Stage, tmp_path: Path) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    for name in ("journal.db", "journal.db-wal"):
+        shutil.copy(stage.home / name, tmp_path)
+    with reading(tmp_path / "journal.db") as journal:
+        assert journal.last() == stage.soul.journal.last()
+
+
+def test_a_strange_name_is_no_other_file(journal: Path) -> None:
+    strange = journal.rename(journal.with_name("what? 100%25 #1.db"))
+    with reading(strange) as found:
+        assert found.last()
+
+
+def test_what_is_no_journal_is_said_so_and_not_made_one(tmp_path: Path) -> None:
+    none, diary, other = (tmp_path / f"{name}.db" for name in ("none", "diary", "other"))
+    diary.write_text("Dear diary, " * 1000)
+    with opened(other) as copy:
+        copy.db.execute("create table note (text)")
+    for path, why in ((none, "There is no journal at"), (diary, "not a database"), (other, "no such table")):
+        with pytest.raises(JournalError, match=why), reading(path):
+            pass
+    assert not none.exists()
+
+
+def test_an_entry_that_cannot_be_read_is_named(journal: Path) -> None:
+    with opened(journal) as copy:
+        seq = copy.change(copy.seqs("mood")[0], body="{")
+    with reading(journal) as found, pytest.raises(JournalError, match=f"The entry {seq} cannot be read"):
+        [*found.entries()]

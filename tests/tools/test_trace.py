@@ -1,0 +1,99 @@
+"""`trace`: a thread as its owner reads it, found by whatever they have at hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon.entry import Entry
+from daemon.journal.reading import Reading, reading
+from daemon.trace import DEEPEST, find, trace
+from tests.tools.forgery import opened
+
+LINE = re.compile(r" *(\d+)  \d\d-\d\d \d\d:\d\d:\d\d  ( *)(\S+)(?:  .*)?")
+
+
+@pytest.fixture
+def read(talked: Path) -> Iterator[Reading]:
+    with reading(talked) as journal:
+        yield journal
+
+
+@pytest.fixture
+def alice(read: Reading) -> Entry:
+    """The thread of Alice's DM."""
+    return next(one for one in read.kind("thread") if one.body["channel"].startswith("D"))
+
+
+def test_causes_stand_above_what_they_caused_and_to_its_left(read: Reading, alice: Entry) -> None:
+    shown = [found for line in trace(read, alice, 300) if (found := LINE.fullmatch(line))]
+    entries = {entry.seq: entry for entry in read.of(alice.thread) if entry.kind != "thread"}
+    assert {int(line[1]) for line in shown} == entries.keys()
+    place = {int(line[1]): (n, len(line[2])) for n, line in enumerate(shown)}
+    for seq, entry in entries.items():
+        if entry.cause in place:
+            (above, left), (below, right) = place[entry.cause], place[seq]
+            assert above < below
+            assert right == min(left + 2, 2 * DEEPEST)
+
+
+def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry) -> None:
+    shown = "\n".join(trace(read, alice, 300))
+    assert re.search(
+        r"pipeline by claude-sonnet-5-5, ok, \d+ \+ \d+ tokens, \$0\.00\d\d, \d\.\d s: <aside>", shown
+    )
+    assert "pipeline by claude-sonnet-5-5, failed (unauthorized)" in shown
+    assert re.search(rf"^{alice.thread}  .* \d+ entries, 4 calls, \$0\.0\d\d\d$", shown, re.MULTILINE)
+
+
+def test_nothing_that_a_terminal_would_obey_is_printed(read: Reading, alice: Entry) -> None:
+    shown = [*trace(read, alice, 300)]
+    assert all(line.isprintable() for line in shown)
+    assert any("Alice: Hi [31m there, Claudius evil" in line for line in shown)
+
+
+def test_no_line_is_wider_than_the_terminal(read: Reading, alice: Entry) -> None:
+    body = [*trace(read, alice, 60)][1:]
+    assert max(map(len, body)) == 60
+
+
+def test_a_thread_is_found_by_its_id_its_beginning_a_link_or_a_place(read: Reading, alice: Entry) -> None:
+    channel, ts = alice.body["channel"], alice.body["ts"]
+    reply = read.of(alice.thread, "perception")[1].body["ts"]
+    spoken = read.of(alice.thread, "spoken")[-1].body["ts"]
+    link = "https://rehearsal.slack.com/archives/" + channel
+    for asked in (
+        *(alice.thread, alice.thread[:-2], f"{channel}:{ts}", f"{channel}:{reply}", f"{channel}:{spoken}"),
+        *(
+            f"{link}/p{ts.replace('.', '')}",
+            f"{link}/p{spoken.replace('.', '')}?thread_ts={ts}&cid={channel}",
+        ),
+    ):
+        assert find(read, asked) == alice, asked
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("sess", "2 threads begin with sess:"),
+        ("C0NOWHERE:1.5", "No thread is C0NOWHERE:1.5."),
+        ("\x1b[2J", "No thread is [2J."),
+        ("", "No thread is ."),
+    ],
+)
+def test_what_is_not_one_thread_names_those_that_are_there(read: Reading, asked: str, said: str) -> None:
+    with pytest.raises(LookupError) as unknown:
+        find(read, asked)
+    first, *rest = str(unknown.value.args[0]).splitlines()
+    assert first == said
+    assert [line.split()[0] for line in rest] == [one.thread for one in read.kind("thread")]
+
+
+def test_in_an_empty_journal_it_says_so(journal: Path) -> None:
+    with opened(journal) as copy:
+        copy.db.execute("delete from entry")
+    with reading(journal) as found, pytest.raises(LookupError, match="holds none yet"):
+        find(found, "sess-1")

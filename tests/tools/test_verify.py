@@ -1,0 +1,59 @@
+"""`verify` finds what no daemon would have written: each rule by a journal that breaks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daemon.journal.reading import reading
+from daemon.journal.rules import RULES
+from daemon.journal.verify import Verdict, verify
+from tests.tools.forgeries import FORGERIES, Forge, end_without_an_answer
+from tests.tools.forgery import opened
+
+
+def verdict(path: Path) -> Verdict:
+    with reading(path) as journal:
+        return verify(journal)
+
+
+def test_a_journal_of_the_real_daemon_is_clean(talked: Path) -> None:
+    found = verdict(talked)
+    assert (found.violations, found.pending) == ([], {})
+    with opened(talked) as copy:
+        kinds = {kind for (kind,) in copy.db.execute("select kind from entry")}
+    assert kinds >= {"watch", "model-call", "spoken", "speech-started", "mood", "claim", "transition"}
+    assert str(found) == f"{found.entries} entries, clean; pending: nothing"
+
+
+def test_work_that_is_pending_is_counted_and_no_fault(half: Path) -> None:
+    found = verdict(half)
+    assert found.violations == []
+    assert found.pending == {"perception": 2, "turn-began": 1}
+    assert "2 perception to be answered, 1 turn-began half" in str(found)
+
+
+def test_every_rule_is_broken_here() -> None:
+    assert {rule.__name__ for rule in RULES} <= FORGERIES.keys()
+
+
+@pytest.mark.parametrize(
+    ("rule", "forge"),
+    [
+        pytest.param(rule, one, id=f"{rule}-{one.__name__}")
+        for rule, some in FORGERIES.items()
+        for one in some
+    ],
+)
+def test_what_breaks_a_rule_is_named_with_its_seq(journal: Path, rule: str, forge: Forge) -> None:
+    with opened(journal) as copy:
+        seq = forge(copy)
+    assert (seq, rule) in {(one.seq, one.rule) for one in verdict(journal).violations}
+
+
+def test_what_is_let_go_may_wait_on(journal: Path) -> None:
+    with opened(journal) as copy:
+        waiting = end_without_an_answer(copy)
+        copy.change(copy.seqs("turn-ended")[0], body={"outcome": "let-go"})
+    assert (waiting, "answered") not in {(one.seq, one.rule) for one in verdict(journal).violations}
