@@ -1,7 +1,4 @@
-"""The Protocols between rooms: who thinks, who speaks, what time it is, what a process is given.
-
-Implemented in claude/, slack/ and life/, handed over in app.py.
-"""
+"""The Protocols between rooms: implemented in claude/, slack/ and life/, handed over in app.py."""
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ Hear = Callable[[str], Awaitable[None]]
 Hold = Callable[[], None]
 """Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
 Role = Literal["speak", "fast", "fallback"]
-"""Which model: the one that speaks (CLAUDE_MODEL), that chooses and checks (CLAUDE_MODEL_FAST), or that is
-asked where the first one refused (CLAUDE_MODEL_FALLBACK, else the one that speaks)."""
+"""Which model: that speaks, that chooses and checks, or that is asked where the first one refused."""
 
 
 class Clock(Protocol):
@@ -43,10 +39,9 @@ class Usage:
 class Reply:
     """How a model call ended.
 
-    `ok`: whole. `cut`: stopped at max_tokens, text is what came. `refused`: the model's safety
-    classifier stopped it. `over-budget`: it was never sent. `failed`: no usable answer; `failure` is one
-    word for the journal (unreachable, overloaded, rate-limited, unauthorized, bad-request,
-    broken-stream, server-error).
+    `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
+    `over-budget`: it was never sent. `failed`: no usable answer; `failure` is one word:
+    unreachable, overloaded, rate-limited, unauthorized, bad-request, broken-stream, server-error.
     Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
     `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
     money are those of all `tries`.
@@ -149,12 +144,6 @@ class Surroundings(Protocol):
     async def earlier(self, thread: str) -> Sequence[Heard]:
         """The messages before the one that summoned it, oldest first; none if it was there from the start."""
         ...
-
-
-class Waker(Protocol):
-    """Makes a thread take its turns. A lost wake costs a second, never an event."""
-
-    def wake(self, thread: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from daemon.entry import Entry
 from daemon.errors import Fenced
-from daemon.life.past import past
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.turn import Turn
@@ -46,7 +45,7 @@ async def _begin(world: World, soul: Blueprint, took: Sequence[Entry]) -> Turn:
     thread = first.thread
     path = _path(world, f"{thread}@{first.seq}")
     texts = await soul.texts.current()
-    process = past(world.journal, thread, world.journal.last() + 1).process
+    process = world.pasts.of(thread, world.journal.last() + 1).process
     body = {
         "took": [entry.seq for entry in took],
         "path": path,

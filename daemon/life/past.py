@@ -5,40 +5,74 @@ A projection; a turn reads it as of its body's first begin, and sees the same af
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
+from daemon.memory import Memory
+from daemon.mind.recall import recall
+
+MOST = 20_000
+"""How many memories of busy threads stay at hand, about a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """A thread's past. `process` and `mood` are None where nothing has set them yet."""
-
-    kept: Sequence[Entry]
-    heard: Sequence[Entry]
-    process: str | None
-    params: Mapping[str, Any]
-    mood: str | None
-
-
-def past(journal: Journal, thread: str, before: int) -> Past:
-    """The past of a thread as it was when the entry `before` was written.
+    """A thread's past, before seq `before`. `process` and `mood` are None where nothing has set them yet.
 
     An unfinished turn is in nobody's memory; what was heard is taken by the first turn that keeps anything.
     """
-    ended = [e for e in journal.of(thread, "turn-ended") if e.seq < before]
-    keeping = [e for e in ended if e.body["keep"]]
-    since = keeping[-1].cause if keeping else None
-    heard = [e for e in journal.of(thread, "heard", since=since or 0) if e.seq < before]
-    last = ended[-1].body if ended else {}
-    mood = journal.latest(thread, "mood", before=before)
-    return Past(
-        kept=journal.many([seq for e in keeping for seq in e.body["keep"]]),
-        heard=heard,
-        process=last.get("process"),
-        params=last.get("params", {}),
-        mood=str(mood.body["mood"]) if mood else None,
-    )
+
+    before: int = 0
+    kept: tuple[Memory, ...] = ()
+    heard: tuple[Entry, ...] = ()
+    process: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    mood: str | None = None
+
+
+class Pasts:
+    """The pasts of all threads. Those that were read last are at hand, and only folded on from there.
+
+    They cannot be stale: what comes before a seq never changes, whoever wrote it.
+    """
+
+    def __init__(self, journal: Journal, most: int = MOST) -> None:
+        self._journal = journal
+        self._most = most
+        self._known: OrderedDict[str, Past] = OrderedDict()
+        self._size = 0
+
+    def of(self, thread: str, before: int) -> Past:
+        """The past of a thread as it was when the entry `before` was written."""
+        known = self._known.pop(thread, Past())
+        self._size -= len(known.kept)
+        past = self._folded(thread, known if known.before <= before else Past(), before)
+        self._known[thread] = past
+        self._size += len(past.kept)
+        while self._size > self._most:
+            self._size -= len(self._known.popitem(last=False)[1].kept)
+        return past
+
+    def _folded(self, thread: str, past: Past, before: int) -> Past:
+        """That past, and what came since."""
+        new = self._journal.of(thread, "turn-ended", "heard", "mood", since=past.before - 1)
+        new = [entry for entry in new if entry.seq < before]
+        ended = [entry for entry in new if entry.kind == "turn-ended"]
+        keeping = [e for e in ended if e.body["keep"]]
+        since = (keeping[-1].cause if keeping else None) or 0
+        heard = [*past.heard, *(entry for entry in new if entry.kind == "heard")]
+        last: Mapping[str, Any] = {"process": past.process, "params": past.params}
+        last = ended[-1].body if ended else last
+        moods = [str(entry.body["mood"]) for entry in new if entry.kind == "mood"]
+        return Past(
+            before=before,
+            kept=past.kept + recall(self._journal.many([seq for e in keeping for seq in e.body["keep"]])),
+            heard=tuple(entry for entry in heard if entry.seq > since),
+            process=last["process"],
+            params=last["params"],
+            mood=moods[-1] if moods else past.mood,
+        )

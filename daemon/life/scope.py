@@ -14,6 +14,7 @@ from daemon.entry import Entry, digest
 from daemon.errors import Fenced
 from daemon.journal.journal import Journal
 from daemon.life.budget import Budget
+from daemon.life.past import Pasts
 from daemon.memory import WorkingMemory
 from daemon.ports import LLM, Clock, Hear, Reply, Role, Speaker
 
@@ -22,13 +23,14 @@ UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What a turn can reach: the journal, the model, Slack, the time, the purse."""
+    """What a turn can reach: the journal, the model, Slack, the time, the purse, what was before."""
 
     journal: Journal
     llm: LLM
     speaker: Speaker
     clock: Clock
     budget: Budget
+    pasts: Pasts
 
 
 class Scope:
@@ -112,7 +114,7 @@ class Scope:
             if found.body["saw"] != saw:
                 await self._drift(key, saw)
             return found
-        texts = [self.world.journal.at(m.seq).key.removeprefix("text:") for m in memory.system if m.seq]
+        texts = [memory.name for memory in memory.system if memory.seq]
         seen = {"saw": saw, "texts": texts, "seqs": memory.seqs, "trailing": memory.trailing}
         about = {"name": name, "role": role, "wording": dict(self.wording), **seen}
         # the purse is looked at after the lookup, so that a replay never trips over it

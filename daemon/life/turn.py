@@ -11,12 +11,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from daemon.entry import Entry
-from daemon.life.past import past
 from daemon.life.scope import Scope, World
 from daemon.life.speech import Speech
 from daemon.life.texts import Texts
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.recall import recall, remember
+from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.ports import Transition
 
@@ -35,19 +34,19 @@ class Turn(Scope):
     def load(self) -> None:
         """Read what a process needs, as of this body's first begin; before this only its steps are known."""
         journal = self.world.journal
-        before = past(journal, self.thread, self.began.seq)
+        before = self.world.pasts.of(self.thread, self.began.seq)
         self.took = journal.many(self.began.body["took"])
         self.answers = answers(self.took, journal.many)
         self.mood = before.mood or ""
         self.params = self._first_params = before.params
-        self._kept = {entry.seq for entry in before.kept}
+        self._kept = {memory.seq for memory in before.kept}
         self._heard = [entry.seq for entry in before.heard]
         said = [*before.heard, *self.answers]
         core = [self._texts.read(self.began.body["texts"][name]) for name in (SOUL, SYSTEM)]
         self.memory: WorkingMemory = working_memory(
             [
                 *map(remember, core),
-                *recall(before.kept),
+                *before.kept,
                 *map(remember, in_order(said)),
             ]
         )

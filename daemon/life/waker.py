@@ -1,7 +1,7 @@
 """The waker on one machine: one task per busy thread, and a sweep each second.
 
 Holds no state that the journal does not hold: a lost wake costs a second, never an event. The seam
-for a waker over many machines is ports.Waker and `live`.
+for a waker over many machines is `wake` and `live`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from daemon.errors import Fenced
+from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
 from daemon.ports import Clock
 
@@ -20,7 +20,7 @@ SWEEP = 1.0
 
 
 class AsyncioWaker:
-    """Implements ports.Waker. `live` takes one turn of a thread and says whether there was one."""
+    """Makes threads take their turns. `live` takes one turn of a thread and says whether there was one."""
 
     def __init__(self, journal: Journal, clock: Clock, live: Callable[[str], Awaitable[bool]]) -> None:
         self._journal = journal
@@ -77,6 +77,9 @@ class AsyncioWaker:
             log.warning(
                 "Another daemon has taken over %s; leaving it alone until something new comes.", thread
             )
+        except JournalError as error:
+            level = logging.WARNING if self._journal.writable else logging.INFO  # the writer says why itself
+            log.log(level, "The turns of %s wait for the journal. %s", thread, error)
         except Exception:  # the task boundary: the next sweep tries this thread again
             log.exception("The turns of %s stopped; they are tried again in a moment.", thread)
         finally:

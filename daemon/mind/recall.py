@@ -20,7 +20,8 @@ def remember(entry: Entry) -> Memory:
     """How an entry looks to the model. What people wrote is fenced: it is never the owner's word."""
     match entry.kind:
         case "text":
-            return Memory(role="system", content=entry.body["text"], region=CORE, seq=entry.seq)
+            sha = entry.key.removeprefix("text:")
+            return Memory(role="system", content=entry.body["text"], name=sha, region=CORE, seq=entry.seq)
         case "model-call":
             return Memory(role="assistant", content=entry.body["text"], seq=entry.seq)
         case "spoken":

@@ -18,6 +18,7 @@ from daemon.journal.journal import Journal
 from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.live import Life
+from daemon.life.past import Pasts
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
@@ -83,8 +84,14 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             pace=story.pace,
         )
-        budget = Budget(journal, clock, 1.5 * story.price)
-        world = World(journal=journal, llm=model, speaker=FileSlack(home), clock=clock, budget=budget)
+        world = World(
+            journal=journal,
+            llm=model,
+            speaker=FileSlack(home),
+            clock=clock,
+            budget=Budget(journal, clock, 1.5 * story.price),
+            pasts=Pasts(journal),
+        )
         soul = Blueprint(
             texts=Texts(home / "texts", journal),
             processes=story.processes(home),

@@ -86,8 +86,8 @@ def deadly(_home: Path) -> Mapping[str, Process]:
 
 
 def outage(_seen: str, calls: int) -> Reply:
-    """The model is out of reach for the first call, in the middle of a sentence."""
-    if calls == 0:
+    """The model is out of reach for two calls, in the middle of a sentence."""
+    if calls < 2:
         return Reply(
             outcome="failed", model="echo", failure="unreachable", text="<aside>hm</aside><say>I was abou"
         )
@@ -113,7 +113,7 @@ def fickle(seen: str, calls: int) -> Reply:
     return said("A first thought.") if calls == 0 else said("")
 
 
-LONG = " ".join(f"{n} bottles of beer," for n in range(30))
+LONG = " ".join(f"{n} bottles of beer," for n in range(13))
 """More than two messages."""
 BRIEF = "On second thoughts, there is little to tell."
 

@@ -14,3 +14,8 @@ class Mutant:
     old: str
     new: str
     shown_by: str
+
+
+def rule(name: str, file: str, old: str, new: str, shown_by: str) -> Mutant:
+    """One of the daemon that a scenario of the harness shows, or one way through it."""
+    return Mutant(rule=name, file=f"daemon/{file}", old=old, new=new, shown_by=shown_by)

@@ -2,254 +2,202 @@
 
 from __future__ import annotations
 
-from tests.core.mutant import Mutant
+from tests.core.mutant import Mutant, rule
+from tests.core.speech_rules import SPEECH
 
-
-def _life(rule: str, file: str, old: str, new: str, shown_by: str) -> Mutant:
-    return Mutant(rule=rule, file=f"daemon/{file}", old=old, new=new, shown_by=shown_by)
-
-
-MUTANTS = (
-    _life(
-        "speech is looked for in Slack before it is repeated",
-        "life/message.py",
-        "        if keyed := next(",
-        "        own.clear()\n        if keyed := next(",
-        "dm",
-    ),
-    _life(
-        "a speech is known again by its key",
-        "life/message.py",
-        "            return keyed\n",
-        "            pass\n",
-        "repeatable/kills",
-    ),
-    _life(
-        "what an entry claims is not adopted",
-        "life/message.py",
-        "if not posted.key and posted.ts not in claimed",
-        "if not posted.key",
-        "dm/kills",
-    ),
-    _life(
+MUTANTS: tuple[Mutant, ...] = (
+    *SPEECH,
+    rule(
         "a repeatable effect is repeated",
         "life/scope.py",
         "if intent.seq < self.epoch and not repeatable:",
         "if intent.seq < self.epoch:",
         "repeatable/kills",
     ),
-    _life(
+    rule(
         "what a body began to do is closed as unknown before it is let go",
         "life/ending.py",
         "        await speech.settle()\n    await _close_actions(turn)\n    done",
         "        await speech.settle()\n    done",
         "effect-new-code/kills",
     ),
-    _life(
+    rule(
         "what a failed body began to do is closed as unknown",
         "life/ending.py",
         "    await _close_actions(turn)\n    told",
         "    told",
         "stubborn/kills",
     ),
-    _life(
-        "an attempt that did not write the intent never streams",
-        "life/message.py",
-        "if intent.seq < self._scope.epoch:",
-        "if False:",
-        "dm",
-    ),
-    _life(
-        "what is told anew in fewer words leaves no message as it was",
-        "life/speech.py",
-        "while len(pages) < least:",
-        "while False:",
-        "shorter",
-    ),
-    _life(
-        "a speech goes on where its receipts end",
-        "life/speech.py",
-        'if entry and entry.kind == "spoken"]',
-        "if False]",
-        "slow/kills",
-    ),
-    _life(
-        "a message that was begun, of which nothing came, gets the owner's sentence",
-        "life/speech.py",
-        " if text or standing else []",
-        " if text else []",
-        "fickle",
-    ),
-    _life(
+    rule(
         "a replay never trips over the purse",
         "life/scope.py",
         "if found := self.read(key):\n            if found",
         "if (found := self.read(key)) and self.world.budget._fits(1):\n            if found",
         "last-money",
     ),
-    _life(
+    rule(
         "transitions in a turn are bounded",
         "life/live.py",
         "            return await fail(turn)\n",
         "            pass\n",
         "endless",
     ),
-    _life(
+    rule(
         "an effect of unknown outcome is not repeated, unless it is repeatable",
         "life/scope.py",
         "if intent.seq < self.epoch and not repeatable:",
         "if False:",
         "effect",
     ),
-    _life(
+    rule(
         "what a turn took is fixed for ever",
         "life/turn.py",
         'journal.many(self.began.body["took"])',
         'journal.open("perception", thread=self.thread)',
         "burst",
     ),
-    _life(
+    rule(
         "a body reads the past as of its first begin",
         "life/turn.py",
-        "past(journal, self.thread, self.began.seq)",
-        "past(journal, self.thread, journal.last() + 1)",
+        "self.world.pasts.of(self.thread, self.began.seq)",
+        "self.world.pasts.of(self.thread, journal.last() + 1)",
         "dm",
     ),
-    _life(
+    rule(
         "a body reads the owner's texts as of its first begin",
         "life/turn.py",
         'return str(self._texts.read(sha).body["text"])',
         "return self._texts._good[name]",
         "edited",
     ),
-    _life(
+    rule(
         "recall is in the order in which turns kept",
         "life/past.py",
         '[seq for e in keeping for seq in e.body["keep"]]',
         'sorted(seq for e in keeping for seq in e.body["keep"])',
         "burst",
     ),
-    _life(
+    rule(
         "what was heard stands before what is answered",
         "life/turn.py",
         "said = [*before.heard, *self.answers]",
         "said = [*self.answers]",
         "heard",
     ),
-    _life("what was heard is taken once", "life/past.py", "since=since or 0", "since=0", "heard"),
-    _life(
+    rule("what was heard is taken once", "life/past.py", "if entry.seq > since", "if entry.seq", "heard"),
+    rule(
         "messages are taken together",
         "life/begin.py",
         'waiting = world.journal.open("perception", thread=thread)',
         'waiting = world.journal.open("perception", thread=thread)[:1]',
         "burst",
     ),
-    _life(
+    rule(
         "messages are answered in Slack's order",
         "life/turn.py",
         '(entry.body["ts"].zfill(24), entry.seq)',
         "entry.seq",
         "burst",
     ),
-    _life(
+    rule(
         "appends are fenced by the attempt",
         "journal/writer.py",
         "if held != epoch:",
         "if False:",
         "dm/meetings",
     ),
-    _life(
+    rule(
         "the lease is looked at before each effect",
         "life/scope.py",
         "if not self.world.journal.held(self.thread, self.epoch):",
         "if False:",
         "dm/pauses",
     ),
-    _life(
+    rule(
         "a fenced daemon does not sweep what it lost",
         "life/waker.py",
         "self._lost.add(thread)",
         "pass",
         "dm/meetings",
     ),
-    _life(
+    rule(
         "only a body that was let go leaves its perceptions to another",
         "life/begin.py",
         ' and ended.body["outcome"] == "let-go":',
         ":",
         "dm/pauses",
     ),
-    _life(
+    rule(
         "what may happen once across threads has a natural key",
         "mind/newcomers.py",
         'f"greeted:{person}"',
         'f"greeted:{person}:{turn.thread}"',
         "two-threads",
     ),
-    _life(
+    rule(
         "a body is tried five times",
         "life/ending.py",
         "return tried > max_attempts or",
         "return False or",
         "deadly",
     ),
-    _life(
+    rule(
         "three failures at one key are enough",
         "life/ending.py",
         "default=0) >= SAME_PLACE",
         "default=0) >= 1000",
         "poison",
     ),
-    _life(
+    rule(
         "a failing body's own messages are told from the one that says so",
         "life/ending.py",
         '.strip(), "failed")',
         ".strip())",
         "poison",
     ),
-    _life(
+    rule(
         "after a change of code a half body is not replayed",
         "life/live.py",
         'if turn.began.body["code"] != self._soul.code:',
         "if False:",
         "new-code",
     ),
-    _life(
+    rule(
         "what a body began to say is settled before it is let go",
         "life/ending.py",
         "        await speech.settle()\n    await _close_actions(turn)\n    done",
         "        pass\n    await _close_actions(turn)\n    done",
         "new-code",
     ),
-    _life(
+    rule(
         "a fresh body hears what the old one had done",
         "life/turn.py",
         "keep = [*self._heard, log.seq]",
         "keep = [*self._heard]",
         "new-code",
     ),
-    _life(
+    rule(
         "a watch becomes exactly one perception",
         "life/begin.py",
         'key=f"{watch.key}/woke"',
         'key=f"{watch.key}/woke@{__import__("os").getpid()}"',
         "outage/pauses",
     ),
-    _life(
+    rule(
         "a new message takes up what is postponed",
         "life/begin.py",
         'if "carries" in w.body]',
         "if False]",
         "long-outage",
     ),
-    _life(
+    rule(
         "people are told of an outage once",
         "life/ending.py",
         "if turn.must_answer and await _is_news(turn):",
         "if turn.must_answer:",
         "long-outage",
     ),
-    _life(
+    rule(
         "a half sentence is closed before the outage is told",
         "mind/asking.py",
         'await self.speech.close(f"{self._heard} …" if self._heard else "")',

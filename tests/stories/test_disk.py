@@ -1,0 +1,81 @@
+"""A full disk and a locked database: no ack, a line for the owner, and then it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from asyncio.subprocess import Process
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from tests.stories.process import PATIENCE, ended, into, running, visit
+from tests.stories.stage import ALICE, Stage, reply
+
+if sys.platform == "linux":
+    import resource
+
+
+async def healthy(session: ClientSession, url: str) -> bool:
+    """What /healthz says."""
+    async with session.get(f"{url}/healthz") as response:
+        return response.status == 200
+
+
+async def unacked(session: ClientSession, world: str) -> int:
+    """How many events the daemon has not acked."""
+    async with session.get(f"{world}/rehearsal/state") as response:
+        return int((await response.json())["apps"][0]["unacked"])
+
+
+def limit_files(process: Process, full: bool) -> None:
+    """Let no file of this process grow any more, or let them grow again."""
+    most = resource.RLIM_INFINITY
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 if full else most, most))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit the files of another process")
+async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) -> None:
+    async with (
+        running(tmp_path / "world", "rehearse") as (_, world),
+        visit(world) as alice,
+        running(tmp_path / "soul", **into(world)) as (daemon, url),
+        asyncio.timeout(PATIENCE),
+    ):
+        limit_files(daemon, True)
+        ts = await alice.say("Are you there?")
+        while await healthy(alice.session, url):
+            pass
+        assert await unacked(alice.session, world) == 1
+        limit_files(daemon, False)
+        async with alice.session.post(f"{world}/rehearsal/clock", json={"speed": 100}):
+            pass
+        while not any("rehearsal script" in said["text"] for said in await alice.answers(ts)):
+            pass
+        while await unacked(alice.session, world):
+            pass
+        assert await healthy(alice.session, url)
+        daemon.terminate()
+        status, said = await ended(daemon)
+        assert (status, len(await alice.answers(ts))) == (0, 1)
+    assert said.count("nothing is acked until it can be") == 1
+    assert "The journal can be written again." in said
+    assert "Traceback" not in said
+
+
+async def test_a_locked_database_is_waited_for(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    other = sqlite3.connect(stage.home / "journal.db", isolation_level=None)
+    other.execute("begin immediate")
+    ts = await stage.post("alice", ALICE, "Are you there?")
+    await stage.until(lambda: not stage.soul.journal.writable)
+    assert stage.entries("perception") == []
+    other.execute("rollback")
+    other.close()
+    stage.model.say(reply("I am."))
+    await stage.clock.advance(4.0)  # Slack sends again what was not acked
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["I am."]
+    assert "database is locked" in caplog.text
+    assert "The journal can be written again." in caplog.text
