@@ -1,13 +1,13 @@
-"""An answer as it streams in: its text, its tokens, why it stopped. Filled and read by client.py."""
+"""One try at an answer as it streams in: its text, its tokens, how it ended. Filled and read by client.py."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from anthropic.types import MessageDeltaUsage, RawMessageStreamEvent
-from anthropic.types import Usage as StartUsage
-
+from daemon.claude.failure import Broken
 from daemon.ports import Usage
 
 CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
@@ -17,11 +17,15 @@ CHARACTERS = 3
 
 @dataclass(slots=True)
 class Answer:
-    """What has come so far of one answer."""
+    """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing."""
 
     texts: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     stop_reason: str | None = None
+    first_text: float | None = None
+    failure: str = ""
+    after: float = 0.0
+    """Seconds that the server wants to be left alone."""
 
     @property
     def text(self) -> str:
@@ -30,23 +34,27 @@ class Answer:
 
     @property
     def outcome(self) -> Literal["ok", "cut", "refused", "failed"]:
-        """How it ended, as in Reply; not ended is failed."""
-        if self.stop_reason is None:
+        """How it ended, as in Reply."""
+        if self.failure:
             return "failed"
         if self.stop_reason == "refusal":
             return "refused"
         return "cut" if self.stop_reason in CUT else "ok"
 
-    def take(self, event: RawMessageStreamEvent) -> str:
-        """Take one event in; returns the text that it brought, thoughts are passed over."""
-        if event.type == "message_start":
-            self._count(event.message.usage)
-        elif event.type == "message_delta":
-            self._count(event.usage)
-            self.stop_reason = event.delta.stop_reason
-        elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-            self.texts.append(event.delta.text)
-            return event.delta.text
+    def take(self, data: str) -> str:
+        """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
+        event = json.loads(data)
+        match event:
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
+                self.texts.append(text)
+                return text
+            case {"type": "message_start", "message": {"usage": {**counted}}}:
+                self._count(counted)
+            case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
+                self.stop_reason = reason
+                self._count(event.get("usage"))
+            case {"type": "error", "error": {"type": kind, **said}}:
+                raise Broken(str(said.get("message")), str(kind))
         return ""
 
     def billed(self) -> Usage:
@@ -55,13 +63,30 @@ class Answer:
             return self.usage
         return replace(self.usage, output=max(self.usage.output, len(self.text) // CHARACTERS))
 
-    def _count(self, counted: StartUsage | MessageDeltaUsage | None) -> None:
+    def _count(self, counted: Any) -> None:
         """Counts only grow; local backends leave some of them, or all, empty."""
-        if counted is None:
+        if not isinstance(counted, Mapping):
             return
+        was = self.usage
         self.usage = Usage(
-            input=max(self.usage.input, counted.input_tokens or 0),
-            cache_read=max(self.usage.cache_read, counted.cache_read_input_tokens or 0),
-            cache_write=max(self.usage.cache_write, counted.cache_creation_input_tokens or 0),
-            output=max(self.usage.output, counted.output_tokens or 0),
+            input=max(was.input, _tokens(counted, "input_tokens")),
+            cache_read=max(was.cache_read, _tokens(counted, "cache_read_input_tokens")),
+            cache_write=max(was.cache_write, _tokens(counted, "cache_creation_input_tokens")),
+            output=max(was.output, _tokens(counted, "output_tokens")),
         )
+
+
+def _tokens(counted: Mapping[str, Any], name: str) -> int:
+    found = counted.get(name)
+    return found if isinstance(found, int) else 0
+
+
+def together(usages: Iterable[Usage]) -> Usage:
+    """The tokens of several tries as one count."""
+    every = list(usages)
+    return Usage(
+        input=sum(usage.input for usage in every),
+        cache_read=sum(usage.cache_read for usage in every),
+        cache_write=sum(usage.cache_write for usage in every),
+        output=sum(usage.output for usage in every),
+    )

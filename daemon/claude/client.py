@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
-from anthropic import AsyncAnthropic, DefaultAioHttpClient
-from anthropic.types import RawMessageStreamEvent
+from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
-from daemon.claude.answer import Answer
-from daemon.claude.failure import FAILURES, detail, failure
+from daemon.claude.answer import Answer, together
+from daemon.claude.failure import FAILURES, Broken, after, detail, failure
 from daemon.claude.models import cost, model
+from daemon.claude.patience import Patience
 from daemon.claude.request import request
-from daemon.errors import ModelFailed
+from daemon.claude.retry import TRIES, pause
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Reply, Role, Usage
 
@@ -26,10 +25,14 @@ log = logging.getLogger(__name__)
 
 ANTHROPIC = "https://api.anthropic.com"
 """Said explicitly, so that nothing but the settings decides where the words go."""
-TIMEOUT = httpx2.Timeout(120, connect=10)
-"""Seconds of silence after which the other side is given up; a local model reads a long prompt in silence."""
+CONNECT = httpx2.Timeout(None, connect=10)
+"""What comes after the connection is made is watched by Patience."""
+FIRST = 300.0
+"""Seconds of silence before an answer begins: a local model reads a long prompt in silence."""
+STALL = 60.0
+"""Seconds of silence in the middle of an answer; Anthropic sends pings while its models think."""
 LONGEST = 600.0
-"""Seconds that a whole answer may take."""
+"""Seconds that a call may take, with all its tries."""
 BYTES = 2
 """Bytes to a token, at the least: prose has three or more, Chinese has two."""
 
@@ -49,18 +52,17 @@ class Claude:
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         rehearsed: bool = False,
-        longest: float = LONGEST,
     ) -> None:
         self._models = dict(models)
+        self._key = api_key
         self._clock = clock
         self._rehearsed = rehearsed
-        self._longest = longest
         self._client = AsyncAnthropic(
             api_key=api_key,
             base_url=base_url or ANTHROPIC,
             default_headers=headers,
             max_retries=0,
-            timeout=TIMEOUT,
+            timeout=CONNECT,
             open_telemetry=False,
             http_client=DefaultAioHttpClient(trust_env=not rehearsed),
         )
@@ -78,64 +80,72 @@ class Claude:
         return request(memory, model(self._models[role]))
 
     def reserve(self, request: Mapping[str, Any]) -> float:
-        """The most that this request can cost, in dollars."""
+        """The most that this request can cost, in dollars, with all its tries."""
         if self._rehearsed:
             return 0.0
+        spec = model(request["model"])
         prompt = len(json.dumps(request, ensure_ascii=False).encode()) // BYTES
-        return cost(model(request["model"]), Usage(cache_write=prompt, output=request["max_tokens"]))
+        whole = cost(spec, Usage(cache_write=prompt, output=request["max_tokens"]))
+        return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
 
     async def call(self, request: Mapping[str, Any], hear: Hear | None, hold: Hold) -> Reply:
-        """Send it once. Raises only what `hold` and `hear` raise, and cancellation."""
-        answer, failed, first_text = Answer(), "", None
-        hold()
-        began = self._clock.now()
-        try:
-            async with aclosing(self._deltas(request, answer)) as deltas:
-                async for delta in deltas:
-                    if first_text is None:
-                        first_text = self._clock.now() - began
-                    if hear is not None:
-                        await hear(delta)
-        except ModelFailed as broken:
-            failed = broken.failure
-        return self._reply(request["model"], answer, failed, first_text, self._clock.now() - began)
+        """Send it, again where that may help and nothing was heard yet.
 
-    async def _deltas(self, request: Mapping[str, Any], answer: Answer) -> AsyncGenerator[str, None]:
+        Raises only what `hold` and `hear` raise, and cancellation.
+        """
+        began, tries = self._clock.now(), list[Answer]()
+        while True:
+            hold()
+            tries.append(await self._try(request, hear, began + LONGEST))
+            wait = pause(tries[-1], len(tries))
+            if wait is None or self._clock.now() + wait - began >= LONGEST:
+                return self._reply(request["model"], tries, began)
+            await self._clock.sleep(wait)
+
+    async def _try(self, request: Mapping[str, Any], hear: Hear | None, until: float) -> Answer:
+        answer = Answer()
+        async with aclosing(self._deltas(request, answer, until)) as deltas:
+            async for delta in deltas:
+                if answer.first_text is None:
+                    answer.first_text = self._clock.now()
+                if hear is not None:
+                    await hear(delta)
+        return answer
+
+    async def _deltas(
+        self, request: Mapping[str, Any], answer: Answer, until: float
+    ) -> AsyncGenerator[str, None]:
         """The texts of the answer as they come. What the consumer raises does not pass through here."""
-        deadline = asyncio.get_running_loop().time() + self._longest
         try:
-            async with await self._client.messages.create(**request, stream=True) as events:
-                while (event := await _next(events, deadline)) is not None:
-                    if delta := answer.take(event):
-                        yield delta
+            async with Patience(self._clock, until) as patience:
+                patience.wait(FIRST)
+                async with await self._client.messages.create(**request, stream=True) as stream:
+                    async for event in AsyncStream.raw_events(stream.response):
+                        if event.data and (delta := answer.take(event.data)):
+                            patience.rest()
+                            yield delta
+                        patience.wait(STALL)
+            if answer.stop_reason is None:
+                raise Broken("the stream ended in the middle")
         except FAILURES as error:
-            log.warning("Claude did not answer: %s (%s)", failure(error), detail(error))
-            raise ModelFailed(failure(error)) from error
-        if answer.stop_reason is None:
-            log.warning("Claude did not answer: the stream ended in the middle")
-            raise ModelFailed("broken-stream")
+            if answer.stop_reason is None:  # else it was whole before that
+                answer.failure, answer.after = failure(error), after(error)
+                said = detail(error).replace(self._key, "…")
+                log.warning("Claude did not answer: %s (%s)", answer.failure, said)
 
-    def _reply(
-        self, name: str, answer: Answer, failed: str, first_text: float | None, seconds: float
-    ) -> Reply:
-        usage = answer.billed()
-        worth = cost(model(name), usage)
+    def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
+        answer, usages = tries[-1], [one.billed() for one in tries]
+        worth = sum(cost(model(name), usage) for usage in usages)
         return Reply(
-            outcome="failed" if failed else answer.outcome,
+            outcome=answer.outcome,
             model=name,
             text="" if answer.outcome == "refused" else answer.text,
             stop_reason=answer.stop_reason,
-            failure=failed,
-            usage=usage,
+            failure=answer.failure,
+            usage=together(usages),
             cost=0.0 if self._rehearsed else worth,
             worth=worth,
-            first_text=first_text,
-            seconds=seconds,
+            first_text=None if answer.first_text is None else answer.first_text - began,
+            seconds=self._clock.now() - began,
+            tries=len(tries),
         )
-
-
-async def _next(events: Any, deadline: float) -> RawMessageStreamEvent | None:
-    """The next event, None at the end. The deadline is only ours: `hear` is never cut off by it."""
-    async with asyncio.timeout_at(deadline):
-        event: RawMessageStreamEvent | None = await anext(events, None)
-        return event

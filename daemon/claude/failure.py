@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+import re
+
 import aiohttp
 import anthropic
 import httpx2
-
-FAILURES = (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, ValueError)
-"""All that the SDK and its transports raise for what a network or a server can do; ValueError is for
-answers that are not JSON."""
 
 STATUS = {
     401: "unauthorized",
     402: "unauthorized",
     403: "unauthorized",
+    408: "unreachable",
     429: "rate-limited",
     529: "overloaded",
 }
 STREAMED = {"overloaded_error": "overloaded", "rate_limit_error": "rate-limited", "api_error": "server-error"}
 
 
+class Broken(Exception):
+    """A stream ended with an error of this kind, or in the middle of an answer."""
+
+    def __init__(self, said: str, kind: str = "") -> None:
+        super().__init__(said)
+        self.kind = kind
+
+
+FAILURES = (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, ValueError, Broken)
+"""All that the SDK and its transports raise for what a network or a server can do; ValueError is for
+answers that are not JSON."""
+
+
 def failure(error: BaseException) -> str:
-    """One of the words of Reply.failure. An error inside a stream arrives with status 200 and a type."""
+    """One of the words of Reply.failure."""
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
+    if isinstance(error, Broken):
+        return STREAMED.get(error.kind, "broken-stream")
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
-    if error.status_code == 200:
-        return STREAMED.get(str(error.type), "broken-stream")
     usual = "server-error" if error.status_code >= 500 else "bad-request"
     return STATUS.get(error.status_code, usual)
+
+
+def after(error: BaseException) -> float:
+    """The seconds for which the server wants to be left alone; 0 if it names none."""
+    if not isinstance(error, anthropic.APIStatusError):
+        return 0.0
+    asked = error.response.headers.get("retry-after", "")
+    return float(asked) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", asked) else 0.0
 
 
 def detail(error: BaseException) -> str:
@@ -37,4 +57,6 @@ def detail(error: BaseException) -> str:
     if isinstance(error, anthropic.APIStatusError):
         said = (error.api_message or "")[:300]
         return f"{type(error).__name__} {error.status_code} {error.type} {error.request_id}: {said}"
+    if isinstance(error, Broken):
+        return f"{error.kind}: {error}"[:300].removeprefix(": ")
     return type(error).__name__

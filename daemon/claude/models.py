@@ -9,9 +9,9 @@ from typing import Any
 from daemon.ports import Usage
 
 MILLION = 1_000_000
-SPOKEN = 2_500
-"""Output tokens for an answer: with these it stays under the 12,000 characters of a Slack message."""
-THINKING = 1_500
+SPOKEN = 8_000
+"""Output tokens for an answer, about three messages in Slack; what is longer is cut."""
+THINKING = 4_000
 """More output tokens for models that think before they speak, which nobody can switch off."""
 
 

@@ -23,6 +23,16 @@ class Answer:
         return self.outcome in ("ok", "cut")
 
     @property
+    def broke(self) -> bool:
+        """Did it break off, though it had begun to come?"""
+        return self.outcome == "failed" and bool(self.call.body["text"])
+
+    @property
+    def unfinished(self) -> bool:
+        """Is its dialogue cut, because the whole was too long?"""
+        return self.outcome == "cut" and (self._sections.is_open(SAY) or SAY not in self._sections.text)
+
+    @property
     def heard(self) -> str:
         """The dialogue that came, also of an answer that broke off."""
         return self._sections.text.get(SAY, "").strip()

@@ -46,6 +46,10 @@ class Sections:
             self._emit(self._buffer)
         self._buffer = ""
 
+    def is_open(self, tag: str) -> bool:
+        """Was this section begun, and not closed by now?"""
+        return tag in self._within
+
     def _turn(self, *, closing: bool, tag: str) -> None:
         here = self._within[-1] if self._within else None
         if closing:

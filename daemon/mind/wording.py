@@ -32,6 +32,7 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     "prompts/sentences/over_budget": frozenset(),
     "prompts/sentences/lost_words": frozenset(),
     "prompts/sentences/failed": frozenset(),
+    "prompts/sentences/cut": frozenset(),
 }
 """Each text by name (its path without .md), and its placeholders; None: taken as it is, `$` and all."""
 REQUIRED: Mapping[str, str] = {

@@ -12,11 +12,29 @@ from aiohttp import web
 from anthropic import AsyncAnthropic
 
 from daemon.claude.client import Claude
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.ports import Hear, Reply
 from daemon.rehearsal.claude.understudy import Understudy
-from tests.clock import FakeClock
+from tests.claude.hasty import HastyClock
+from tests.claude.raw import Raw, serving
 
 KEY = "sk-rehearsal"
 MODELS = {"speak": "claude-sonnet-5-5", "fast": "claude-haiku-5-5"}
+MEMORY = working_memory(
+    [
+        Memory(role="system", content="You are Claudius.", region="core"),
+        Memory(role="user", content="Alice: hello"),
+    ]
+)
+
+
+def free() -> None:
+    """The thread is still ours."""
+
+
+async def ask(claude: Claude, memory: WorkingMemory = MEMORY, hear: Hear | None = None) -> Reply:
+    async with asyncio.timeout(10):
+        return await claude.call(claude.request(memory, "speak"), hear, free)
 
 
 async def until(happened: Callable[[], object]) -> None:
@@ -29,12 +47,12 @@ async def until(happened: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock() -> HastyClock:
+    return HastyClock()
 
 
 @pytest.fixture
-def understudy(clock: FakeClock) -> Understudy:
+def understudy(clock: HastyClock) -> Understudy:
     return Understudy(clock, pace=0)
 
 
@@ -66,7 +84,7 @@ Build = Callable[..., Awaitable[Claude]]
 
 
 @pytest.fixture
-async def build(url: str, clock: FakeClock) -> AsyncIterator[Build]:
+async def build(url: str, clock: HastyClock) -> AsyncIterator[Build]:
     """Makes clients as app.py does, with other values where a test gives them."""
     made: list[Claude] = []
 
@@ -83,3 +101,15 @@ async def build(url: str, clock: FakeClock) -> AsyncIterator[Build]:
 @pytest.fixture
 async def claude(build: Build) -> Claude:
     return await build()
+
+
+@pytest.fixture
+def raw() -> Raw:
+    return Raw()
+
+
+@pytest.fixture
+async def before(build: Build, raw: Raw) -> AsyncIterator[Claude]:
+    """Our client before a server that sends what the test tells it."""
+    async with serving(raw) as url:
+        yield await build(base_url=url)

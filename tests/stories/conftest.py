@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.stage import Stage, staged
+from tests.stories.stage import ALICE, Stage, reply, staged
 
 
 @pytest.fixture
@@ -15,3 +15,10 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage
+
+
+@pytest.fixture
+async def thread(stage: Stage) -> str:
+    """A conversation of Alice's that has begun."""
+    stage.model.say(reply("Hello."))
+    return await stage.say("alice", ALICE, "Hello")

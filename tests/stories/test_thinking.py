@@ -55,22 +55,6 @@ async def test_with_nothing_to_say_twice_it_apologises(stage: Stage) -> None:
     assert said.startswith("Forgive me")
 
 
-async def test_a_refusal_is_asked_once_more_without_the_private_section(stage: Stage) -> None:
-    stage.model.refuse(after="<aside>hm</aside><say>I was abo")
-    assert await told(stage, reply("A plain answer.")) == ["A plain answer."]
-    outcomes = [call.body["outcome"] for call in stage.entries("model-call")]
-    assert outcomes == ["refused", "ok"]
-    await stage.say("alice", ALICE, "And now?")
-    assert "I was abo" not in stage.asked()[-1], "what was refused is in nobody's memory"
-
-
-async def test_refused_twice_it_apologises_in_character(stage: Stage) -> None:
-    stage.model.refuse()
-    stage.model.refuse()
-    [said] = await told(stage)
-    assert said.startswith("Forgive me")
-
-
 async def test_two_moods_give_two_requests(stage: Stage) -> None:
     stage.model.say(reply("Fine.", mood="neutral"))
     ts = await stage.say("alice", ALICE, "Hello")
@@ -147,7 +131,7 @@ def lasts(message: dict[str, object]) -> str:
 
 async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: Stage) -> None:
     await stage.sleep()
-    await stage.wake(budget_daily_usd=0.05)
+    await stage.wake(budget_daily_usd=0.15)
     ts = await stage.say("alice", ALICE, "Hello")
     first = len(stage.model.requests)
     for _ in range(4):
@@ -155,7 +139,7 @@ async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: S
     said = await stage.answers(ALICE, ts)
     assert said[-1].startswith("I have used up what I may spend")
     assert first <= len(stage.model.requests) < 5
-    assert stage.soul.budget.today().cost <= 0.05
+    assert stage.soul.budget.today().cost <= 0.15
     await stage.clock.advance(86_400)
     ts = await stage.say("alice", ALICE, "Good morning")
     assert not (await stage.answers(ALICE, ts))[-1].startswith("I have used up")

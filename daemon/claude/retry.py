@@ -1,0 +1,26 @@
+"""Whether a call that failed is tried again, and when. Called by client.py.
+
+The SDK's own retries are off: it obeys a Retry-After of any length, and never retries a broken stream.
+"""
+
+from __future__ import annotations
+
+import random
+
+from daemon.claude.answer import Answer
+
+TRIES = 3
+"""How often a call is sent at the most."""
+PASSING = frozenset({"rate-limited", "overloaded", "server-error", "unreachable", "broken-stream"})
+"""Failures that may be over in a moment; all others are the same the next time."""
+BACKOFF = 2.0
+"""Seconds within which the second try comes; doubled for each further one."""
+LEFT_ALONE = 10.0
+"""Seconds that a server may ask to be left alone while a person waits; for more, the turn is postponed."""
+
+
+def pause(answer: Answer, tries: int) -> float | None:
+    """Seconds until the next try; None where there is to be none, as after the first text that was heard."""
+    if answer.failure not in PASSING or answer.texts or tries >= TRIES or answer.after > LEFT_ALONE:
+        return None
+    return answer.after + random.uniform(0, BACKOFF * 2 ** (tries - 1))

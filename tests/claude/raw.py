@@ -1,0 +1,73 @@
+"""A model's server that sends what a test tells it, byte for byte, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import web
+
+START = {"type": "message_start", "message": {"usage": {"input_tokens": 100, "output_tokens": 1}}}
+PING = {"type": "ping"}
+STOP = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
+END = {"type": "message_stop"}
+
+
+def frame(event: object) -> bytes:
+    """An event as it goes over the wire."""
+    kind = event["type"] if isinstance(event, dict) and "type" in event else "odd"
+    return f"event: {kind}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+def delta(text: Any) -> dict[str, Any]:
+    """The event that brings this text."""
+    return {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+
+
+class Raw:
+    """Answers with the next of `answers`, else with a stream of what `send` sends, until `end`."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answers: deque[web.Response] = deque()
+        self._bytes: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def answer(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Answer the next request at once, with this."""
+        self.answers.append(web.Response(body=body, status=status, headers=headers))
+
+    def send(self, *events: object) -> None:
+        """Stream these events."""
+        self._bytes.put_nowait(b"".join(map(frame, events)))
+
+    def end(self) -> None:
+        """End the stream."""
+        self._bytes.put_nowait(None)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """The Messages API."""
+        self.asked += 1
+        if self.answers:
+            return self.answers.popleft()
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        with suppress(ConnectionResetError):
+            await response.prepare(request)
+            while (sent := await self._bytes.get()) is not None:
+                await response.write(sent)
+        return response
+
+
+@asynccontextmanager
+async def serving(raw: Raw) -> AsyncIterator[str]:
+    """Where it stands."""
+    app = web.Application()
+    app.router.add_post("/v1/messages", raw.serve)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()

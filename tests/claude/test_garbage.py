@@ -1,0 +1,76 @@
+"""What is not Claude's wire format: gateways, local servers, noise. It is a word, never an exception."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from daemon.claude.client import Claude
+from daemon.ports import Usage
+from tests.claude.conftest import KEY, ask
+from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame
+
+PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
+WHOLE = json.dumps({"type": "message", "content": [{"type": "text", "text": "Hi."}]}).encode()
+NO_STREAM = {
+    "a page": PAGE,
+    "nothing": b"",
+    "one message": WHOLE,
+    "no events": b"data\n\ndata\n\n",
+    "no JSON": frame(START) + b"event: content_block_delta\ndata: {oops\n\n" + frame(STOP),
+    "no UTF-8": b"event: message_start\ndata: \xff\xfe\n\n",
+    "its end alone": frame(END),
+    "no stop": frame(START) + frame(END),
+}
+NOISE = [
+    *(None, 5, "text", [1, 2], {}, {"type": None}, {"type": "unheard_of", "x": 1}, PING),
+    *({"type": "message_start"}, {"type": "message_start", "message": None}),
+    *({"type": "message_start", "message": {"usage": {"input_tokens": "many", "output_tokens": None}}},),
+    *(delta(None), delta(5), {"type": "content_block_delta"}, {"type": "content_block_delta", "delta": []}),
+    *({"type": "message_delta", "delta": None}, {"type": "message_delta", "delta": {"stop_reason": None}}),
+    *({"type": "error"}, {"type": "error", "error": "?"}),
+]
+
+
+@pytest.mark.parametrize("body", NO_STREAM.values(), ids=NO_STREAM.keys())
+async def test_what_is_no_answer_is_a_broken_stream(before: Claude, raw: Raw, body: bytes) -> None:
+    for _ in range(3):
+        raw.answer(body)
+    reply = await ask(before)
+    assert (reply.outcome, reply.failure, reply.text, reply.tries) == ("failed", "broken-stream", "", 3)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 520])
+async def test_a_gateway_that_answers_with_a_page_is_a_server_error(
+    before: Claude, raw: Raw, status: int
+) -> None:
+    for _ in range(3):
+        raw.answer(PAGE, status=status)
+    reply = await ask(before)
+    assert (reply.failure, reply.tries) == ("server-error", 3)
+
+
+@pytest.mark.parametrize("noise", NOISE, ids=json.dumps)
+async def test_noise_between_the_events_is_passed_over(before: Claude, raw: Raw, noise: object) -> None:
+    events = (START, noise, delta("Hel"), noise, delta("lo."), noise, STOP, END)
+    raw.answer(b": a comment\n\n".join(map(frame, events)))
+    reply = await ask(before)
+    assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 1)
+    assert reply.usage == Usage(input=100, output=9)
+
+
+async def test_what_breaks_after_the_answer_ended_breaks_nothing(before: Claude, raw: Raw) -> None:
+    raw.answer(b"".join(map(frame, (START, delta("Whole."), STOP))) + b"data: [DONE]\n\n")
+    reply = await ask(before)
+    assert (reply.outcome, reply.text) == ("ok", "Whole.")
+
+
+async def test_no_key_reaches_the_log(before: Claude, raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+    said = {"type": "error", "error": {"type": "authentication_error", "message": f"Wrong key: {KEY}"}}
+    raw.answer(json.dumps(said).encode(), status=401)
+    await ask(before)
+    raw.answer(frame(START) + frame(delta("Hm")) + frame(said))
+    await ask(before)
+    assert caplog.text.count("Wrong key: …") == 2
+    assert KEY not in caplog.text

@@ -1,0 +1,180 @@
+"""A call that fails is tried again where that may help, a little later, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from daemon.claude.answer import Answer
+from daemon.claude.client import FIRST, LONGEST, Claude
+from daemon.claude.retry import BACKOFF, TRIES, pause
+from daemon.errors import Fenced
+from daemon.ports import Usage
+from daemon.rehearsal.claude.understudy import Understudy
+from tests.claude.conftest import MEMORY, Build, ask, free, until
+from tests.claude.hasty import HastyClock
+from tests.claude.raw import Raw
+
+PASSING = [
+    (408, "timeout_error", "unreachable"),
+    (429, "rate_limit_error", "rate-limited"),
+    (500, "api_error", "server-error"),
+    (503, "api_error", "server-error"),
+    (529, "overloaded_error", "overloaded"),
+]
+LASTING = [
+    (400, "invalid_request_error", "bad-request"),
+    (401, "authentication_error", "unauthorized"),
+    (402, "billing_error", "unauthorized"),
+    (403, "permission_error", "unauthorized"),
+    (404, "not_found_error", "bad-request"),
+    (413, "request_too_large", "bad-request"),
+]
+STREAMED = [
+    ("overloaded_error", "overloaded"),
+    ("rate_limit_error", "rate-limited"),
+    ("api_error", "server-error"),
+    ("odd", "broken-stream"),
+]
+
+
+@pytest.mark.parametrize(("status", "kind", "word"), PASSING)
+async def test_what_passes_is_tried_again(
+    claude: Claude, understudy: Understudy, status: int, kind: str, word: str
+) -> None:
+    understudy.fail(status, kind)
+    understudy.fail(status, kind)
+    understudy.say("Here I am.")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.text, reply.failure, reply.tries) == ("ok", "Here I am.", "", 3)
+
+
+@pytest.mark.parametrize(("status", "kind", "word"), PASSING)
+async def test_what_does_not_pass_is_given_up(
+    claude: Claude, understudy: Understudy, clock: HastyClock, status: int, kind: str, word: str
+) -> None:
+    for _ in range(TRIES):
+        understudy.fail(status, kind)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, TRIES)
+    assert (reply.usage, reply.cost) == (Usage(), 0)
+    assert len(understudy.requests) == TRIES
+    assert reply.seconds == pytest.approx(sum(clock.pauses))
+
+
+@pytest.mark.parametrize(("status", "kind", "word"), LASTING)
+async def test_what_is_the_same_the_next_time_is_not_tried_again(
+    claude: Claude, understudy: Understudy, status: int, kind: str, word: str
+) -> None:
+    understudy.fail(status, kind)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, 1)
+    assert len(understudy.requests) == 1
+
+
+@pytest.mark.parametrize(("kind", "word"), STREAMED)
+async def test_an_error_inside_the_stream_is_a_word(
+    claude: Claude, understudy: Understudy, kind: str, word: str
+) -> None:
+    for _ in range(TRIES):
+        understudy.fail(200, kind)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, TRIES)
+
+
+@pytest.mark.parametrize("hush", [False, True])
+async def test_a_stream_that_breaks_before_the_first_text_is_tried_again(
+    claude: Claude, understudy: Understudy, hush: bool
+) -> None:
+    understudy.cut(hush=hush)
+    understudy.say("Once more.")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.text, reply.tries) == ("ok", "Once more.", 2)
+
+
+@pytest.mark.parametrize("hush", [False, True])
+async def test_what_was_heard_is_not_said_anew(claude: Claude, understudy: Understudy, hush: bool) -> None:
+    understudy.cut(after="Hello, Alice, I was just", hush=hush)
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", "broken-stream", 1)
+    assert reply.text == "Hello, Alice, I was just"
+    assert reply.usage.output == len("Hello, Alice, I was just") // 3
+
+
+async def test_all_tries_are_paid_for_and_were_reserved(claude: Claude, understudy: Understudy) -> None:
+    once = await ask(claude)
+    understudy.cut()
+    understudy.cut()
+    reply = await ask(claude)
+    assert reply.usage.input == 3 * once.usage.input > 0
+    assert once.cost < reply.cost == reply.worth < claude.reserve(claude.request(MEMORY, "speak"))
+
+
+async def test_nobody_listens_there(build: Build, unused_tcp_port: int) -> None:
+    claude = await build(base_url=f"http://127.0.0.1:{unused_tcp_port}")
+    reply = await ask(claude)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", "unreachable", TRIES)
+
+
+async def test_it_is_left_alone_for_as_long_as_it_asks(before: Claude, raw: Raw, clock: HastyClock) -> None:
+    raw.answer(b"{}", status=429, headers={"retry-after": "5"})
+    raw.answer(b"{}", status=429, headers={"retry-after": "0.5"})
+    raw.answer(b"{}", status=400)
+    await ask(before)
+    first, second = clock.pauses
+    assert 5 <= first <= 5 + BACKOFF
+    assert 0.5 <= second <= 0.5 + 2 * BACKOFF
+
+
+@pytest.mark.parametrize("asked", ["11", "60", "4000000", "999999999"])
+async def test_it_is_not_waited_for_longer_than_a_person_waits(
+    before: Claude, raw: Raw, clock: HastyClock, asked: str
+) -> None:
+    raw.answer(b"{}", status=429, headers={"retry-after": asked})
+    reply = await ask(before)
+    assert (reply.failure, reply.tries, clock.pauses) == ("rate-limited", 1, [])
+
+
+@pytest.mark.parametrize("asked", ["soon", "nan", "inf", "-1", "1e9", "", "Wed, 21 Oct 2099 07:28:00 GMT"])
+async def test_a_wish_that_is_no_number_is_none(
+    before: Claude, raw: Raw, clock: HastyClock, asked: str
+) -> None:
+    raw.answer(b"{}", status=529, headers={"retry-after": asked})
+    raw.answer(b"{}", status=400)
+    await ask(before)
+    assert 0 <= clock.pauses[0] <= BACKOFF
+
+
+def test_pauses_grow_and_no_two_callers_wait_alike() -> None:
+    overloaded = Answer(failure="overloaded")
+    for tries, most in ((1, BACKOFF), (2, 2 * BACKOFF)):
+        pauses = [pause(overloaded, tries) or 0.0 for _ in range(200)]
+        assert 0 <= min(pauses) < most / 4 < most * 3 / 4 < max(pauses) <= most
+    assert pause(overloaded, TRIES) is None
+
+
+async def test_it_holds_before_each_try(claude: Claude, understudy: Understudy) -> None:
+    understudy.fail(529, "overloaded_error")
+    held: list[int] = []
+
+    def hold() -> None:
+        held.append(len(understudy.requests))
+        if len(held) == 2:
+            raise Fenced("another attempt began")
+
+    with pytest.raises(Fenced):
+        await claude.call(claude.request(MEMORY, "speak"), None, hold)
+    assert held == [0, 1]
+    assert len(understudy.requests) == 1
+
+
+async def test_no_try_is_begun_when_the_time_is_over(before: Claude, raw: Raw, clock: HastyClock) -> None:
+    call = asyncio.create_task(before.call(before.request(MEMORY, "speak"), None, free))
+    await until(lambda: raw.asked == 1)
+    await clock.advance(FIRST)
+    await until(lambda: raw.asked == 2)
+    await clock.advance(FIRST)
+    reply = await call
+    assert (reply.outcome, raw.asked, reply.tries) == ("failed", 2, 2)
+    assert reply.seconds <= LONGEST

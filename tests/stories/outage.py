@@ -1,0 +1,32 @@
+"""What the stories of a failing model share: how time goes on while a model fails."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from daemon.claude.retry import BACKOFF, TRIES
+from tests.stories.stage import Stage
+
+AWAY = "I can't gather my thoughts"
+LATER = 61.0
+"""Seconds after which a postponed message is tried again."""
+
+
+async def pauses(stage: Stage, caplog: pytest.LogCaptureFixture, failures: int) -> None:
+    """So many tries fail, and after each of them the pause before the next one passes."""
+    for failure in range(1, failures + 1):
+        await stage.until(partial(_failed, caplog, failure))
+        await stage.clock.advance(BACKOFF * TRIES)
+
+
+def _failed(caplog: pytest.LogCaptureFixture, times: int) -> bool:
+    return caplog.text.count("Claude did not answer") >= times
+
+
+async def later(stage: Stage) -> None:
+    """The time for another try has come."""
+    await stage.clock.advance(LATER)
+    stage.soul.waker.sweep()
+    await stage.settled()
