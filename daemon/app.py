@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +17,22 @@ from daemon.claude.models import model
 from daemon.claude.request import request
 from daemon.clock import SystemClock
 from daemon.console.guard import HEADER, protect
+from daemon.console.metrics import expose
 from daemon.console.server import Console, mount
 from daemon.entry import Entry, digest
 from daemon.introduction import elsewhere, introduce
 from daemon.journal.journal import Journal
+from daemon.journal.writer import Writer
 from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.live import Life
+from daemon.life.past import Pasts
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
 from daemon.mind.recall import seen_by
-from daemon.ports import Clock
+from daemon.ports import Clock, Process
 from daemon.processes import INITIAL, PROCESSES
 from daemon.project import code, root, settle
 from daemon.rehearsal.claude.understudy import Understudy
@@ -76,12 +79,18 @@ async def run(settings: Settings) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock()) as soul:
         introduce(settings, soul.slack.name, soul.budget, soul.url)
-        await live(soul.waker, soul.journal)
+        await live(soul.waker, soul.journal, soul.slack.died)
 
 
 @asynccontextmanager
 async def awake(
-    settings: Settings, clock: Clock, words: Path | None = None, grace: float = GRACE
+    settings: Settings,
+    clock: Clock,
+    words: Path | None = None,
+    grace: float = GRACE,
+    *,
+    processes: Mapping[str, Process] = PROCESSES,
+    writer: type[Writer] = Writer,
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
@@ -96,27 +105,38 @@ async def awake(
             await _rehearsed_slack(stack, app, settings, clock)
         if settings.claude == "rehearsed":
             Understudy(clock).mount(app)
-        journal = await enter(Journal(settings.journal_path, clock))
+        journal = await enter(Journal(settings.journal_path, clock, writer))
         texts = Texts(words or root(), journal)
-        claude = await enter(_claude(settings, clock, here))
+        claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
-        slack = Slack(
-            _access(settings, here),
-            _allowed(settings),
-            journal=journal,
-            wake=lambda thread: waker.wake(thread),  # nobody is heard before `connect`
-            clock=clock,
-        )
+        slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
         mount(app, _console(settings, journal, texts, budget, slack))
+        expose(app, journal, slack.hearing)
         await enter(serving(app, listener))
         await enter(slack)
-        world = World(journal=journal, llm=claude, speaker=slack.speaker, clock=clock, budget=budget)
-        soul = _soul(texts, slack)
-        waker = AsyncioWaker(journal, clock, Life(world, soul).live)
+        pasts, voice = Pasts(journal), slack.speaker
+        world = World(journal=journal, llm=claude, speaker=voice, clock=clock, budget=budget, pasts=pasts)
+        life = Life(world, _soul(texts, processes, slack))
+        waker = AsyncioWaker(journal, clock, life.live)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, waker=waker)
+
+
+def _slack(
+    settings: Settings, here: str, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> Slack:
+    """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
+    return Slack(
+        access_for(settings, here),
+        _allowed(settings),
+        journal=journal,
+        wake=wake,
+        clock=clock,
+        connections=settings.slack_connections,
+        max_age=settings.catch_up_max_age,
+    )
 
 
 def _application(settings: Settings) -> web.Application:
@@ -132,10 +152,10 @@ async def _rehearsed_slack(
     world.mount(app)
 
 
-def _soul(texts: Texts, slack: Slack) -> Blueprint:
+def _soul(texts: Texts, processes: Mapping[str, Process], slack: Slack) -> Blueprint:
     return Blueprint(
         texts=texts,
-        processes=PROCESSES,
+        processes=processes,
         initial=INITIAL,
         code=code(),
         surroundings=slack.surroundings,
@@ -147,7 +167,8 @@ def _headers(settings: Settings) -> dict[str, str]:
     return {HEADER: settings.console_token} if settings.console_token else {}
 
 
-def _claude(settings: Settings, clock: Clock, here: str) -> Claude:
+def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
+    """The model of these settings; `here` is where it is rehearsed."""
     rehearsed = settings.claude == "rehearsed"
     return Claude(
         api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
@@ -163,7 +184,8 @@ def _claude(settings: Settings, clock: Clock, here: str) -> Claude:
     )
 
 
-def _access(settings: Settings, here: str) -> Access:
+def access_for(settings: Settings, here: str) -> Access:
+    """The way into the workspace of these settings; `here` is where it is rehearsed."""
     if settings.slack == "real":
         return Access(
             bot_token=settings.slack_bot_token,
@@ -207,7 +229,16 @@ def _console(settings: Settings, journal: Journal, texts: Texts, budget: Budget,
         }
 
     def health() -> Mapping[str, Any]:
-        alive = slack.connected and journal.writable
-        return {"ok": alive, "connected": slack.connected, "seq": journal.last()}
+        hearing = slack.hearing
+        return {
+            "ok": journal.writable and not hearing.deaf,
+            "deaf": hearing.deaf,
+            "connected": slack.connected,
+            "sockets": hearing.alive,
+            "inbound_age": hearing.silence,
+            "event_age": hearing.quiet,
+            "writable": journal.writable,
+            "seq": journal.last(),
+        }
 
     return Console(journal=journal, rebuild=rebuild, state=state, health=health)

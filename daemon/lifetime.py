@@ -1,4 +1,4 @@
-"""How long the daemon lives: until it is told to stop, or nothing can be remembered. For app, __main__."""
+"""How long the daemon lives: until it is told to stop, or cannot go on. For app, __main__."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from daemon.journal.journal import Journal
 from daemon.life.waker import AsyncioWaker
 
 
-async def live(waker: AsyncioWaker, journal: Journal) -> None:
-    """Live until cancelled; raises JournalError when nothing can be remembered any more."""
+async def live(waker: AsyncioWaker, journal: Journal, *needs: asyncio.Future[None]) -> None:
+    """Live until cancelled; raises JournalError when nothing can be remembered any more.
+
+    `needs` fail when something else is gone without which it cannot go on: then their error.
+    """
     sweeping = asyncio.create_task(waker.run())
     try:
-        ends: set[asyncio.Future[None]] = {sweeping, journal.died}
+        ends: set[asyncio.Future[None]] = {sweeping, journal.died, *needs}
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
             end.result()

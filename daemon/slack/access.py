@@ -22,6 +22,24 @@ WHERE = {
     "https://api.slack.com/apps, Basic Information",
 }
 
+FATAL = frozenset(
+    {
+        "invalid_auth",
+        "not_authed",
+        "account_inactive",
+        "token_revoked",
+        "token_expired",
+        "not_allowed_token_type",
+        "missing_scope",
+        "no_permission",
+        "access_denied",
+        "team_access_not_granted",
+        "enterprise_is_restricted",
+        "forbidden_team",
+    }
+)
+"""Slack's words for what no further attempt can mend."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
@@ -55,11 +73,24 @@ async def introduce(web: Web, access: Access) -> Me:
 
 
 async def ticket(web: Web, access: Access) -> str:
-    """The address of a first socket; bolt alone would try a bad app token for ever, in silence."""
+    """The address of a first socket, good for once. Raises ConfigError with what to do."""
     open_socket = web.client.apps_connections_open
-    return str(
-        (await _proven(web, access, "SLACK_APP_TOKEN", open_socket, app_token=access.app_token))["url"]
-    )
+    answer = await _proven(web, access, "SLACK_APP_TOKEN", open_socket, app_token=access.app_token)
+    return str(answer["url"])
+
+
+async def another_ticket(web: Web, access: Access) -> str:
+    """The address of a further socket. Raises ConfigError only where the app token is of no use any more.
+
+    Else SlackApiError or OUT_OF_REACH: that may pass.
+    """
+    try:
+        answer = await web.call(free, web.client.apps_connections_open, app_token=access.app_token)
+    except SlackApiError as refusal:
+        if error_of(refusal) in FATAL:
+            raise _refused(access, "SLACK_APP_TOKEN", refusal) from refusal
+        raise
+    return str(answer["url"])
 
 
 async def _proven(
@@ -68,9 +99,13 @@ async def _proven(
     try:
         return await web.call(free, method, **arguments)
     except SlackApiError as refusal:
-        word = error_of(refusal) or "no answer of Slack's"
-        raise ConfigError(f"{name} was refused by {access.base_url} ({word}): {WHERE[name]}.") from refusal
+        raise _refused(access, name, refusal) from refusal
     except OUT_OF_REACH as failure:
         raise ConfigError(
             f"Slack cannot be reached at {access.base_url} ({failure}): check SLACK_API_URL and the network."
         ) from failure
+
+
+def _refused(access: Access, name: str, refusal: SlackApiError) -> ConfigError:
+    word = error_of(refusal) or "no answer of Slack's"
+    return ConfigError(f"{name} was refused by {access.base_url} ({word}): {WHERE[name]}.")

@@ -6,12 +6,13 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
+from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
 from daemon.entry import digest
 from daemon.ports import Hold
 from daemon.slack.place import Place
-from daemon.slack.web import OUT_OF_REACH, Web, error_of
+from daemon.slack.web import LIMITED, Web, error_of
 
 EVENT = "soul_speech"
 """The metadata's event_type; its payload is `{"key": digest of the speech's key}`."""
@@ -46,8 +47,11 @@ class Draft:
         return str(answer["ts"])
 
     async def begin(self, text: str, hold: Hold) -> str:
-        """Open a stream; returns its ts. Slack wants to know for whom it is, except in DMs."""
-        answer = await self.web.call(
+        """Open a stream; returns its ts. Slack wants to know for whom it is, except in DMs.
+
+        A rate limit is the caller's: there is another way to begin.
+        """
+        answer = await self.web.once(
             hold,
             self.web.client.chat_startStream,
             channel=self.place.channel,
@@ -64,13 +68,17 @@ class Draft:
         await self.web.once(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
 
     async def stop(self, ts: str, rest: str, hold: Hold) -> bool:
-        """End a stream with the rest of its text; did it end so?"""
+        """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
         stop, place = self.web.client.chat_stopStream, self.place
         try:
             await self.web.call(
                 hold, stop, channel=place.channel, ts=ts, markdown_text=rest or None, metadata=self.metadata
             )
-        except (SlackApiError, *OUT_OF_REACH):
+        except SlackApiError as refusal:
+            if error_of(refusal) == LIMITED:
+                raise
+            return False
+        except ClientError:
             return False
         return True
 

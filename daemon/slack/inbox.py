@@ -1,6 +1,7 @@
 """The durable inbox: a message is in the journal before Slack gets its ack. Bolt's one global middleware.
 
-Everything is acked, but for what the journal could not take: that Slack sends again.
+Everything is acked, but for what the journal could not take: that Slack sends again. What catch-up reads
+comes in here, too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from daemon.entry import Entry
 from daemon.errors import JournalError
 from daemon.journal.journal import Journal
-from daemon.slack.message import Malformed, Message, identity, message_of
+from daemon.slack.message import Malformed, Message, message_of
 from daemon.slack.order import Order
 from daemon.slack.people import People
 from daemon.slack.place import moment, place, thread_key
@@ -80,47 +81,59 @@ class Inbox:
             if not isinstance(event, Mapping):
                 raise Malformed("no event")
             message = message_of(event)
-            team = identity(body, "team_id") if body.get("team_id") else self._me.team
         except Malformed as fault:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
             return
         if message:
-            await self._message(team, message)
+            for thread in await self._message(message):
+                self._wake(thread)
 
-    async def _message(self, team: str, message: Message) -> None:
+    async def recover(self, message: Message, *, late: bool) -> set[str]:
+        """Take what catch-up found; `late` if it is too old to be answered. Which thread is to be woken now?
+
+        Raises JournalError.
+        """
+        where = self._where(message)
+        if self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"):
+            return set()
+        return await self._message(message, late=late)
+
+    async def _message(self, message: Message, *, late: bool = False) -> set[str]:
         """One message of a thread at a time: a reply is judged when the call that it follows is written."""
-        key = thread_key(team, message.channel, message.root)
+        key = thread_key(self._me.team, message.channel, message.root)
         async with self._order.of(key):
-            await self._judge(team, key, message)
+            woken = await self._judge(key, message, late=late)
             if thread := self._journal.get(key):
-                await self._catch_up(team, thread)
+                woken |= await self._again(thread)
+            elif message.root != message.ts:
+                self._early.append((key, message))
+            return woken
 
-    async def _judge(self, team: str, key: str, message: Message) -> None:
+    async def _judge(self, key: str, message: Message, *, late: bool = False) -> set[str]:
         known = self._journal.get(key)
-        verdict = judge(message, self._me, self._allowed, place(known).called_by if known else None)
+        called_by = place(known).called_by if known else None
+        verdict = judge(message, self._me, self._allowed, called_by, late=late)
         log.debug("%s %s: %s, %s", message.channel, message.ts, verdict.address, verdict.why)
         if verdict.address == "ignored":
-            if not known and message.root != message.ts:
-                self._early.append((key, message))
-            return
+            return set()
         body = await self._people.describe(message)
-        entry = await self._append(known or await self._thread(team, message), message, verdict, body)
-        if entry.kind == "perception":
-            self._wake(entry.thread)
+        entry = await self._append(known or await self._thread(key, message), message, verdict, body)
+        return {entry.thread} if entry.kind == "perception" else set()
 
-    async def _catch_up(self, team: str, thread: Entry) -> None:
+    async def _again(self, thread: Entry) -> set[str]:
         """Judge again the replies that came before the call they follow; older ones are the history's."""
-        called = moment(place(thread).called_by)
+        called, woken = moment(place(thread).called_by), set[str]()
         for early in [one for one in self._early if one[0] == thread.key and moment(one[1].ts) > called]:
-            await self._judge(team, *early)
+            woken |= await self._judge(*early)
             with suppress(ValueError):  # younger ones pushed it out meanwhile
                 self._early.remove(early)
+        return woken
 
-    async def _thread(self, team: str, message: Message) -> Entry:
+    async def _thread(self, key: str, message: Message) -> Entry:
         """The thread that this message opens."""
         kind, name = await self._people.whereabouts(message)
         body = {
-            "team": team,
+            "team": self._me.team,
             "channel": message.channel,
             "ts": message.root,
             "kind": kind,
@@ -128,16 +141,19 @@ class Inbox:
             "user": message.author,
             "called_by": message.ts,
         }
-        entry, _ = await self._journal.thread(thread_key(team, message.channel, message.root), body)
+        entry, _ = await self._journal.thread(key, body)
         return entry
 
     async def _append(self, thread: Entry, message: Message, verdict: Verdict, body: dict[str, Any]) -> Entry:
-        where = f"{thread.body['team']}:{message.channel}:{message.ts}"
+        where = self._where(message)
         if message.change:
             kind, key = "heard", f"msg:{where}:{message.change}:{message.changed}"
             body |= {"note": message.change}
         elif verdict.address == "heard":
             kind, key = "heard", f"heard:{where}"
+        elif verdict.address == "late":
+            kind, key = "heard", f"msg:{where}"  # where an event that comes after all finds it
+            body |= {"note": "not answered"}
         else:
             kind, key = "perception", f"msg:{where}"
             body |= {"address": verdict.address}
@@ -145,3 +161,7 @@ class Inbox:
             thread.thread, kind, body, key=key, author=message.author, cause=thread.seq
         )
         return entry
+
+    def _where(self, message: Message) -> str:
+        """What the keys of a message name it by. An event of a shared channel may name another team."""
+        return f"{self._me.team}:{message.channel}:{message.ts}"

@@ -8,7 +8,7 @@ from typing import Literal
 from daemon.slack.message import Message
 from daemon.slack.place import moment
 
-Address = Literal["dm", "mention", "follow-up", "heard", "ignored"]
+Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,13 @@ class Verdict:
     why: str
 
 
-def judge(message: Message, me: Me, allowed: Allowed, called_by: str | None) -> Verdict:
-    """Judge a message. `called_by` is what called the soul into its thread; None: it takes no part there."""
+def judge(
+    message: Message, me: Me, allowed: Allowed, called_by: str | None, *, late: bool = False
+) -> Verdict:
+    """Judge a message. `called_by` is what called the soul into its thread; None: it takes no part there.
+
+    What would be answered, but is read too late for that, is "late".
+    """
     if me.said(message):
         return Verdict("ignored", "its own message")
     verdict = _address(message, me, called_by)
@@ -55,6 +60,8 @@ def judge(message: Message, me: Me, allowed: Allowed, called_by: str | None) -> 
         verdict = Verdict("heard", bar)
     if verdict.address == "heard" and called_by is None:
         return Verdict("ignored", f"{verdict.why}, in a thread in which the soul takes no part")
+    if late and verdict.address not in ("heard", "ignored"):
+        return Verdict("late", f"{verdict.why}, and is too old to be answered")
     return verdict
 
 

@@ -15,9 +15,6 @@ WORDS = ("<!--", "<!doctype", "@channel", "@here", "@everyone")
 UNFINISHED = frozenset(word[:length] for word in WORDS for length in range(1, len(word)))
 LONGEST = max(map(len, UNFINISHED))
 
-LIMIT = 11_900
-"""Characters of one message; Slack refuses 12,000."""
-
 
 def quiet(text: str) -> str:
     """The whole text, unable to ping."""
@@ -27,10 +24,4 @@ def quiet(text: str) -> str:
 def quiet_so_far(text: str) -> str:
     """As much of a growing text as is settled: what `quiet` makes of any continuation begins with it."""
     tail = next((n for n in range(min(LONGEST, len(text)), 0, -1) if text[-n:].lower() in UNFINISHED), 0)
-    return quiet(text[: len(text) - tail])[: LIMIT - 1]
-
-
-def whole(text: str) -> str:
-    """The whole text as one message: unable to ping, cut at Slack's limit."""
-    safe = quiet(text)
-    return safe if len(safe) <= LIMIT else f"{safe[: LIMIT - 1]}…"
+    return quiet(text[: len(text) - tail])

@@ -1,88 +1,109 @@
-"""The line on which Slack's events come: Bolt's Socket Mode handler, on a session that it shares.
-
-Made by the surface. What Bolt itself would stumble over is acked here, so that nothing stays un-acked.
-"""
+"""One connection that never ends: a line, and the next one as soon as it is needed. Run by sockets.py."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any
+from asyncio import gather
+from collections.abc import Callable
+from random import uniform
 
-from aiohttp import ClientSession
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
-from slack_sdk.socket_mode.response import SocketModeResponse
+from aiohttp import WSServerHandshakeError
+from slack_sdk.errors import SlackApiError
 
-GOODBYE = 2.0
-"""Seconds that Slack has to answer our closing of the socket."""
+from daemon.ports import Clock
+from daemon.slack.exchange import Exchange
+from daemon.slack.line import Line
+from daemon.slack.web import OUT_OF_REACH, error_of
+
+FULL = "too_many_websockets"
+"""Slack's word for more sockets than it allows: there is no room for a new one beside the old."""
+STEADY = 60.0
+"""Seconds that a line must have lasted for the next one to be opened at once, whatever was before."""
+AT_ONCE = 2
+"""Attempts before the first pause."""
+LONGEST_PAUSE = 30.0
+
+ADVICE = {
+    FULL: "Lower SLACK_CONNECTIONS, or stop what else uses this app.",
+    "link_disabled": "Switch Socket Mode on at https://api.slack.com/apps, your app, Socket Mode.",
+}
 
 log = logging.getLogger(__name__)
 
 
 class Socket:
-    """One Socket Mode connection, renewed by the SDK when it breaks. Closing it closes the session, too."""
+    """Stays connected. `began` is called whenever it hears again after it may have missed something."""
 
-    def __init__(self, app: AsyncApp, app_token: str) -> None:
-        self._client = AsyncSocketModeHandler(app, app_token).client
-        self._client.message_listeners.append(self._listen)
-        self._greeted = asyncio.Event()
+    def __init__(self, exchange: Exchange, clock: Clock, began: Callable[[], None]) -> None:
+        self._exchange = exchange
+        self._clock = clock
+        self._began = began
+        self._lines: list[Line] = []
+        self._attempts = 0
 
-    async def share(self, session: ClientSession, *, proxied: bool) -> None:
-        """Use this session instead of one of its own."""
-        await self._client.aiohttp_client_session.close()
-        self._client.aiohttp_client_session = session
-        if not proxied:
-            self._client.proxy = None
+    async def keep(self) -> None:
+        """Stay connected until cancelled. Raises ConfigError when Slack will not have us any more."""
+        why = "start"
+        try:
+            while True:
+                line = await self._renew(why)
+                since = self._clock.now()
+                why = await line.over
+                log.log(logging.WARNING if why in ADVICE else logging.INFO, _told(why))
+                if self._clock.now() - since >= STEADY:
+                    self._attempts = 0
+        finally:
+            await gather(*map(self._exchange.hang_up, self._lines))
 
-    @property
-    def connected(self) -> bool:
-        """Is there a live connection, as far as we know?"""
-        session = self._client.current_session
-        return self._greeted.is_set() and session is not None and not session.closed
+    async def _renew(self, why: str) -> Line:
+        """The next line, begun before the last one is closed, so that nothing falls between them."""
+        if why == FULL:
+            await self._hang_up(keep=0)
+        line = await self._connect()
+        self._exchange.hearing.opened[why] += 1
+        if not any(last.alive for last in self._lines):
+            self._began()
+        self._lines.append(line)
+        await self._hang_up(keep=1)
+        return line
 
-    async def connect(self, address: str) -> None:
-        """Connect, first to this address; returns when Slack has said hello."""
-        self._client.wss_uri = address
-        await self._client.connect()  # type: ignore[no-untyped-call]
-        await self._greeted.wait()
+    async def _hang_up(self, keep: int) -> None:
+        while len(self._lines) > keep:
+            await self._exchange.hang_up(self._lines[0])
+            del self._lines[0]
 
-    async def disconnect(self) -> None:
-        """Hear nothing more."""
-        self._client.default_auto_reconnect_enabled = self._client.auto_reconnect_enabled = False
-        if (session := self._client.current_session) is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GOODBYE):
-                    await session.close()
-
-    async def close(self) -> None:
-        """Disconnect for good, and wait for the SDK's own tasks."""
-        client = self._client
-        await client.close()  # type: ignore[no-untyped-call]
-        tasks = (client.message_processor, client.current_session_monitor, client.message_receiver)
-        await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
-
-    async def _listen(
-        self, client: AsyncBaseSocketModeClient, frame: dict[str, Any], _raw: str | None
-    ) -> None:
-        if frame.get("type") == "hello":
-            self._greeted.set()
-        elif "envelope_id" in frame and not _readable(frame.get("payload")):
-            log.warning("Slack sent an envelope that cannot be read.")
-            envelope = frame.pop("envelope_id")  # so that it goes no further
-            await client.send_socket_mode_response(SocketModeResponse(envelope_id=str(envelope)))
+    async def _connect(self) -> Line:
+        """A line, however many attempts it takes; each has a ticket of its own."""
+        while True:
+            self._attempts += 1
+            await self._clock.sleep(pause(self._attempts))
+            try:
+                return await self._exchange.open()
+            except (SlackApiError, *OUT_OF_REACH) as failure:
+                self._exchange.hearing.failed[_lacking(failure)] += 1
+                log.warning("No socket to Slack (%s); it is tried again.", _cause(failure))
 
 
-def _readable(payload: object) -> bool:
-    """Can Bolt make a request of it, and its middleware find an event where one is promised?"""
-    if not isinstance(payload, Mapping):
-        return False
-    try:
-        AsyncBoltRequest(body=dict(payload), mode="socket_mode")
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return False
-    return payload.get("type") != "event_callback" or isinstance(payload.get("event"), Mapping)
+def pause(attempt: int) -> float:
+    """Seconds before this attempt: more each time, up to a bound, and by chance: others try as well."""
+    if attempt <= AT_ONCE:
+        return 0.0
+    return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
+
+
+def _lacking(failure: Exception) -> str:
+    """What an attempt did not get."""
+    if isinstance(failure, SlackApiError):
+        return "ticket"
+    return "handshake" if isinstance(failure, WSServerHandshakeError) else "answer"
+
+
+def _cause(failure: Exception) -> str:
+    """What to say of it: never an address, which holds the ticket."""
+    if isinstance(failure, SlackApiError):
+        return error_of(failure) or "no answer of Slack's"
+    return f"{type(failure).__name__} {getattr(failure, 'status', '')}".rstrip()
+
+
+def _told(why: str) -> str:
+    return f"Slack's socket is to be replaced ({why}). {ADVICE.get(why, '')}".rstrip()

@@ -15,16 +15,18 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.errors import SpeechFailed
 from daemon.journal.journal import Journal
-from daemon.ports import Hold, Posted
+from daemon.ports import Hold, Page, Posted
 from daemon.slack.draft import EVENT, Draft
+from daemon.slack.pages import cut, pages
 from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
-from daemon.slack.quiet import quiet_so_far, whole
+from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import OUT_OF_REACH, Web, error_of
+from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of
 
 NO_STREAM = LACKING | {
+    LIMITED,
     "channel_type_not_supported",
     "deprecated_endpoint",
     "invalid_arg_name",
@@ -34,7 +36,7 @@ NO_STREAM = LACKING | {
     "missing_recipient_user_id",
     "user_not_found",
 }
-"""Refusals that say: there can be no stream here, and none was begun. Any other leaves it open."""
+"""Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
 PAGES = 10
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,14 @@ class SlackSpeaker:
     async def close(self) -> None:
         """Leave as it is what turns that were cut off had begun; waits for no answer of Slack's."""
         await asyncio.gather(*(stream.leave() for stream in self._streams.values()))
+
+    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+        """The text as messages that Slack takes whole."""
+        return pages(text, cuts)
+
+    def cut(self, text: str, since: int) -> int:
+        """Where a page that began at `since` had best end, if it must end now."""
+        return cut(text, since)
 
     async def status(self, thread: str, text: str, hold: Hold) -> None:
         """Show what the soul is doing; an empty text: nothing any more, for a turn that ends in silence."""
@@ -80,7 +90,7 @@ class SlackSpeaker:
             if (word := error_of(refusal)) not in NO_STREAM:
                 raise
             log.info("Slack refused a stream (%s); posting instead.", word)
-            return Stream(draft, await draft.post(whole(text), hold), shown, streamed=False)
+            return Stream(draft, await draft.post(quiet(text), hold), shown, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The message now reads so; it will be shown within the second."""
@@ -92,7 +102,7 @@ class SlackSpeaker:
         """The message reads so for good: posted whole, its stream ended, or rewritten."""
         assert text.strip(), "an empty text is never said"
         with saying():
-            draft, final = Draft(self._web, place_of(self._journal, thread), key), whole(text)
+            draft, final = Draft(self._web, place_of(self._journal, thread), key), quiet(text)
             if ts is None:
                 ts = await draft.post(final, hold)
                 self._status.replied(draft.place)

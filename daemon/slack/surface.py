@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -14,12 +15,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.journal.journal import Journal
 from daemon.ports import Clock
-from daemon.slack.access import Access, introduce, ticket
+from daemon.slack.access import Access, introduce
+from daemon.slack.archive import Archive
+from daemon.slack.catch_up import CatchUp
+from daemon.slack.exchange import Exchange
+from daemon.slack.hearing import Hearing
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.people import People
 from daemon.slack.policy import Allowed, Me
-from daemon.slack.socket import Socket
+from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT, Web
 
@@ -30,15 +35,24 @@ class Slack:
     """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak."""
 
     def __init__(
-        self, access: Access, allowed: Allowed, *, journal: Journal, wake: Callable[[str], None], clock: Clock
+        self,
+        access: Access,
+        allowed: Allowed,
+        *,
+        journal: Journal,
+        wake: Callable[[str], None],
+        clock: Clock,
+        connections: int = 1,
+        max_age: float = 86_400.0,
     ) -> None:
         self._access = access
         self._allowed = allowed
         self._journal = journal
         self._wake = wake
         self._clock = clock
+        self._max_age = max_age
         self._open = AsyncExitStack()
-        self._socket: Socket | None = None
+        self.hearing = Hearing(clock, connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
 
@@ -50,15 +64,27 @@ class Slack:
             await opening.enter_async_context(session)
             web = Web(_client(self._access, session), self._clock)
             me = await introduce(web, self._access)
-            self._address = await ticket(web, self._access)
             self.name = me.name
             people = People(web, me)
             self.surroundings = History(web, people, me, self._journal)
             self.speaker = SlackSpeaker(web, self._journal, me)
             self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake)
-            self._socket = Socket(_app(web.client, me, self._inbox), self._access.app_token)
-            opening.push_async_callback(self._socket.close)
-            await self._socket.share(session, proxied=not self._access.local)
+            self.catch_up = await opening.enter_async_context(
+                CatchUp(
+                    Archive(web),
+                    self._inbox,
+                    journal=self._journal,
+                    team=me.team,
+                    wake=self._wake,
+                    clock=self._clock,
+                    max_age=self._max_age,
+                )
+            )
+            app = _app(web.client, me, self._inbox)
+            exchange = Exchange(app, web, self._access, session, self.hearing)
+            await exchange.prove()
+            self._sockets = Sockets(exchange, self._clock, began=self.catch_up.wake)
+            opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self._open = opening.pop_all()
         return self
@@ -71,18 +97,22 @@ class Slack:
     @property
     def connected(self) -> bool:
         """Can messages come in?"""
-        return self._socket is not None and self._socket.connected
+        return self.hearing.alive > 0
+
+    @property
+    def died(self) -> asyncio.Future[None]:
+        """Fails when Slack will not have us any more: the daemon cannot go on."""
+        return self._sockets.died
 
     async def connect(self) -> None:
-        """Begin to listen; returns when Slack has said hello."""
-        assert self._socket is not None, "the context has begun"
-        await self._socket.connect(self._address)
+        """Begin to listen; returns when Slack has said hello. Raises ConfigError."""
+        await self._sockets.connect()
 
     async def stop(self) -> None:
         """Take no more messages: Slack keeps what comes now for the next connection."""
-        assert self._socket is not None, "the context has begun"
+        await self.catch_up.close()
         await self._inbox.close()
-        await self._socket.disconnect()
+        await self._sockets.close()
 
 
 def _client(access: Access, session: ClientSession) -> AsyncWebClient:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -23,9 +24,9 @@ OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
 """What a call raises when Slack was not reached, or did not answer: it may have been done or not."""
 TIMEOUT = 30.0
 """Seconds for one request."""
-TRIES = 3
 LONGEST_WAIT = 30
-"""Seconds; a longer Retry-After is not waited for."""
+"""Seconds that a call waits for a rate limit, in all; for a longer Retry-After it does not wait at all."""
+LIMITED = "ratelimited"
 
 
 def free() -> None:
@@ -35,6 +36,8 @@ def free() -> None:
 def error_of(refusal: SlackApiError) -> str:
     """Slack's word for what was wrong; empty when the answer was not Slack's."""
     response = refusal.response
+    if isinstance(response, AsyncSlackResponse) and response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return LIMITED
     data = response.data if isinstance(response, AsyncSlackResponse) else None
     return str(data.get("error") or "") if isinstance(data, dict) else ""
 
@@ -45,23 +48,28 @@ class Web:
 
     client: AsyncWebClient
     clock: Clock
+    patience: int = LONGEST_WAIT
 
     async def call(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
-        """One method; waits out a rate limit, twice at the most. Raises SlackApiError or OUT_OF_REACH."""
-        for _ in range(TRIES - 1):
+        """One method; waits out a rate limit, within bounds. Raises SlackApiError or OUT_OF_REACH."""
+        left = self.patience
+        while True:
             try:
                 return await self.once(hold, method, **arguments)
             except SlackApiError as refusal:
-                if (wait := retry_after(refusal)) is None:
+                if (wait := retry_after(refusal, left)) is None:
                     raise
+            left -= wait
             await self.clock.sleep(wait)
-        return await self.once(hold, method, **arguments)
 
     async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One request, whatever comes of it."""
         hold()
         async with asyncio.timeout(TIMEOUT):
-            return await method(**arguments)
+            try:
+                return await method(**arguments)
+            except AttributeError as error:  # the SDK takes every good answer for a JSON object
+                raise aiohttp.ClientPayloadError("this is no answer of Slack's") from error
 
     async def pages(
         self, method: Method, key: str, most: int, /, **arguments: Any
@@ -79,9 +87,10 @@ class Web:
                 return
 
 
-def retry_after(refusal: SlackApiError) -> float | None:
+def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | None:
     """Seconds to wait before another try; None when waiting is of no use, or too long."""
-    if error_of(refusal) != "ratelimited":
+    if error_of(refusal) != LIMITED:
         return None
-    seconds = str(refusal.response.headers.get("Retry-After", "1"))
-    return float(seconds) if seconds.isdecimal() and int(seconds) <= LONGEST_WAIT else None
+    said = str(refusal.response.headers.get("Retry-After", "1"))
+    seconds = max(int(said), 1) if said.isdecimal() else longest + 1
+    return seconds if seconds <= longest else None

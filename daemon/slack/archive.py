@@ -1,0 +1,119 @@
+"""What Slack keeps: the conversations that the soul is in, their messages, their threads. For catch-up.
+
+Read at a pace that leaves most of Slack's patience to those who speak with the soul now.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aiohttp import ClientPayloadError
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from daemon.slack.message import TS
+from daemon.slack.web import Method, Web, error_of, free
+
+Item = Mapping[str, Any]
+"""A message, or a conversation, as Slack keeps it."""
+
+TYPES = "im,mpim,public_channel,private_channel"
+"""All of Slack's types of conversations."""
+PAGE = 200
+MOST = 30
+"""Pages in any minute. Slack allows fifty of each method, and who is called into a thread needs some."""
+MINUTE = 60.0
+PATIENCE = 300
+"""Seconds that Slack may let us wait for one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """One that the soul is in. `kind` is dm, group or channel."""
+
+    id: str
+    kind: str
+
+
+class Archive:
+    """Reads it, page by page. Every method raises SlackApiError and OUT_OF_REACH."""
+
+    def __init__(self, web: Web) -> None:
+        self._web = replace(web, patience=PATIENCE)
+        self._asked: deque[float] = deque(maxlen=MOST)
+
+    async def conversations(self) -> list[Conversation]:
+        """Every conversation that the soul is in, DMs first: there someone waits for nobody else."""
+        users = self._web.client.users_conversations
+        found = await self._pages(users, "channels", types=TYPES, exclude_archived=True)
+        return sorted((_conversation(item) for item in found), key=lambda one: one.kind != "dm")
+
+    async def history(self, channel: str, since: float) -> list[Item]:
+        """What stands in a conversation itself since then, and a page or two of what is older.
+
+        For a message tells of the latest reply to it, and that may be new.
+        """
+
+        def older(page: Sequence[Item]) -> bool:
+            return bool(page) and max(map(at, page)) < since
+
+        return await self._pages(self._web.client.conversations_history, "messages", older, channel=channel)
+
+    async def replies(self, channel: str, root: str, since: float) -> list[Item]:
+        """What was said in a thread since then, and its root; nothing where the thread was deleted."""
+        replies = self._web.client.conversations_replies
+        try:
+            return await self._pages(replies, "messages", channel=channel, ts=root, oldest=f"{since:.6f}")
+        except SlackApiError as refusal:
+            if error_of(refusal) == "thread_not_found":
+                return []
+            raise
+
+    async def _pages(
+        self,
+        method: Method,
+        key: str,
+        enough: Callable[[Sequence[Item]], bool] = lambda page: False,
+        **arguments: Any,
+    ) -> list[Item]:
+        """The items under `key` of all pages, or up to the one that is enough."""
+        items: list[Item] = []
+        while True:
+            answer = await self._page(method, limit=PAGE, **arguments)
+            page, metadata = answer.get(key), answer.get("response_metadata")
+            if not isinstance(page, list):
+                raise ClientPayloadError(f"Slack's answer holds no {key}")
+            items += (page := [item for item in page if isinstance(item, Mapping)])
+            cursor = metadata.get("next_cursor") if isinstance(metadata, Mapping) else ""
+            if not cursor or enough(page):
+                return items
+            arguments["cursor"] = cursor
+
+    async def _page(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
+        if len(self._asked) == MOST:
+            await self._web.clock.sleep(self._asked[0] + MINUTE - self._web.clock.now())
+        self._asked.append(self._web.clock.now())
+        return await self._web.call(free, method, **arguments)
+
+
+def at(item: Item, name: str = "ts") -> float:
+    """When a message was written, or what else this field is the ts of; long ago if it is none."""
+    ts = str(item.get(name))
+    return float(ts) if TS.fullmatch(ts) else 0.0
+
+
+def live_threads(items: Iterable[Item], since: float) -> set[str]:
+    """The roots of the threads in which, as these messages tell, something was said since then."""
+    return {
+        str(item["thread_ts"])
+        for item in items
+        if at(item, "thread_ts") and max(at(item), at(item, "latest_reply")) >= since
+    }
+
+
+def _conversation(item: Item) -> Conversation:
+    kind = "dm" if item.get("is_im") else "group" if item.get("is_mpim") else "channel"
+    return Conversation(id=str(item.get("id")), kind=kind)

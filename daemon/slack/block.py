@@ -1,0 +1,106 @@
+"""What a page of Markdown is in the middle of where it ends: a code fence, or a table. Pure; for pages.py."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import takewhile
+
+FENCE = re.compile(r"(?P<lead>[\s>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(?P<mark>`{3,20}|~{3,20})(?P<info>.*)")
+"""A line that opens or closes a code fence; it may be indented, quoted, or stand behind a list's bullet."""
+SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
+"""The line under a table's header."""
+SPACE = re.compile(r"\s*")
+BETWEEN = re.compile(r"(?:[^\S\n]*\n)+(?:[^\S\n]{100,})?|[^\S\n]*")
+"""What goes between two lines of code: the next one keeps its indentation, if it is one."""
+LONGEST_INFO = 100
+LONGEST_HEADER = 2_000
+"""Characters of a fence's first line, and of a table's first two, that are worth saying again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """`again` opens it on the next page, `end` closes it on this one; plain text needs neither.
+
+    `mark` is what a code fence is closed with.
+    """
+
+    again: str = ""
+    end: str = ""
+    mark: str = ""
+
+
+def open_block(page: str) -> Block:
+    """What this page does not end by itself."""
+    if opening := _open_fence(page):
+        lead = re.sub(r"[^\s>]", " ", opening["lead"])
+        line = f"{lead}{opening['mark']}{opening['info'].rstrip()}"
+        again = line if len(line) <= LONGEST_INFO else f"{lead}{opening['mark']}"
+        return Block(again=f"{again}\n", end=f"\n{lead}{opening['mark']}", mark=opening["mark"])
+    header = "".join(f"{row}\n" for row in _rows(page)[:2]) if _in_table(page) else ""
+    return Block(again=header if len(header) <= LONGEST_HEADER else "")
+
+
+def resume(text: str, at: int, block: Block) -> tuple[int, str]:
+    """Where the text goes on after a page that ended at `at`, and what the next page repeats before it.
+
+    At the end of the text there is nothing to go on with, or it cannot be told yet.
+    """
+    if block.mark:
+        return _in_fence(text, at, block)
+    start = _match(SPACE, text, at)
+    breaks = text.count("\n", at, start)
+    goes_on = breaks == 0 or (breaks == 1 and text.startswith("|", start))
+    return start, block.again if goes_on else ""
+
+
+def leads(page: str) -> bool:
+    """Does its last line lead over to what comes next? No message should end there."""
+    line = page.rstrip().rpartition("\n")[2].strip()
+    if line.startswith("|"):
+        return len(_rows(page.rstrip())) < 3
+    if line.startswith("#") or line.rstrip("*_").endswith(":"):
+        return True
+    return bool(FENCE.fullmatch(line) and _open_fence(page))
+
+
+def _in_fence(text: str, at: int, block: Block) -> tuple[int, str]:
+    """The next line of code; after the fence, where no line of it is left."""
+    if block.mark.startswith(text[at:].strip("\n\t >")):
+        return len(text), ""
+    closed = rf"[^\S\n]*\n[\s>]*{block.mark}{block.mark[0]}*[^\S\n]*\n\s*"
+    if (start := _match(re.compile(closed), text, at)) > at:
+        return start, ""
+    return _match(BETWEEN, text, at), block.again
+
+
+def _match(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _open_fence(page: str) -> re.Match[str] | None:
+    opening: re.Match[str] | None = None
+    for line in page.split("\n"):
+        if ("```" in line or "~~~" in line) and (found := FENCE.fullmatch(line)):
+            if opening is None:
+                opening = found if found["mark"][0] not in found["info"] else None
+            elif _closes(found, opening):
+                opening = None
+    return opening
+
+
+def _closes(line: re.Match[str], opening: re.Match[str]) -> bool:
+    bare = not line["info"].strip() and not line["lead"].strip(" \t>")
+    return bare and line["mark"].startswith(opening["mark"])
+
+
+def _in_table(page: str) -> bool:
+    rows = _rows(page)
+    return len(rows) > 1 and bool(SEPARATOR.fullmatch(rows[1].strip()))
+
+
+def _rows(page: str) -> list[str]:
+    """The lines at its end that may be rows of a table."""
+    rows = takewhile(lambda line: line.lstrip().startswith("|"), reversed(page.split("\n")))
+    return list(rows)[::-1]

@@ -1,0 +1,133 @@
+"""One WebSocket to Slack, from its handshake to its end. Opened by exchange.py, replaced by socket.py."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import ClientConnectionError, ClientWebSocketResponse, ServerTimeoutError, WSMsgType
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+
+Listen = Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]
+"""Takes an envelope and acks it on the client that it is given."""
+
+ACK = 3.0
+"""Seconds in which Slack wants its ack: what takes longer comes again, on another line."""
+
+log = logging.getLogger(__name__)
+
+
+class Line(AsyncBaseSocketModeClient):
+    """A live WebSocket. To the SDK it is the client that an envelope came from, and that acks it."""
+
+    def __init__(
+        self,
+        ws: ClientWebSocketResponse,
+        listen: Listen,
+        heard: Callable[[], None],
+        lines: Collection[Line],
+    ) -> None:
+        self.logger = log
+        self.message_listeners = []
+        self.socket_mode_request_listeners = [listen]
+        loop = asyncio.get_running_loop()
+        self.greeted: asyncio.Future[None] = loop.create_future()
+        """Done when Slack has said hello; fails when the line ends before."""
+        self.over: asyncio.Future[str] = loop.create_future()
+        """Why another line must take its place: Slack's word for it, or "closed" or "silent"."""
+        self._ws = ws
+        self._heard = heard
+        self._lines = lines
+        self._answers: set[asyncio.Task[None]] = set()
+        self._reading = asyncio.create_task(self._read())
+
+    @property
+    def alive(self) -> bool:
+        """Does Slack send events here, as far as we know?"""
+        greeted = self.greeted.done() and not self.greeted.cancelled() and not self.greeted.exception()
+        return greeted and not self._ws.closed
+
+    async def send_message(self, message: str) -> None:
+        """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
+        for line in (self, *self._lines):
+            if not line._ws.closed:
+                with suppress(ConnectionError):
+                    return await line._ws.send_str(message)
+        return None
+
+    async def close(self) -> None:
+        """Answer what came in, then hang up."""
+        if self._answers:
+            await asyncio.wait(self._answers, timeout=ACK)
+        await self._ws.close()
+        rest = (self._reading, *self._answers)
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    async def _read(self) -> None:
+        try:
+            async for frame in self._ws:
+                self._heard()
+                if frame.type is WSMsgType.PING:
+                    with suppress(ConnectionError):
+                        await self._ws.pong(frame.data)
+                elif frame.type is WSMsgType.TEXT:
+                    self._take(frame.data)
+        finally:
+            silent = isinstance(self._ws.exception(), ServerTimeoutError)
+            self._end("silent" if silent else "closed")
+
+    def _take(self, text: str) -> None:
+        frame = _parsed(text)
+        match frame.get("type"):
+            case "hello":
+                if not self.greeted.done():
+                    self.greeted.set_result(None)
+            case "disconnect":
+                self._end(str(frame.get("reason")))
+            case _ if "envelope_id" in frame:
+                answer = asyncio.create_task(self._answer(frame))
+                self._answers.add(answer)
+                answer.add_done_callback(self._answers.discard)
+
+    async def _answer(self, frame: dict[str, Any]) -> None:
+        """Bolt's part, but for what it would stumble over: that is acked here, or it would come again."""
+        if _readable(frame.get("payload")):
+            await self.run_message_listeners(frame, "")
+        else:
+            log.warning("Slack sent an envelope that cannot be read.")
+            ack = SocketModeResponse(envelope_id=str(frame["envelope_id"]))
+            await self.send_socket_mode_response(ack)
+
+    def _end(self, why: str) -> None:
+        if not self.over.done():
+            self.over.set_result(why)
+        if not self.greeted.done():
+            self.greeted.set_exception(ClientConnectionError(f"Slack said no hello ({why})"))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        frame = json.loads(text)
+    except ValueError:
+        frame = None
+    return frame if isinstance(frame, dict) else {}
+
+
+def _readable(payload: object) -> bool:
+    """Can Bolt make a request of it, and its middleware find an event where one is promised?"""
+    if not isinstance(payload, Mapping):
+        return False
+    try:
+        AsyncBoltRequest(body=dict(payload), mode="socket_mode")
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False
+    return payload.get("type") != "event_callback" or isinstance(payload.get("event"), Mapping)

@@ -1,0 +1,112 @@
+"""A text as the messages that Slack takes whole. Pure; for the speaker.
+
+Nothing that stands behind the end of a page decides where it is: of a growing text only the last page grows.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import partial
+
+from daemon.ports import Page
+from daemon.slack.block import leads, open_block, resume
+
+PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900, 10_940
+"""A page of so many characters ends with its paragraph, its line, its word, or anywhere but in a link, in a
+sign of several characters; at the most it has so many, and what closes its code fence. Slack takes 12,000."""
+NEAR = 400
+"""Characters before the end of a text in which a good place to break it off is looked for."""
+FULL_STOP = r"(?<=[\u3002\uff01\uff1f])"
+"""Of Chinese and Japanese: no space comes after it."""
+BREAKS = (r"\n[^\S\n]*\n", r"\n", rf"(?<=[.!?…])\s|{FULL_STOP}", r"\s")
+"""The ends of paragraphs, lines, sentences and words."""
+BLANK_LINE, END_OF_LINE = map(re.compile, BREAKS[:2])
+SPACE = re.compile(rf"\s|{FULL_STOP}")
+SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
+"""A link that is not closed."""
+REFERS = "<@"
+"""What a reference begins with: `quiet` may put an invisible character behind it."""
+FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+"""The letters whose pairs are flags."""
+JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
+"""Characters that belong to the one before, besides marks."""
+
+
+def pages(text: str, cuts: Sequence[int] = ()) -> list[Page]:
+    """The text as messages, the first ones ending at `cuts`; no text, no message.
+
+    A fence or a table that is cut is opened again; the white space at the cut is gone.
+    """
+    found = list[Page]()
+    start, again = len(text) - len(text.lstrip()), ""
+    while start < len(text):
+        page, before = again + text[start:], start - len(again)
+        wanted = (cut - before for cut in cuts if text[start:cut].strip() and cut < len(text))
+        ends = [end for end in (next(wanted, None), natural_end(page)) if end is not None]
+        if not ends:
+            return [*found, Page(text=page.rstrip(), upto=len(text))]
+        shown = page[: min(ends)].rstrip()
+        block, upto = open_block(shown), before + len(shown)
+        start, again = resume(text, upto, block)
+        found.append(Page(text=shown + block.end, upto=upto if start < len(text) else len(text)))
+    return found
+
+
+def cut(text: str, since: int) -> int:
+    """Where a page that began at `since` had best end, if it must end now: the last good place nearby."""
+    near = max(since, len(text) - NEAR)
+    for break_ in BREAKS:
+        ends = [near + found.start() for found in re.finditer(break_, text[near:])]
+        for end in reversed(ends):
+            if text[since:end].strip() and not leads(text[since:end]) and not _in_span(text, end):
+                return end
+    return len(text)
+
+
+def natural_end(page: str) -> int | None:
+    """Where this page ends because of its length, if it has that length."""
+    if size(page) < PARAGRAPH:
+        return None
+    begin = bisect_left(range(len(page)), PARAGRAPH, key=partial(size, page))
+    long = size(page, begin)
+    for at in range(begin, len(page)):
+        if _may_end(page, at, long):
+            return at
+        long += 2 if page[at] in REFERS else 1
+    return None
+
+
+def size(page: str, upto: int | None = None) -> int:
+    """Characters as posted, at the most: what could begin a reference may be made quiet."""
+    end = len(page) if upto is None else upto
+    return end + sum(page.count(sign, 0, end) for sign in REFERS)
+
+
+def _may_end(page: str, at: int, long: int) -> bool:
+    """May a page that is so long end before this character? The longer it is, the less choosy."""
+    if long >= SIGN:
+        return long >= MOST or not _joined(page, at)
+    if long >= LINK:
+        return not _joined(page, at) and not _in_span(page, at)
+    if long >= WORD:
+        return bool(SPACE.match(page, at)) and not _in_span(page, at)
+    if not (END_OF_LINE if long >= LINE else BLANK_LINE).match(page, at) or leads(page[:at]):
+        return False
+    return long >= LINE or not open_block(page[:at]).mark
+
+
+def _in_span(page: str, at: int) -> bool:
+    """Is this in the middle of a link, or of code within its line?"""
+    line = page.rfind("\n", 0, at) + 1
+    return page.count("`", line, at) % 2 == 1 or bool(SPAN.search(page[max(line, at - NEAR) : at]))
+
+
+def _joined(page: str, at: int) -> bool:
+    """Do the characters before and after make one sign?"""
+    before, after = page[at - 1], page[at]
+    if before in FLAGS and after in FLAGS:
+        return (at - len(page[:at].rstrip(FLAGS))) % 2 == 1
+    return bool(JOINED.match(after)) or before == "\u200d" or unicodedata.category(after).startswith("M")

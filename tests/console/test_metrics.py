@@ -1,0 +1,158 @@
+"""What a scraper is told of the daemon, read with the scraper's own parser."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from prometheus_client import openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from daemon.console.guard import HEADER, protect
+from daemon.console.metrics import expose
+from daemon.console.tally import BITE
+from daemon.journal.journal import Journal
+from tests.clock import FakeClock
+
+TOKEN = "open-sesame"
+NOW = 1_790_000_000.0
+CALL: Mapping[str, Any] = {
+    "model": "claude-x",
+    "outcome": "ok",
+    "usage": {"input": 3, "cache_read": 100, "cache_write": 20, "output": 7},
+    "cost": 0.25,
+}
+
+
+@dataclass(kw_only=True)
+class Ears:
+    """How well a soul hears that nobody talks to."""
+
+    wanted: int = 2
+    alive: int = 2
+    deaf: bool = False
+    silence: float | None = 3.5
+    quiet: float | None = None
+    events: int = 4
+    opened: Counter[str] = field(default_factory=lambda: Counter(start=2, refresh_requested=1))
+    failed: Counter[str] = field(default_factory=lambda: Counter(handshake=5))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scraped:
+    """A daemon's port and its journal."""
+
+    url: str
+    http: ClientSession
+    journal: Journal
+    ears: Ears
+
+    async def text(self, **headers: str) -> str:
+        async with self.http.get(f"{self.url}/metrics", headers=headers) as answer:
+            assert answer.status == 200
+            return await answer.text()
+
+    async def values(self) -> dict[str, float]:
+        """Every sample, as it is written: name{label="value"}."""
+        samples = [one for family in families(await self.text()) for one in family.samples]
+        return {f"{one.name}{[*one.labels.values()] or ''}": one.value for one in samples}
+
+    async def remember(self, kind: str, body: Mapping[str, Any], n: int = 0) -> int:
+        entry, _ = await self.journal.append("sess-1", kind, body, key=f"{kind}:{n}")
+        return entry.seq
+
+
+@asynccontextmanager
+async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator[Scraped]:
+    """A port with the metrics of a journal in which so many entries stood before it was opened."""
+    async with Journal(path / "journal.db", FakeClock(NOW)) as journal:
+        await asyncio.gather(*(journal.append("sess-1", "heard", {}, key=f"{n}") for n in range(before)))
+        app, ears = web.Application(), Ears()
+        protect(app, host="127.0.0.1", token=token)
+        expose(app, journal, ears)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        async with ClientSession() as http:
+            try:
+                url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+                yield Scraped(url=url, http=http, journal=journal, ears=ears)
+            finally:
+                await runner.cleanup()
+
+
+async def test_it_tells_how_well_the_soul_hears(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as here:
+        told = await here.values()
+        assert told["soul_sockets_alive"] == told["soul_sockets_wanted"] == 2
+        assert (told["soul_deaf"], told["soul_events_total"]) == (0, 4)
+        assert told["soul_inbound_age_seconds"] == 3.5
+        assert "soul_event_age_seconds" not in told, "what has not happened has no age"
+        assert told["soul_connections_total['refresh_requested']"] == 1
+        assert told["soul_connection_failures_total['handshake']"] == 5
+        here.ears.deaf = True
+        assert (await here.values())["soul_deaf"] == 1
+
+
+async def test_it_tells_what_was_done_and_what_it_cost(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as here:
+        await here.remember("model-call", CALL)
+        await here.remember("model-call", {**CALL, "outcome": "cut"}, 1)
+        await here.remember("turn-ended", {"outcome": "ended"})
+        await here.remember("caught-up", {"until": NOW, "behind": {}})
+        told = await here.values()
+    assert told["soul_model_calls_total['claude-x', 'ok']"] == 1
+    assert told["soul_model_calls_total['claude-x', 'cut']"] == 1
+    assert told["soul_tokens_total['claude-x', 'cache_read']"] == 200
+    assert told["soul_cost_dollars_total['claude-x']"] == 0.5
+    assert told["soul_turns_total['ended']"] == 1
+    assert told["soul_entries_total['model-call']"] == 2
+    assert told["soul_caught_up_timestamp_seconds"] == NOW
+    assert told["soul_journal_seq"] == 4
+    assert told["soul_journal_failing"] == 0
+
+
+async def test_a_debt_is_told_until_it_is_paid(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as here:
+        owed = await here.remember("perception", {})
+        told = await here.values()
+        assert (told["soul_open_debts['perception']"], told["soul_open_debts['watch']"]) == (1, 0)
+        await here.journal.append("sess-1", "turn-ended", {"outcome": "ended"}, key="e", closes=[owed])
+        assert (await here.values())["soul_open_debts['perception']"] == 0
+
+
+async def test_what_stood_in_the_journal_before_is_not_read(tmp_path: Path) -> None:
+    async with scraped(tmp_path, before=3) as here:
+        await here.remember("perception", {})
+        told = await here.values()
+    assert told["soul_entries_total['perception']"] == 1
+    assert "soul_entries_total['heard']" not in told
+    assert told["soul_journal_seq"] == 4
+
+
+async def test_each_entry_is_counted_once_however_many_ask(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as here:
+        many = 2 * BITE + 1
+        await asyncio.gather(*(here.remember("heard", {}, n) for n in range(many)))
+        await asyncio.gather(*(here.values() for _ in range(3)))
+        assert (await here.values())["soul_entries_total['heard']"] == many
+
+
+async def test_a_scraper_gets_the_format_that_it_asks_for(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as here:
+        text = await here.text(Accept=openmetrics.exposition.CONTENT_TYPE_LATEST)
+    assert "soul_journal_seq" in {family.name for family in open_families(text)}  # type: ignore[no-untyped-call]
+
+
+async def test_it_asks_for_the_token_of_the_console(tmp_path: Path) -> None:
+    async with scraped(tmp_path, token=TOKEN) as here:
+        async with here.http.get(f"{here.url}/metrics") as answer:
+            assert answer.status == 401
+        assert "soul_journal_seq" in await here.text(**{HEADER: TOKEN})

@@ -1,0 +1,180 @@
+"""Slack's end of the sockets in the hands of a test, and ours at it: a real Bolt app on real WebSockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import ClientSession, web
+from slack_bolt.async_app import AsyncApp, AsyncBoltContext
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from daemon.slack.access import Access
+from daemon.slack.exchange import Exchange
+from daemon.slack.hearing import BEAT, Hearing
+from daemon.slack.sockets import Sockets
+from daemon.slack.web import Web
+from tests.clock import FakeClock
+from tests.slack.office import until
+
+PATIENCE = 10.0
+"""Real seconds after which a test gives up."""
+LOST = 0.05
+"""Seconds for a beat where a test waits for one to be missed."""
+
+
+@dataclass(slots=True)
+class Switchboard:
+    """Gives out tickets and takes them, each once; notes what comes. A test says what goes wrong."""
+
+    errors: list[str] = field(default_factory=list)
+    """What the next askings for a ticket get instead."""
+    refusing: int = 0
+    """How many handshakes are refused from now on; their tickets are used all the same."""
+    greeting: bool = True
+    ponging: bool = True
+    asked: int = 0
+    shown: list[str] = field(default_factory=list)
+    """The tickets that came, in order."""
+    ends: list[tuple[web.WebSocketResponse, web.Request]] = field(default_factory=list)
+    """Every connection so far."""
+    live: list[int] = field(default_factory=lambda: [0])
+    """How many connections there were, each time that this changed."""
+    pings: int = 0
+    acks: list[tuple[int, str]] = field(default_factory=list)
+    """Which connection brought the ack of which envelope."""
+
+    async def ticket(self, request: web.Request) -> web.Response:
+        """apps.connections.open."""
+        self.asked += 1
+        if self.errors:
+            return web.json_response({"ok": False, "error": self.errors.pop(0)})
+        return web.json_response({"ok": True, "url": f"ws://{request.host}/link?ticket={self.asked}"})
+
+    async def join(self, request: web.Request) -> web.WebSocketResponse:
+        """A handshake, and the connection while it lasts."""
+        ticket = request.query["ticket"]
+        self.shown.append(ticket)
+        if self.refusing or self.shown.count(ticket) > 1:
+            self.refusing -= 1
+            raise web.HTTPForbidden
+        ws = web.WebSocketResponse(autoping=False, timeout=0.1)
+        await ws.prepare(request)
+        self.ends.append((ws, request))
+        self.live.append(self.live[-1] + 1)
+        try:
+            if self.greeting:
+                await ws.send_json({"type": "hello"})
+            await self._hear(ws, len(self.ends) - 1)
+        finally:
+            self.live.append(self.live[-1] - 1)
+        return ws
+
+    async def _hear(self, ws: web.WebSocketResponse, number: int) -> None:
+        async for frame in ws:
+            if frame.type is web.WSMsgType.PING:
+                self.pings += 1
+                if self.ponging:
+                    await ws.pong(frame.data)
+            else:
+                self.acks.append((number, json.loads(frame.data)["envelope_id"]))
+
+    async def send(self, number: int, text: str) -> None:
+        """An event on this connection; its text is also the id of its envelope."""
+        event = {"type": "message", "text": text}
+        payload = {"type": "event_callback", "team_id": "T1", "event": event}
+        await self.frame(number, {"type": "events_api", "envelope_id": text, "payload": payload})
+
+    async def dismiss(self, number: int, reason: str) -> None:
+        """What Slack says before it ends a connection."""
+        await self.frame(number, {"type": "disconnect", "reason": reason, "debug_info": {}})
+
+    async def frame(self, number: int, frame: dict[str, Any]) -> None:
+        await self.ends[number][0].send_json(frame)
+
+    def cut(self, number: int) -> None:
+        """The connection is gone, without a word."""
+        transport = self.ends[number][1].transport
+        assert transport
+        transport.abort()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ours:
+    """Our end: what it heard, how often it began to hear, and what it waits for."""
+
+    board: Switchboard
+    clock: FakeClock
+    sockets: Sockets
+    hearing: Hearing
+    heard: list[str]
+    began: list[None]
+    go_on: asyncio.Event
+    """While it is cleared, no event is done with."""
+
+
+async def hears(end: Ours, number: int, text: str) -> None:
+    """What is said on this connection is heard and acked."""
+    await end.board.send(number, text)
+    await until(lambda: text in [envelope for _, envelope in end.board.acks])
+    assert end.heard[-1] == text
+
+
+@asynccontextmanager
+async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
+    """Sockets at a switchboard, not yet connected."""
+    board, clock = Switchboard(), FakeClock()
+    hearing, heard, began, go_on = Hearing(clock, count), list[str](), list[None](), asyncio.Event()
+    go_on.set()
+
+    async def receive(body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
+        heard.append(body["event"]["text"])
+        await go_on.wait()
+        return await context.ack()
+
+    async with asyncio.timeout(PATIENCE), serving(board) as url, ClientSession() as session:
+        client = AsyncWebClient(base_url=f"{url}/api/", session=session, retry_handlers=[])
+        app = AsyncApp(client=client, authorize=authorize, url_verification_enabled=False)
+        app.middleware(receive)
+        access = Access(bot_token="xoxb-1", app_token="xapp-1", base_url=f"{url}/api/")
+        exchange = Exchange(app, Web(client, clock), access, session, hearing, beat)
+        sockets = Sockets(exchange, clock, lambda: began.append(None))
+        try:
+            yield Ours(
+                board=board,
+                clock=clock,
+                sockets=sockets,
+                hearing=hearing,
+                heard=heard,
+                began=began,
+                go_on=go_on,
+            )
+        finally:
+            await sockets.close()
+
+
+async def authorize() -> AuthorizeResult:
+    return AuthorizeResult(
+        enterprise_id=None, team_id="T1", bot_user_id="U1", bot_id="B1", bot_token="xoxb-1"
+    )
+
+
+@asynccontextmanager
+async def serving(board: Switchboard) -> AsyncIterator[str]:
+    """The switchboard on a port; its URL."""
+    app = web.Application()
+    app.router.add_post("/api/apps.connections.open", board.ticket)
+    app.router.add_get("/link", board.join)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
