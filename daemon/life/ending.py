@@ -19,6 +19,8 @@ WAITS = (60.0, 300.0, 1800.0)
 """Seconds until an unanswered message is tried again; the last one repeats."""
 MAX_WAITS = 50
 """About a day of trying; then the turn has failed."""
+MOST_WAITS = {"bad-request": 2}
+"""What Claude does not understand today it hardly will tomorrow."""
 LONG_OUTAGE = 86_400.0
 """Seconds after which an outage is told again."""
 SAME_PLACE = 3
@@ -27,10 +29,10 @@ MAX_FAILURES = 60
 """About an hour of trying to say something."""
 
 
-async def postpone(turn: Turn) -> None:
-    """Claude is out of reach: tell the person, once an outage, and try again later."""
+async def postpone(turn: Turn, failure: str) -> None:
+    """Claude could not answer: tell the person, once an outage, and try again later."""
     tries = max((entry.body.get("tries", 0) for entry in _outage(turn)), default=0)
-    if tries >= MAX_WAITS:
+    if tries >= MOST_WAITS.get(failure, MAX_WAITS):
         await fail(turn)
         return
     if turn.must_answer and await _is_news(turn):

@@ -53,8 +53,8 @@ class Life:
         else:
             try:
                 await self._think(turn)
-            except ModelFailed:
-                await postpone(turn)
+            except ModelFailed as error:
+                await postpone(turn, error.failure)
 
     async def _think(self, turn: Turn) -> None:
         """Run the current process, and those that it goes over into at once."""

@@ -117,3 +117,17 @@ async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Sta
     stage.wire.refuse.clear()
     await stage.say("bob", BOB, "And now?", ts)
     assert len(await stage.answers(BOB, ts)) == 1, "the next message is answered again"
+
+
+async def test_what_claude_does_not_understand_is_not_tried_for_a_day(stage: Stage, thread: str) -> None:
+    for _ in range(3):
+        stage.model.fail(400, "invalid_request_error")
+    await stage.say("alice", ALICE, "Are you there?", thread)
+    for wait in (61.0, 301.0):
+        await stage.clock.advance(wait)
+        stage.soul.waker.sweep()
+        await stage.settled()
+    _, away, failed = await stage.answers(ALICE, thread)
+    assert away.startswith("I can't gather my thoughts")
+    assert failed.startswith("Something in me went wrong")
+    assert not stage.soul.journal.open("watch")
