@@ -9,7 +9,7 @@ import pytest
 
 from tests.source import Module, imported, modules, parse
 
-CODE = modules("config.py", "daemon")
+CODE = modules("config.py", "daemon", "benchmarks")
 TESTS = modules("tests")
 ALL = CODE | TESTS
 

@@ -91,12 +91,12 @@ def test_the_locks_agree() -> None:
     ("places", "paths"),
     [
         (("config.py", "daemon"), ["requirements.txt"]),
-        (("tests",), ["requirements.txt", "requirements-dev.txt"]),
+        (("benchmarks", "tests"), ["requirements.txt", "requirements-dev.txt"]),
     ],
 )
 def test_what_is_imported_is_required(places: tuple[str, ...], paths: list[str]) -> None:
     names = {target.split(".")[0] for one in modules(*places).values() for target, _ in imported(one.tree)}
-    foreign = names - sys.stdlib_module_names - {"config", "daemon", "tests"}
+    foreign = names - sys.stdlib_module_names - {"config", "daemon", "benchmarks", "tests"}
     providers = packages_distributions()
     allowed = {name for path in paths for name in required(path)}
     assert [name for name in foreign if not {*map(canonicalize_name, providers[name])} & allowed] == []

@@ -15,7 +15,8 @@ from tests.source import Function, Module, imported, modules, parse
 
 ROOMS = (
     ("__main__",),
-    ("app",),
+    ("doctor",),
+    ("app", "trace"),
     ("server", "clock", "project", "lifetime", "introduction"),
     ("console", "slack"),
     ("life",),
@@ -51,6 +52,8 @@ QUIET_CALLS = frozenset(
     {"dataclass", "field", "frozenset", "tuple", "dict", "compile", "getLogger"}
     | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
     | {"insert", "with_variant", "on_conflict_do_nothing", "on_conflict_do_update", "returning"}
+    | {"select", "delete", "where", "in_", "order_by", "desc", "limit"}
+    | {"bindparam", "json_each", "table_valued"}
 )
 """Last words of the calls that may stand at the top level, besides capitalised ones, which make a value."""
 

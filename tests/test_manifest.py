@@ -25,8 +25,10 @@ SCOPES: dict[str, set[str]] = {
     "chat_startStream": {"chat:write"},
     "chat_stopStream": {"chat:write"},
     "chat_update": {"chat:write"},
+    "conversations_history": HISTORY,
     "conversations_info": READ,
     "conversations_replies": HISTORY,
+    "users_conversations": READ,
     "users_info": {"users:read"},
 }
 """What a bot token needs for each method that the daemon may call. From docs.slack.dev/reference/methods."""

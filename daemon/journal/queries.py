@@ -5,27 +5,23 @@ Their parameters are named like those of the journal's methods, which ask them.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Column, ColumnElement, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 
 from daemon.journal.schema import DEBT, ENTRY, LEASE
 
-
-def among(column: Column[Any], name: str) -> ColumnElement[bool]:
-    """Is the column one of those in the list of this name?"""
-    return column.in_(select(func.json_each(bindparam(name)).table_valued("value").c.value))
-
+KINDS = select(func.json_each(bindparam("kinds")).table_valued("value").c.value)
+SEQS = select(func.json_each(bindparam("seqs")).table_valued("value").c.value)
+"""Lists: as one parameter each, so that the question stays the same however many are asked for."""
 
 ENTRIES = select(ENTRY).order_by(ENTRY.c.seq)
 OF_THREAD = ENTRIES.where(ENTRY.c.thread == bindparam("thread"))
-DEBTS = select(DEBT.c.seq).where(among(DEBT.c.kind, "kinds"))
+DEBTS = select(DEBT.c.seq).where(DEBT.c.kind.in_(KINDS))
 
 GET = ENTRIES.where(ENTRY.c.key == bindparam("key"))
-MANY = ENTRIES.where(among(ENTRY.c.seq, "seqs"))
+MANY = ENTRIES.where(ENTRY.c.seq.in_(SEQS))
 UNDER = ENTRIES.where(ENTRY.c.key >= bindparam("first"), ENTRY.c.key < bindparam("end"))
 ALL_OF = OF_THREAD.where(ENTRY.c.seq > bindparam("since"))
-OF = ALL_OF.where(among(ENTRY.c.kind, "kinds"))
+OF = ALL_OF.where(ENTRY.c.kind.in_(KINDS))
 LATEST = (
     OF_THREAD.where(ENTRY.c.kind == bindparam("kind"), ENTRY.c.seq < bindparam("before"))
     .order_by(None)

@@ -23,7 +23,7 @@ Item = Mapping[str, Any]
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
 PAGE = 200
-MOST = 30
+MOST = 40
 """Pages in any minute. Slack allows fifty of each method, and who is called into a thread needs some."""
 MINUTE = 60.0
 PATIENCE = 300

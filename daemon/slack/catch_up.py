@@ -118,10 +118,10 @@ class CatchUp:
                     log.warning("Catching up stopped (%s); it is tried again.", _why(error))
 
     async def _run(self) -> bool:
-        """Read every conversation. False when Slack stumbled over one, which stays behind."""
+        """Read every conversation, lively ones first. False when Slack stumbled over one: it stays behind."""
         begun, behind, whole = self._clock.now(), dict[str, float](), True
         own = self._own()
-        for one in await self._archive.conversations():
+        for one in sorted(await self._archive.conversations(), key=lambda one: one.id not in own):
             since = self._mark.of(one.id)
             try:
                 await self._read(one, since, begun - self._max_age, own.get(one.id, set()))

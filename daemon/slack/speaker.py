@@ -109,7 +109,6 @@ class SlackSpeaker:
             elif not await self._ended(thread, ts, final, hold):
                 await draft.stop(ts, "", hold)
                 await draft.rewrite(ts, final, hold)
-            await self._status.clear(draft.place, hold)
         return ts
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:

@@ -105,8 +105,21 @@ class Office:
     async def acked(self) -> None:
         await until(lambda: not self.unacked())
 
+    def lose(self) -> None:
+        """Slack gives up on every event that the soul's app has not acked."""
+        with self.world.workspace.db as db:
+            db.execute("update delivery set acked = 0 where acked is null and app = ?", (SOUL.id,))
+
+    async def caught_up(self) -> None:
+        """Until everything that Slack keeps has been read."""
+        await until(lambda: not self.slack.catch_up.running)
+
     def entries(self, *kinds: str) -> list[Entry]:
         return [entry for entry in self.journal.since(0) if entry.kind in kinds]
+
+    def taken(self) -> list[Entry]:
+        """Everything in the journal that came from people."""
+        return self.entries("thread", "perception", "heard")
 
     def one(self, kind: str) -> Entry:
         (entry,) = self.entries(kind)
@@ -147,9 +160,11 @@ def access(url: str, **changes: Any) -> Access:
 
 
 @asynccontextmanager
-async def office(path: Path, allowed: Allowed = OPEN) -> AsyncIterator[Office]:
+async def office(
+    path: Path, allowed: Allowed = OPEN, *, clock: FakeClock | None = None, wire: Wire | None = None
+) -> AsyncIterator[Office]:
     """A whole one, connected."""
-    clock, wire, woken = FakeClock(), Wire(), list[str]()
+    clock, wire, woken = clock or FakeClock(), wire or Wire(), list[str]()
     journal = Notebook(path / "journal.db", clock)
     async with (
         workspace(path, clock, wire) as (world, url),

@@ -71,7 +71,7 @@ async def test_what_slack_sends_again_is_not_perceived_again(here: Office) -> No
 async def test_a_channel_message_without_a_mention_leaves_nothing(here: Office) -> None:
     ts = await here.say("alice", GENERAL, "lunch?")
     await here.say("bob", GENERAL, "yes", ts)
-    assert here.journal.last() == 0
+    assert here.taken() == []
 
 
 async def test_a_follow_up_needs_no_mention(here: Office) -> None:
@@ -107,7 +107,7 @@ async def test_a_mention_in_a_group_conversation(here: Office) -> None:
     everybody = f"{BOB.id},{ME[2:-1]}"
     group = (await here.client("alice").conversations_open(users=everybody))["channel"]["id"]
     await here.say("alice", group, "just us")
-    assert here.journal.last() == 0
+    assert here.taken() == []
     await here.say("alice", group, f"{ME} and you")
     assert here.one("thread").body["kind"] == "group"
     assert here.one("thread").body["place"] == "a group conversation"
@@ -133,7 +133,7 @@ async def test_its_own_words_are_not_perceived(here: Office) -> None:
 
 async def test_other_bots_are_not_answered(here: Office) -> None:
     await here.say(ECHO_TOKEN, GENERAL, f"{ME} beep")
-    assert here.journal.last() == 0
+    assert here.taken() == []
     ts = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say(ECHO_TOKEN, GENERAL, "beep", ts)
     assert here.one("heard").body["bot"] is True
@@ -154,7 +154,7 @@ async def test_only_allowed_people_are_answered(tmp_path: Path) -> None:
     async with office(tmp_path, Allowed(users=frozenset({ALICE.id}))) as here:
         await here.say("bob", GENERAL, f"{ME} hello")
         await here.say("bob", await here.dm("bob"), "hello")
-        assert here.journal.last() == 0
+        assert here.taken() == []
         ts = await here.say("alice", GENERAL, f"{ME} hello")
         await here.say("bob", GENERAL, f"{ME} and me?", ts)
         assert here.one("perception").author == ALICE.id
@@ -164,7 +164,7 @@ async def test_only_allowed_people_are_answered(tmp_path: Path) -> None:
 async def test_only_allowed_channels_are_answered_and_dms(tmp_path: Path) -> None:
     async with office(tmp_path, Allowed(channels=frozenset({RANDOM}))) as here:
         await here.say("alice", GENERAL, f"{ME} hello")
-        assert here.journal.last() == 0
+        assert here.taken() == []
         await here.say("alice", RANDOM, f"{ME} hello")
         await here.say("alice", await here.dm("alice"), "hello")
         assert [entry.body["address"] for entry in here.entries("perception")] == ["mention", "dm"]

@@ -1,0 +1,132 @@
+"""The pasts of threads: folded on from turn to turn, they are what a fold from the beginning gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from daemon.life.past import Past, Pasts
+from tests.clock import FakeClock
+
+THREAD = "sess-00000001"
+
+
+class Life:
+    """A thread in which things happen, straight in the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    async def write(self, kind: str, cause: int | None = None, **body: object) -> Entry:
+        """An entry of this kind."""
+        key = f"{kind}:{self.journal.last()}"
+        entry, _ = await self.journal.append(THREAD, kind, body, key=key, cause=cause)
+        return entry
+
+    async def hear(self, text: str) -> Entry:
+        """Something is said around the soul."""
+        return await self.write("heard", name="Bob", text=text, ts="1")
+
+    async def turn(self, *texts: str, process: str = "conversation", keep: bool = True) -> list[int]:
+        """A turn that keeps these words, and what was heard before it; the seqs that it kept."""
+        heard = [entry.seq for entry in Pasts(self.journal).of(THREAD, self.journal.last() + 1).heard]
+        began = await self.write("turn-began")
+        said = [(await self.write("model-call", text=text)).seq for text in texts]
+        kept = [*heard, *said] if keep else []
+        await self.write("turn-ended", began.seq, keep=kept, process=process, params={"turn": began.seq})
+        return kept
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> AsyncIterator[Life]:
+    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+        yield Life(journal)
+
+
+def now(life: Life, pasts: Pasts) -> Past:
+    """The past as of now."""
+    return pasts.of(THREAD, life.journal.last() + 1)
+
+
+def seqs(past: Past) -> Sequence[int | None]:
+    return [memory.seq for memory in past.kept]
+
+
+async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> None:
+    pasts, first = Pasts(life.journal), await life.turn("one")
+    assert seqs(now(life, pasts)) == first
+    assert seqs(now(life, pasts)) == first
+    second = await life.turn("two", "three", process="greeting")
+    assert seqs(now(life, pasts)) == first + second
+    assert now(life, pasts).process == "greeting"
+
+
+async def test_what_was_heard_is_taken_by_the_next_turn_that_keeps_anything(life: Life) -> None:
+    pasts = Pasts(life.journal)
+    heard = await life.hear("one")
+    assert list(now(life, pasts).heard) == [heard]
+    await life.turn(keep=False)
+    assert list(now(life, pasts).heard) == [heard]
+    await life.turn("two")
+    assert list(now(life, pasts).heard) == []
+
+
+async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -> None:
+    pasts = Pasts(life.journal)
+    began = await life.write("turn-began")
+    heard = await life.hear("meanwhile")
+    assert list(now(life, pasts).heard) == [heard]
+    said = await life.write("model-call", text="yes")
+    await life.write("turn-ended", began.seq, keep=[said.seq], process=None, params={})
+    assert list(now(life, pasts).heard) == [heard]
+
+
+async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:
+    pasts, first = Pasts(life.journal), await life.turn("one")
+    await life.write("mood", mood="calm")
+    before = life.journal.last() + 1
+    await life.turn("two", process="greeting")
+    await life.write("mood", mood="cross")
+    assert now(life, pasts).mood == "cross"
+    then = pasts.of(THREAD, before)
+    assert (seqs(then), then.mood, then.process) == (first, "calm", "conversation")
+    assert now(life, pasts) == now(life, Pasts(life.journal))
+
+
+async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path: Path) -> None:
+    pasts, mine = Pasts(life.journal), await life.turn("mine")
+    assert seqs(now(life, pasts)) == mine
+    (tmp_path / "journal.db.lock").unlink()  # as in the crash harness: a lock that did not hold
+    async with Journal(tmp_path / "journal.db", FakeClock()) as other:
+        theirs = await Life(other).turn("theirs", process="greeting")
+    assert seqs(now(life, pasts)) == mine + theirs
+    assert now(life, pasts).process == "greeting"
+
+
+async def test_a_thread_that_is_forgotten_is_read_again(life: Life) -> None:
+    pasts = Pasts(life.journal, most=2)
+    kept = await life.turn("one", "two")
+    assert seqs(now(life, pasts)) == kept
+    kept += await life.turn("three")
+    assert seqs(now(life, pasts)) == kept
+    assert seqs(now(life, pasts)) == kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: Life, seed: int) -> None:
+    dice, pasts = random.Random(seed), Pasts(life.journal, most=20)
+    for step in range(40):
+        match dice.randrange(4):
+            case 0:
+                await life.hear(f"heard {step}")
+            case 1:
+                await life.write("mood", mood=f"mood {step}")
+            case _:
+                await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
+        before = life.journal.last() + 1 - dice.choice([0, 0, 0, 3])
+        assert pasts.of(THREAD, before) == Pasts(life.journal).of(THREAD, before)

@@ -1,0 +1,61 @@
+"""The office while nobody listens, and when somebody does again: what the tests of catch-up play in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.clock import FakeClock
+from tests.slack.office import Office, office
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+@asynccontextmanager
+async def before(path: Path, clock: FakeClock) -> AsyncIterator[Office]:
+    """The office; what nobody has heard when it ends is never sent again."""
+    async with office(path, clock=clock) as here:
+        await here.caught_up()
+        yield here
+        here.lose()
+
+
+@asynccontextmanager
+async def later(path: Path, clock: FakeClock, seconds: float = HOUR) -> AsyncIterator[Office]:
+    """The same office after this time, with a new daemon that has caught up."""
+    await clock.advance(seconds)
+    async with office(path, clock=clock) as here:
+        await here.caught_up()
+        yield here
+
+
+async def post(here: Office, name: str, channel: str, text: str, root: str | None = None) -> str:
+    """Someone says something, whether or not anybody hears it; returns its ts."""
+    answer = await here.client(name).chat_postMessage(channel=channel, text=text, thread_ts=root)
+    return str(answer["ts"])
+
+
+def addresses(here: Office) -> list[tuple[str, str]]:
+    """How, and in which words, the soul was spoken to."""
+    return [(entry.body["address"], entry.body["text"]) for entry in here.entries("perception")]
+
+
+def asked(here: Office, method: str) -> list[str]:
+    """The conversations that this method was called for."""
+    return [args["channel"] for args in here.wire.told(method)]
+
+
+async def read(here: Office) -> None:
+    """Catch up once more."""
+    here.slack.catch_up.wake()
+    await here.caught_up()
+
+
+async def patiently(here: Office) -> None:
+    """Until all is read, with all the time that this takes."""
+    async with asyncio.timeout(10):
+        while here.slack.catch_up.running:
+            await here.clock.advance(1)

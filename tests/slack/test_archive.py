@@ -1,0 +1,100 @@
+"""What catch-up costs Slack, and that nobody waits for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daemon.rehearsal.people import ALICE, SOUL
+from daemon.rehearsal.store import add_channel
+from daemon.slack.archive import MINUTE, MOST, PAGE, PATIENCE
+from daemon.slack.catch_up import DORMANT, SKEW
+from tests.clock import FakeClock
+from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post
+from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
+
+
+async def test_a_rate_limit_is_waited_out(here: Office, caplog: pytest.LogCaptureFixture) -> None:
+    await here.caught_up()
+    await post(here, "alice", await here.dm("alice"), "hello?")
+    here.lose()
+    here.wire.refuse["conversations.history"] = ["ratelimited"] * 50
+    here.slack.catch_up.wake()
+    await patiently(here)
+    assert addresses(here) == [("dm", "hello?")]
+    assert caplog.records == []
+
+
+async def test_beyond_its_patience_it_begins_anew(here: Office, caplog: pytest.LogCaptureFixture) -> None:
+    await here.caught_up()
+    await here.clock.advance(HOUR)
+    mark = here.slack.catch_up.until
+    here.wire.refuse["conversations.history"] = ["ratelimited"] * (PATIENCE // 3 + 1)
+    here.slack.catch_up.wake()
+    await until(lambda: here.clock.sleepers > 0)
+    while not caplog.records:
+        assert here.slack.catch_up.until == mark
+        await here.clock.advance(1)
+    await patiently(here)
+    assert here.slack.catch_up.until > mark
+    assert "Catching up stopped (ratelimited)" in caplog.text
+
+
+async def test_it_has_a_pace_and_nobody_who_speaks_now_waits_for_it(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        await here.slack.stop()
+        members = (ALICE.id, SOUL.user)
+        with here.world.workspace.db as db:
+            for number in range(PAGE):
+                add_channel(db, f"C0MANY{number:04}", "channel", f"many-{number}", members)
+        await post(here, "alice", f"C0MANY{PAGE - 1:04}", f"{ME} at the end of the list")
+    await clock.advance(HOUR)
+    async with office(tmp_path, clock=clock) as here:
+        await until(lambda: len(asked(here, "conversations.history")) == MOST - 2)
+        await here.say("bob", RANDOM, f"{ME} hello")
+        assert addresses(here) == [("mention", "@Claudius hello")]
+        began = clock.now()
+        await patiently(here)
+        assert addresses(here)[1:] == [("mention", "@Claudius at the end of the list")]
+        pages = len(here.wire.told("users.conversations")) + len(asked(here, "conversations.history"))
+        assert pages > PAGE
+        assert clock.now() - began >= (pages // MOST - 1) * MINUTE
+
+
+async def test_a_thread_in_which_nobody_speaks_any_more_is_not_asked_for_ever(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        await here.say("alice", GENERAL, f"{ME} hello")
+        for number in range(PAGE):
+            await post(here, "bob", GENERAL, str(number))
+    async with later(tmp_path, clock, DAY):
+        pass
+    async with later(tmp_path, clock, DORMANT - 2 * DAY) as here:
+        assert asked(here, "conversations.replies") == [GENERAL], "its root is too far back to tell"
+    async with later(tmp_path, clock, 2 * DAY) as here:
+        assert asked(here, "conversations.replies") == []
+
+
+async def test_a_thread_that_was_deleted_holds_up_nothing(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        root = await here.say("alice", GENERAL, f"{ME} hello")
+        await here.client("alice").chat_delete(channel=GENERAL, ts=root)
+        await here.acked()
+    async with later(tmp_path, clock) as here:
+        assert asked(here, "conversations.replies") == [GENERAL]
+        assert here.entries("caught-up")[-1].body == {"until": clock.now() - SKEW, "behind": {}}
+
+
+async def test_where_it_was_spoken_to_lately_is_read_first_and_then_who_speaks_to_it_alone(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        await here.say("alice", RANDOM, f"{ME} hello")
+    async with later(tmp_path, clock) as here:
+        first, *others = asked(here, "conversations.history")
+        assert first == RANDOM
+        assert [channel[0] for channel in others] == ["D", "D", "D", "C", "C"]
