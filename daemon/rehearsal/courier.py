@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.ports import Clock
+from daemon.rehearsal.holds import Holds
 from daemon.rehearsal.links import Links
+from daemon.rehearsal.switchboard import Switchboard
 
 GAPS = (3.0, 60.0, 240.0)
 """Seconds from one attempt to the next: an ack is due within 3, then it comes 0, 60 and 300 after that."""
@@ -33,22 +35,26 @@ class Delivery:
 class Courier:
     """The queue of events and the loop that delivers them. `speed` divides the waits between attempts."""
 
-    def __init__(self, db: sqlite3.Connection, clock: Clock, links: Links) -> None:
+    def __init__(self, db: sqlite3.Connection, clock: Clock, links: Links, faults: Switchboard) -> None:
         self.speed = 1.0
         self._db = db
         self._clock = clock
         self._links = links
+        self._faults = faults
+        self._holds = Holds(faults, clock)
         self._changed = asyncio.Event()
         self._envelopes: dict[str, int] = {}
 
     def post(self, app: str, event_id: str, payload: object) -> None:
         """Queue an event for an app; it goes out as soon as the loop runs."""
         sql = "insert into delivery (app, event_id, payload) values (?, ?, ?)"
-        self._db.execute(sql, (app, event_id, json.dumps(payload)))
+        id = self._db.execute(sql, (app, event_id, json.dumps(payload))).lastrowid
+        assert id is not None
+        self._holds.take(id, app, _about(payload))
         self.wake()
 
     def wake(self) -> None:
-        """Something changed: an event, a socket, the speed."""
+        """Something changed: an event, a socket, the speed, a fault."""
         self._changed.set()
 
     def hear(self, frame: str) -> None:
@@ -57,9 +63,10 @@ class Courier:
             id = self._envelopes.pop(json.loads(frame)["envelope_id"])
         except (ValueError, TypeError, KeyError):
             return
-        with self._db:
-            sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
-            self._db.execute(sql, (self._clock.now(), id))
+        if not self._is_lost(id):
+            with self._db:
+                sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
+                self._db.execute(sql, (self._clock.now(), id))
 
     async def run(self) -> None:
         """Deliver, for ever."""
@@ -99,13 +106,20 @@ class Courier:
 
     def _due(self, delivery: Delivery) -> float:
         if not delivery.attempts:
-            return self._clock.now()
+            return self._holds.due(delivery.id)
         return delivery.sent + GAPS[delivery.attempts - 1] / self.speed
 
+    def _is_lost(self, id: int) -> bool:
+        """Whether a fault takes this ack; the last one that there can be always arrives."""
+        (attempts,) = self._db.execute("select attempts from delivery where id = ?", (id,)).fetchone()
+        return attempts <= len(GAPS) and self._faults.strikes("redelivery") is not None
+
     def _send(self, delivery: Delivery) -> None:
-        envelope = str(uuid.uuid4())
-        self._envelopes[envelope] = delivery.id
-        self._links.next(delivery.app).send(_frame(envelope, delivery))
+        for _ in range(2 if self._faults.strikes("duplicate") else 1):
+            envelope = str(uuid.uuid4())
+            self._envelopes[envelope] = delivery.id
+            self._links.next(delivery.app).send(_frame(envelope, delivery))
+        self._holds.sent(delivery.id)
         sql = "update delivery set attempts = attempts + 1, sent = ? where id = ?"
         self._db.execute(sql, (self._clock.now(), delivery.id))
 
@@ -123,6 +137,14 @@ class Courier:
 
     async def _sleep(self, until: float) -> None:
         await self._clock.sleep(until - self._clock.now())
+
+
+def _about(payload: object) -> str:
+    """Which message an event is about: a mention comes beside the message itself."""
+    match payload:
+        case {"event": {"event_ts": str(ts)}}:
+            return ts
+    return ""
 
 
 def _frame(envelope: str, delivery: Delivery) -> str:

@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections import defaultdict, deque
 from typing import Any
 
 from aiohttp import web
 
+from daemon.ports import Clock
+
 
 class Socket:
-    """One open WebSocket; what is sent goes through its queue, so a slow client holds up nobody."""
+    """One open WebSocket; what is sent goes through its queue, so a slow client holds up nobody.
 
-    def __init__(self, app: str, ws: web.WebSocketResponse) -> None:
+    One that is `leaving` gets no more events.
+    """
+
+    def __init__(
+        self, app: str, ws: web.WebSocketResponse, transport: asyncio.Transport | None, clock: Clock
+    ) -> None:
         self.app = app
         self.ws = ws
-        self._outbox: asyncio.Queue[str] = asyncio.Queue()
+        self.leaving = False
+        self._transport = transport
+        self._clock = clock
+        self._outbox: asyncio.Queue[str | float] = asyncio.Queue()
 
     def send(self, frame: str) -> None:
         """Queue a frame."""
         self._outbox.put_nowait(frame)
 
+    def end(self, seconds: float) -> None:
+        """Close it that long after what was sent so far."""
+        self.leaving = True
+        self._outbox.put_nowait(seconds)
+
+    def drop(self) -> None:
+        """Break it, without a word."""
+        self.leaving = True
+        if self._transport:
+            self._transport.abort()
+
     async def write(self) -> None:
         """Pass the frames on until the connection ends."""
         try:
-            while True:
-                await self.ws.send_str(await self._outbox.get())
+            while isinstance(frame := await self._outbox.get(), str):
+                await self.ws.send_str(frame)
+            await self._clock.sleep(frame)
+            await self.ws.close()
         except ConnectionError:
             return
 
@@ -61,19 +85,37 @@ class Links:
         return len(self._sockets[app])
 
     def apps(self) -> list[str]:
-        """The apps that have one open."""
-        return [app for app, sockets in self._sockets.items() if sockets]
+        """The apps that have one open for events."""
+        return [
+            app for app, sockets in self._sockets.items() if not all(socket.leaving for socket in sockets)
+        ]
 
     def next(self, app: str) -> Socket:
-        """The socket whose turn it is; the app must have one."""
+        """The socket whose turn it is; the app must have one for events."""
         sockets = self._sockets[app]
         sockets.rotate(-1)
+        while sockets[-1].leaving:
+            sockets.rotate(-1)
         return sockets[-1]
+
+    def drop(self) -> None:
+        """Break every socket."""
+        for socket in self._every():
+            socket.drop()
+
+    def refresh(self, reason: str, seconds: float) -> None:
+        """Ask for a new one in place of every socket, and close it so much later."""
+        for socket in self._every():
+            if not socket.leaving:
+                socket.send(json.dumps(disconnect(reason)))
+                socket.end(seconds)
 
     async def close(self) -> None:
         """Close every socket, as Slack does when it goes away."""
-        every = [socket for sockets in self._sockets.values() for socket in sockets]
-        await asyncio.gather(*(socket.ws.close(code=1001) for socket in every))
+        await asyncio.gather(*(socket.ws.close(code=1001) for socket in self._every()))
+
+    def _every(self) -> list[Socket]:
+        return [socket for sockets in self._sockets.values() for socket in sockets]
 
 
 def hello(app: str, number: int) -> dict[str, Any]:
@@ -85,3 +127,8 @@ def hello(app: str, number: int) -> dict[str, Any]:
         "debug_info": debug,
         "connection_info": {"app_id": app},
     }
+
+
+def disconnect(reason: str) -> dict[str, Any]:
+    """The frame that announces the end of a socket."""
+    return {"type": "disconnect", "reason": reason, "debug_info": {"host": "rehearsal"}}

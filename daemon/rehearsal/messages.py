@@ -37,10 +37,6 @@ class Message:
         """The ts of the thread that it is in, or would begin."""
         return ts_of(self.thread or self.stamp)
 
-    def streams(self, now: float) -> bool:
-        """Whether its stream still takes text: Slack ends a stream after five minutes."""
-        return self.streaming is not None and now < self.streaming + STREAM_LASTS
-
 
 def put(db: sqlite3.Connection, message: Message) -> Message:
     """Store a message, new or changed; returns it marked with the groups that its text pings."""

@@ -9,7 +9,9 @@ from daemon.ports import Clock
 from daemon.rehearsal.courier import Courier
 from daemon.rehearsal.feed import Feed
 from daemon.rehearsal.links import Links
+from daemon.rehearsal.messages import STREAM_LASTS, Message
 from daemon.rehearsal.statuses import Statuses
+from daemon.rehearsal.switchboard import Switchboard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +24,14 @@ class Workspace:
     courier: Courier
     feed: Feed
     statuses: Statuses
+    faults: Switchboard
+
+    def streams(self, message: Message) -> bool:
+        """Whether this message still takes text: Slack ends a stream after five minutes, a fault sooner."""
+        if message.streaming is None:
+            return False
+        age, sooner = self.clock.now() - message.streaming, self.faults.on("stream-expiry")
+        if sooner and age >= float(sooner["seconds"]):
+            self.faults.strikes("stream-expiry")
+            return False
+        return age < STREAM_LASTS

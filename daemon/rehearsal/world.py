@@ -13,26 +13,34 @@ from daemon.ports import Clock
 from daemon.rehearsal.api.dispatch import Api
 from daemon.rehearsal.control import Control
 from daemon.rehearsal.courier import Courier
+from daemon.rehearsal.faults import SLACK_FAULTS
 from daemon.rehearsal.feed import Feed
 from daemon.rehearsal.links import Links
 from daemon.rehearsal.sockets import Gate
 from daemon.rehearsal.statuses import Statuses
 from daemon.rehearsal.store import open_store
+from daemon.rehearsal.switchboard import Switchboard
+from daemon.rehearsal.switches import expose
 from daemon.rehearsal.workspace import Workspace
 
 
 class World:
-    """A workspace that lives in one file; an async context manager that owns the store and the courier."""
+    """A workspace that lives in one file; an async context manager that owns the store and the courier.
+
+    `faults` are its switches: what can go wrong in it.
+    """
 
     def __init__(self, path: Path, clock: Clock) -> None:
+        self.faults = Switchboard("Slack", SLACK_FAULTS)
         links, db = Links(), open_store(path)
         self.workspace = Workspace(
             db=db,
             clock=clock,
             links=links,
-            courier=Courier(db, clock, links),
+            courier=Courier(db, clock, links, self.faults),
             feed=Feed(),
             statuses=Statuses(clock),
+            faults=self.faults,
         )
 
     async def __aenter__(self) -> Self:
@@ -51,8 +59,9 @@ class World:
     def mount(self, app: web.Application) -> None:
         """Add `/api/…`, `/link/` and `/rehearsal/…` to a server."""
         app.router.add_route("*", "/api/{method:.*}", Api(self.workspace).answer)
-        app.router.add_get("/link/", Gate(self.workspace.links, self.workspace.courier).enter)
+        app.router.add_get("/link/", Gate(self.workspace).enter)
         Control(self.workspace).mount(app.router)
+        expose(app, self.faults)
         app.on_shutdown.append(self.hang_up)
 
     async def hang_up(self, _: web.Application | None = None) -> None:

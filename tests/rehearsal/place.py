@@ -16,10 +16,11 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.rehearsal.people import SOUL, App
+from daemon.rehearsal.people import ALICE, SOUL, App
 from daemon.rehearsal.world import World
 from tests.clock import FakeClock
 
+DM = "D0ALICE0001"
 PATIENCE = 5.0
 """Real seconds after which a test gives up on something that should come at once."""
 
@@ -117,3 +118,25 @@ async def refused(call: Awaitable[object]) -> str:
     with pytest.raises(SlackApiError) as refusal:
         await call
     return str(refusal.value.response["error"])
+
+
+async def frame(ws: ClientWebSocketResponse) -> dict[str, Any]:
+    """The next frame on a bare socket."""
+    got: dict[str, Any] = await ws.receive_json(timeout=PATIENCE)
+    return got
+
+
+async def text(ws: ClientWebSocketResponse) -> str:
+    """What was said in the message that comes next."""
+    return str((await frame(ws))["payload"]["event"]["text"])
+
+
+async def ack(ws: ClientWebSocketResponse, envelope: dict[str, Any]) -> None:
+    """Say that this envelope came."""
+    await ws.send_json({"envelope_id": envelope["envelope_id"]})
+
+
+async def say(place: Place, *texts: str) -> None:
+    """Alice says this to the soul."""
+    for said in texts:
+        await place.client(ALICE.token).chat_postMessage(channel=DM, text=said)

@@ -6,27 +6,15 @@ from typing import Any
 
 import pytest
 from aiohttp import WSServerHandshakeError
-from aiohttp.client import ClientWebSocketResponse
 
 from daemon.rehearsal.people import ALICE, ECHO, SOUL
-from tests.rehearsal.place import PATIENCE, Place
-
-DM = "D0ALICE0001"
-
-
-async def frame(ws: ClientWebSocketResponse) -> dict[str, Any]:
-    envelope: dict[str, Any] = await ws.receive_json(timeout=PATIENCE)
-    return envelope
+from tests.rehearsal.place import DM, Place, frame, say
 
 
 async def attempts(place: Place) -> int:
     """How often the newest event was sent."""
     newest: dict[str, Any] = (await place.get("/rehearsal/deliveries"))["deliveries"][-1]
     return int(newest["attempts"])
-
-
-async def say(place: Place, text: str) -> None:
-    await place.client(ALICE.token).chat_postMessage(channel=DM, text=text)
 
 
 async def test_an_envelope_is_what_slack_sends(place: Place) -> None:

@@ -43,6 +43,7 @@ const KINDS = {
   text: (body) => step("reads", el("b", {}, body.name)),
   claim: (body, { key }) => step(CLAIMS[key.split(":")[0]] ?? `does only once: ${key}`),
   overheard: () => step("looks for what was said before"),
+  "caught-up": ({ until, behind }) => step("has read what was said", readUntil(until, Object.keys(behind ?? {}).length)),
   log: (body) => event("remembers an interrupted turn", quote("thought", body.text)),
   action: (body) => event(`does ${body.name}`, quote("heard", JSON.stringify(body.args ?? {}))),
   observation: (body) => event(`${body.name} gives`, quote("heard", body.text)),
@@ -54,6 +55,7 @@ const KINDS = {
 const GIVEN_UP = new Set(["failed", "abandoned"]);
 const CLAIMS = { greeted: "meets someone for the first time", told: "tells of this outage, once" };
 
+const readUntil = (until, behind) => `until ${clockSeconds(until)}${behind ? `, but for ${count(behind)} places` : ""}`;
 const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });

@@ -2,6 +2,7 @@
 
 import { callTitle, callView } from "./call.js";
 import { byId } from "./dom.js";
+import { Faults } from "./faults.js";
 import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
 import { ask, Unreachable } from "./reach.js";
@@ -19,12 +20,14 @@ const journal = new Journal({
   },
 });
 
+const faults = new Faults();
 const workspace = new Workspace({ onThread: (key) => journal.openThread(key) });
 
 async function refresh() {
   const state = await ask("/console/state");
   showState(state);
   document.body.dataset.world = state.rehearsed.workspace ? "local" : "none";
+  if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
 }
 
@@ -77,8 +80,9 @@ function move(step) {
 }
 
 function onKey(event) {
-  const writing = event.target.closest("textarea, input:not([type='radio'])");
-  if (event.key === "Escape" && !byId("call").hidden) closeCall();
+  const writing = event.target.closest("textarea, select, input:not([type='radio'], [type='checkbox'])");
+  if (event.key === "Escape" && faults.open) faults.show(false);
+  else if (event.key === "Escape" && !byId("call").hidden) closeCall();
   else if (event.key === "Escape") closeJournal(writing);
   if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in STEPS) move(STEPS[event.key]);

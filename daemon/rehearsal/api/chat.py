@@ -47,7 +47,7 @@ def post_ephemeral(call: Call) -> dict[str, Any]:
 def update(call: Call) -> dict[str, Any]:
     """Another text for one's own message; `text` up to 4,000 characters, `markdown_text` up to 12,000."""
     channel, message = _own(call, "cant_update_message")
-    if message.streams(call.workspace.clock.now()):
+    if call.workspace.streams(message):
         raise Refused("streaming_state_conflict")
     if len(call.text("text")) > UPDATE_MOST:
         raise Refused("msg_too_long")
@@ -64,7 +64,7 @@ def update(call: Call) -> dict[str, Any]:
 def delete(call: Call) -> dict[str, Any]:
     """One's own message goes; a root with replies leaves a tombstone."""
     channel, message = _own(call, "cant_delete_message")
-    if message.streams(call.workspace.clock.now()):
+    if call.workspace.streams(message):
         raise Refused("cant_delete_message")
     before = message_json(call.workspace.db, message)
     if replies(call.workspace.db, message, 0, FOREVER, 1):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from aiohttp import web
 
 from daemon.rehearsal.api import chat, conversations, reactions, status, streams, users
 from daemon.rehearsal.api.call import Call, arguments, caller_of
+from daemon.rehearsal.outage import hang_up, outage
 from daemon.rehearsal.refusal import Refused
 from daemon.rehearsal.workspace import Workspace
 
@@ -28,11 +30,27 @@ class Api:
         self._workspace = workspace
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Any call; what a refused one had already changed is taken back."""
-        headers: dict[str, str] = {}
+        """Any call, as far as no fault strikes it; the apps' only, so that people can go on talking."""
         try:
             args = await arguments(request)
-            name = request.match_info["method"]
+        except Refused as refusal:
+            return web.json_response(refusal.body)
+        faults, name = self._workspace.faults, request.match_info["method"]
+        if _is_person(request, args):
+            return self._answered(request, name, args)
+        if told := faults.strikes("down"):
+            return outage(request, told)
+        if told := faults.strikes("rate-limit", name):
+            return _limited(float(told["seconds"]))
+        response = self._answered(request, name, args)
+        if faults.strikes("answer-lost", name):
+            hang_up(request)
+        return response
+
+    def _answered(self, request: web.Request, name: str, args: dict[str, Any]) -> web.Response:
+        """What a refused call had already changed is taken back."""
+        headers: dict[str, str] = {}
+        try:
             body = _test(args) if name == "api.test" else self._called(request, name, args, headers)
         except Refused as refusal:
             body = refusal.body
@@ -52,6 +70,19 @@ class Api:
         origin = f"{'wss' if request.secure else 'ws'}://{request.host}"
         with self._workspace.db:
             return method.answer(Call(workspace=self._workspace, caller=caller, args=args, origin=origin))
+
+
+def _is_person(request: web.Request, args: dict[str, Any]) -> bool:
+    try:
+        return caller_of(request, args).kind == "user"
+    except Refused:
+        return False
+
+
+def _limited(seconds: float) -> web.Response:
+    """Slack's only answer that is no 200."""
+    headers = {"Retry-After": str(math.ceil(seconds))}
+    return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
 
 
 def _test(args: dict[str, Any]) -> dict[str, Any]:

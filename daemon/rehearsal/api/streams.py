@@ -68,7 +68,7 @@ def _streaming(call: Call) -> tuple[Channel, Message]:
     message = find(call.workspace.db, channel.id, call.need("ts"))
     if message.body["user"] != call.caller.id:
         raise Refused("message_not_owned_by_app")
-    if not message.streams(call.workspace.clock.now()):
+    if not call.workspace.streams(message):
         raise Refused("message_not_in_streaming_state")
     return channel, message
 

@@ -1,4 +1,4 @@
-"""What the understudy is told to do with the next request, instead of following its script."""
+"""What the understudy is told to do with a request, instead of following its script."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ class Cue:
     """One reply to come. `text` None is the script's own; `delay` seconds and `until` hold it back.
 
     `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
-    or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says; an error with
-    200 comes inside the stream.
+    or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
+    of a Retry-After in `after`; an error with 200 comes inside the stream. Faults besides: of the text
+    only the first `most` characters, a halt after `stall` of them, `pace` seconds between two pieces,
+    `bare` of its tags.
     """
 
     text: str | None = None
@@ -23,3 +25,8 @@ class Cue:
     ending: Literal["end", "refusal", "error", "cut", "hush"] = "end"
     status: int = 200
     kind: str = ""
+    after: float = 0.0
+    most: int | None = None
+    stall: int | None = None
+    pace: float = 0.0
+    bare: bool = False

@@ -1,0 +1,144 @@
+"""Which faults are switched on, and whether one strikes now. The world and the understudy have one each."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from daemon.rehearsal.faults import Fault, Param, Value
+
+TARGETS = ("method", "model")
+"""The parameters that say whom a fault strikes."""
+
+
+class Nonsense(ValueError):
+    """No such fault or parameter, or a value that it cannot have; its text says so to who asked."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Lit:
+    """A fault that is on: what it was told, how often it struck."""
+
+    values: Mapping[str, Value]
+    chance: random.Random
+    strikes: int = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has struck as often as it was told to."""
+        return 0 < float(self.values.get("times", 0)) <= self.strikes
+
+
+class Switchboard:
+    """The switches of a table of faults, all off at first. `of` says whose faults they are."""
+
+    def __init__(self, of: str, table: Sequence[Fault]) -> None:
+        self._of = of
+        self._table = {fault.name: fault for fault in table}
+        self._on: dict[str, Lit] = {}
+        self._heeds: list[Callable[[str, Mapping[str, Value]], None]] = []
+        self._changed = asyncio.Event()
+
+    def knows(self, name: str) -> bool:
+        """Whether it has this fault."""
+        return name in self._table
+
+    def heed(self, heed: Callable[[str, Mapping[str, Value]], None]) -> None:
+        """Call this from now on after each switch, with the fault's name and what it was told."""
+        self._heeds.append(heed)
+
+    def switch(self, name: str, /, on: bool = True, **told: Value) -> None:
+        """Switch a fault on or off, or let happen what happens once; what it is not told is as in the table.
+
+        Raises Nonsense.
+        """
+        fault = self._table.get(name)
+        if fault is None:
+            raise Nonsense(f"There is no fault {name!r}. GET /rehearsal/faults names them all.")
+        values = {param.name: _checked(param, told.pop(param.name, param.default)) for param in fault.params}
+        if told:
+            known = ", ".join(values) or "nothing"
+            raise Nonsense(f"{name} cannot be told {', '.join(map(repr, told))}, only {known}.")
+        if not on and fault.once:
+            raise Nonsense(f"{name} happens once: there is nothing to switch off.")
+        self._on.pop(name, None)
+        if on and not fault.once:
+            self._on[name] = Lit(values=values, chance=random.Random(f"{name} {values.get('seed')}"))
+        self._tell(name, values)
+
+    def all_off(self) -> None:
+        """Switch off whatever is on."""
+        for name in list(self._on):
+            self.switch(name, on=False)
+
+    def on(self, name: str) -> Mapping[str, Value] | None:
+        """What this fault was told, if it is on."""
+        lit = self._on.get(name)
+        return None if lit is None else lit.values
+
+    def strikes(self, name: str, target: str = "") -> Mapping[str, Value] | None:
+        """What this fault was told, if it strikes this method or model now. Asked once for each occasion."""
+        lit = self._on.get(name)
+        if lit is None or lit.spent or not _meant(lit.values, target):
+            return None
+        if lit.chance.random() >= float(lit.values.get("chance", 1)):
+            return None
+        lit.strikes += 1
+        return lit.values
+
+    async def over(self, name: str) -> None:
+        """Until this fault is off."""
+        while name in self._on:
+            await self._changed.wait()
+
+    def json(self) -> list[dict[str, Any]]:
+        """The table and what is on, for the page."""
+        return [self._shown(fault) for fault in self._table.values()]
+
+    def _shown(self, fault: Fault) -> dict[str, Any]:
+        lit = self._on.get(fault.name)
+        now = {} if lit is None else lit.values
+        params = [
+            {
+                "name": param.name,
+                "default": param.default,
+                "most": param.most,
+                "of": param.of,
+                "value": now.get(param.name, param.default),
+            }
+            for param in fault.params
+        ]
+        return {
+            "name": fault.name,
+            "of": self._of,
+            "line": fault.line,
+            "once": fault.once,
+            "on": lit is not None,
+            "strikes": 0 if lit is None else lit.strikes,
+            "params": params,
+        }
+
+    def _tell(self, name: str, values: Mapping[str, Value]) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+        for heed in self._heeds:
+            heed(name, values)
+
+
+def _meant(values: Mapping[str, Value], target: str) -> bool:
+    return all(fnmatchcase(target, str(values[name])) for name in TARGETS if name in values)
+
+
+def _checked(param: Param, value: object) -> Value:
+    """The value as the parameter wants it."""
+    if isinstance(param.default, str):
+        if isinstance(value, str) and value and value in (param.of or (value,)):
+            return value
+        raise Nonsense(f"{param.name} is {' or '.join(param.of) or 'a text'}, not {value!r}.")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= param.most:
+        return float(value)
+    raise Nonsense(f"{param.name} is a number from 0 to {param.most:g}, not {value!r}.")

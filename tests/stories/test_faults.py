@@ -1,0 +1,159 @@
+"""Each fault of the rehearsal strikes while people talk: in the end every message was answered, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
+from daemon.rehearsal.switchboard import Switchboard
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage
+
+SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
+AWAY = "I can't gather my thoughts"
+PATIENCE = 20.0
+"""Real seconds for a story; its own time may be hours."""
+TALK = (
+    ("carol", GENERAL, f"{ME} Name the north star.", None),
+    ("bob", GENERAL, "Count the seven hills.", 0),
+    ("bob", BOB, "Wind the old clock.", None),
+    ("alice", ALICE, "Where is the red kite?", None),
+    ("alice", ALICE, "Whose is the blue boat?", 3),
+)
+"""Who says what, where, and in answer to which of these."""
+NAMES = {"alice": ALICE, "bob": BOB}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """How a fault is told to strike, and what becomes of it."""
+
+    told: dict[str, Any] = field(default_factory=dict)
+    also: str = ""
+    """A fault that happens once, without which this one would not be noticed."""
+    long: float = 5.0
+    """Seconds for which people have to live with it, at the least."""
+    apology: bool = False
+    """Are people told that they have to wait? Once, at the most, in each thread."""
+    smooth: bool = True
+    """Does no turn have to begin anew?"""
+
+
+STORIES = {
+    "redelivery": Story(long=400),
+    "duplicate": Story(),
+    "reorder": Story(),
+    "delay": Story(told={"times": 2}, long=10),
+    "drop": Story(),
+    "refresh": Story(long=20),
+    "used-tickets": Story(also="drop", long=30),
+    "rate-limit": Story(told={"seconds": 2, "times": 9}, long=20),
+    "answer-lost": Story(told={"times": 3}, long=10, smooth=False),
+    "stream-expiry": Story(told={"seconds": 0}),
+    "down": Story(long=60, smooth=False),
+    "throttled": Story(told={"seconds": 1, "times": 2}, long=10),
+    "overloaded": Story(long=30, apology=True),
+    "cut": Story(told={"characters": 90}, long=30, apology=True),
+    "stalled": Story(long=200, apology=True),
+    "slow": Story(told={"seconds": 3}, long=150),
+    "malformed": Story(),
+    "refusal": Story(told={"model": SONNET}),
+}
+
+
+def test_every_fault_has_a_story() -> None:
+    assert list(STORIES) == [fault.name for fault in (*SLACK_FAULTS, *MODEL_FAULTS)]
+
+
+@pytest.mark.parametrize("name", STORIES)
+async def test_every_message_is_answered_once(stage: Stage, name: str) -> None:
+    story = STORIES[name]
+    await stage.sleep()
+    await stage.wake(claude_model=SONNET, claude_model_fallback=HAIKU)
+    async with asyncio.timeout(PATIENCE), sweeping(stage):
+        for who, place in NAMES.items():
+            await stage.say(who, place, "Hello")  # the greeting is over
+        board = board_of(stage, name)
+        board.switch(name, **story.told)
+        if story.also:
+            board.switch(story.also)
+        said = await talk(stage)
+        await passing(stage, story.long, lambda: struck(stage, board, name))
+        board.all_off()
+        await passing(stage, 60, lambda: is_over(stage, len(said)))
+        heard = Counter(entry.body.get("text") for entry in stage.entries("perception"))
+        assert [heard[text] for text in said] == [1] * len(said)
+        assert {entry.body["outcome"] for entry in stage.entries("turn-ended")} <= {"ended", "postponed"}
+        assert not (story.smooth and stage.entries("failure"))
+        threads = [await stage.answers(place, root) for place, root in set(said.values())]
+        told = [sum(answer.startswith(AWAY) for answer in answers) for answers in threads]
+        assert max(told) == story.apology, threads
+        for answers in threads:
+            quotes = [quoted(answer, said) for answer in answers]
+            assert len(set(filter(None, quotes))) == len(list(filter(None, quotes))) > 0, answers
+            assert story.apology or all(quotes), answers
+
+
+def quoted(answer: str, said: Iterable[str]) -> str:
+    """Which of these the script answers: it repeats what was said to it last."""
+    return next((text for text in said if f"{text}”" in answer), "")
+
+
+async def talk(stage: Stage) -> dict[str, tuple[str, str]]:
+    """Everybody says their lines; returns the place and the root of each, as the soul hears it."""
+    roots: list[str] = []
+    for who, place, text, to in TALK:
+        root = None if to is None else roots[to]
+        roots.append(root or await stage.post(who, place, text))
+        if root:
+            await stage.post(who, place, text, root)
+    lines = zip(TALK, roots, strict=True)
+    return {text.replace(ME, "@Claudius"): (place, root) for (_, place, text, _), root in lines}
+
+
+def board_of(stage: Stage, name: str) -> Switchboard:
+    """Where this fault is switched."""
+    return stage.world.faults if stage.world.faults.knows(name) else stage.model.faults
+
+
+def struck(stage: Stage, board: Switchboard, name: str) -> bool:
+    """Did it do all that it was told to, and did people notice?"""
+    [shown] = [fault for fault in board.json() if fault["name"] == name]
+    if shown["once"]:
+        return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another
+    noticed = not STORIES[name].apology or any(AWAY in said.body["text"] for said in stage.entries("spoken"))
+    return noticed and shown["strikes"] >= STORIES[name].told.get("times", 1)
+
+
+def is_over(stage: Stage, messages: int) -> bool:
+    """Was all that was said heard, and nothing is left to be done?"""
+    heard = len(stage.entries("perception"))
+    busy = stage.soul.waker.busy or stage.soul.journal.open("perception", "turn-began", "speech", "watch")
+    return heard >= messages + len(NAMES) and not busy
+
+
+@asynccontextmanager
+async def sweeping(stage: Stage) -> AsyncIterator[None]:
+    """The waker's own round, for what comes again by timer."""
+    task = asyncio.create_task(stage.soul.waker.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def passing(stage: Stage, seconds: float, done: Callable[[], bool]) -> None:
+    """Let time pass, so much at the least, until this is so; requests take hardly any of it."""
+    end, step = stage.clock.now() + seconds, max(1.0, seconds / 40)
+    while stage.clock.now() < end or not done():
+        for _ in range(4):
+            await stage.clock.advance(0)
+        await stage.clock.advance(step)
