@@ -4,6 +4,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 RUN    := $(VENV)/.run
 DEV    := $(VENV)/.dev
+SECONDS ?= 300
 
 .PHONY: help install run doctor test soak bench check lock clean
 
@@ -22,8 +23,10 @@ doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Clau
 test: $(DEV)    ## install what is missing, then run every test
 	@$(PY) -m pytest -n auto --dist worksteal
 
-soak: $(DEV)    ## every crash boundary of every scenario, every mutant (minutes)
+soak: $(DEV)    ## every crash boundary in every way, every mutant, then a storm (SECONDS=300)
 	@$(PY) -m tests.core.soak
+	@$(PY) -m tests.wire
+	@$(PY) -m tests.wire.storm --seconds $(SECONDS)
 
 bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (a minute)
 	@$(PY) -m benchmarks

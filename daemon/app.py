@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ class Awake:
 async def run(settings: Settings) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock()) as soul:
+        gc.freeze()  # what is there by now stays for good: the collector need not go through it again
         introduce(settings, soul.slack.name, soul.budget, soul.url)
         await live(soul.waker, soul.journal, soul.slack.died)
 

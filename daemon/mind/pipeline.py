@@ -14,7 +14,7 @@ from daemon.mind.answer import Answer
 from daemon.mind.asking import Asking
 from daemon.mind.prompting import feeling, instruction, situated
 from daemon.mind.recall import remember
-from daemon.mind.steps import STEPS
+from daemon.mind.steps import SAY, STEPS
 from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role, Speech, Turn
 
@@ -32,9 +32,8 @@ class Said:
 async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said:
     """Think, speak and feel in one call. `guidance` is an instruction of the process, already filled.
 
-    When the answer has no dialogue, ask once more without the private steps: that answer may be spoken even
-    untagged, since nothing private was asked for. Where the model refused, this goes to the one that stands
-    in for it. Then apologise. Raises ModelFailed.
+    When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
+    Where the model refused, this goes to the one that stands in for it. Then apologise. Raises ModelFailed.
     """
     chosen = [STEPS[name] for name in steps]
     memory = situated(turn)
@@ -44,8 +43,8 @@ async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said
         said = answer.said
         if not _will_do(turn, answer):
             role: Role = "fallback" if answer.outcome == "refused" else "speak"
-            public = [step for step in chosen if not step.private]
-            answer = await asking.ask("plainly", role, instruction(turn, public, guidance))
+            spoken = [step for step in chosen if step.tag == SAY]
+            answer = await asking.ask("plainly", role, instruction(turn, spoken, guidance))
             said = answer.plainly
         return await _conclude(turn, memory, asking.speech, answer, said or "")
 
