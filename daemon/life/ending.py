@@ -25,8 +25,8 @@ LONG_OUTAGE = 86_400.0
 """Seconds after which an outage is told again."""
 SAME_PLACE = 3
 """A failure at the same key so often is no accident."""
-MAX_FAILURES = 60
-"""About an hour of trying to say something."""
+MAX_FAILURES = 300
+"""About a day of trying to say something."""
 
 
 async def postpone(turn: Turn, failure: str) -> None:
@@ -45,11 +45,15 @@ async def postpone(turn: Turn, failure: str) -> None:
 
 
 async def _is_news(turn: Turn) -> bool:
-    """Has one of those who wait not been told of this outage? It began after the last call that went well."""
-    calls = turn.world.journal.kind("model-call", since=turn.world.clock.now() - LONG_OUTAGE)
-    well = max((call.seq for call in calls if call.body["outcome"] != "failed"), default=0)
+    """Has one of those who wait not been told of this outage? It began after the last call that went well.
+
+    As of this body's own last call: a replay must decide as before, whatever went well meanwhile.
+    """
+    *_, mine = _of_kind(turn, "model-call")
+    calls = turn.world.journal.kind("model-call", since=mine.at - LONG_OUTAGE)
+    well = [call.seq for call in calls if call.seq < mine.seq and call.body["outcome"] != "failed"]
     people = dict.fromkeys(entry.author for entry in turn.answers)
-    return any([await turn.claim(f"told:{person}:{well}") for person in people])
+    return any([await turn.claim(f"told:{person}:{max(well, default=0)}") for person in people])
 
 
 def _outage(turn: Turn) -> list[Entry]:
@@ -73,14 +77,22 @@ def speechless(turn: Turn) -> bool:
 
 
 def _failures(turn: Turn) -> list[Entry]:
-    return [entry for entry in turn.world.journal.under(turn.path) if entry.kind == "failure"]
+    return _of_kind(turn, "failure")
+
+
+def _of_kind(turn: Turn, kind: str) -> list[Entry]:
+    return [entry for entry in turn.world.journal.under(turn.path) if entry.kind == kind]
 
 
 async def fail(turn: Turn) -> None:
     """Give up: what was begun is settled, the person is told once, and nobody waits any more.
 
-    Of the messages nothing is kept: one of them may be the poison.
+    Of the messages nothing is kept: one of them may be the poison. A body that never failed, and was only
+    killed when all was said, has not failed.
     """
+    if not _failures(turn) and (spoken := _all_said(turn)):
+        await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
+        return
     for speech in _begun(turn):
         await speech.settle()
     await _close_actions(turn)
@@ -93,19 +105,26 @@ async def let_go(turn: Turn) -> None:
 
     A body that had its answer, or had said all it began to say, is ended: nobody wants to hear it again.
     """
-    entries = turn.world.journal.under(turn.path)
-    calls = [entry for entry in entries if entry.kind == "model-call"]
-    spoken = [entry for entry in entries if entry.kind == "spoken"]
-    owing = [e for e in entries if e.kind in ("speech", "action") and turn.world.journal.is_open(e.seq)]
-    last = Answer(calls[-1]) if calls else None
+    *_, last = [None, *map(Answer, _of_kind(turn, "model-call"))]
     if last and last.said:
-        key = next((e.key for e in owing if e.kind == "speech"), f"{turn.path}/say#1")
+        key = next((speech.key for speech in _owed(turn, "speech")), f"{turn.path}/say#1")
         await turn.speech_at(key.partition(PART)[0]).close(last.said)
         await turn.finish("ended", turn.memory.with_memory(remember(last.call)))
-    elif spoken and not owing and not (last and last.outcome == "failed"):
+    elif spoken := _all_said(turn):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
     else:
         await _begin_afresh(turn)
+
+
+def _all_said(turn: Turn) -> list[Entry]:
+    """What this body has said, if it had said all that it began to say; nothing, if it had not."""
+    calls = _of_kind(turn, "model-call")
+    owes = _owed(turn, "speech", "action") or (calls and calls[-1].body["outcome"] == "failed")
+    return [] if owes else _of_kind(turn, "spoken")
+
+
+def _owed(turn: Turn, *kinds: str) -> list[Entry]:
+    return [e for kind in kinds for e in _of_kind(turn, kind) if turn.world.journal.is_open(e.seq)]
 
 
 async def _begin_afresh(turn: Turn) -> None:

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 MAX_TRANSITIONS = 10
 MAX_ATTEMPTS = 5
-MAX_BACKOFF = 60.0
+MAX_BACKOFF = 300.0
 """Seconds between two attempts at a turn, at the most."""
 
 

@@ -33,6 +33,14 @@ class Past:
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
 
+    @property
+    def size(self) -> int:
+        """How much there is to keep at hand."""
+        return len(self.kept) + len(self.heard) + bool(self.before)
+
+
+NOTHING = Past()
+
 
 class Pasts:
     """The pasts of all threads. Those that were read last are at hand, and only folded on from there.
@@ -48,13 +56,13 @@ class Pasts:
 
     def of(self, thread: str, before: int) -> Past:
         """The past of a thread as it was when the entry `before` was written."""
-        known = self._known.pop(thread, Past())
-        self._size -= len(known.kept)
-        past = self._folded(thread, known if known.before <= before else Past(), before)
+        known = self._known.pop(thread, NOTHING)
+        self._size -= known.size
+        past = self._folded(thread, known if known.before <= before else NOTHING, before)
         self._known[thread] = past
-        self._size += len(past.kept)
+        self._size += past.size
         while self._size > self._most:
-            self._size -= len(self._known.popitem(last=False)[1].kept)
+            self._size -= self._known.popitem(last=False)[1].size
         return past
 
     def _folded(self, thread: str, past: Past, before: int) -> Past:

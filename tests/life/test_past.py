@@ -108,13 +108,30 @@ async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path
     assert now(life, pasts).process == "greeting"
 
 
-async def test_a_thread_that_is_forgotten_is_read_again(life: Life) -> None:
-    pasts = Pasts(life.journal, most=2)
-    kept = await life.turn("one", "two")
-    assert seqs(now(life, pasts)) == kept
-    kept += await life.turn("three")
-    assert seqs(now(life, pasts)) == kept
-    assert seqs(now(life, pasts)) == kept
+class Counting(Journal):
+    """Counts the entries that were asked for by their seqs."""
+
+    asked = 0
+
+    def many(self, seqs: Sequence[int]) -> list[Entry]:
+        self.asked += len(seqs)
+        return super().many(seqs)
+
+
+async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_keep(tmp_path: Path) -> None:
+    async with (journal := Counting(tmp_path / "journal.db", FakeClock())):
+        life, pasts = Life(journal), Pasts(journal, most=4)
+        kept = await life.turn("one", "two")
+        for asked in (2, 0):
+            journal.asked = 0
+            assert seqs(now(life, pasts)) == kept
+            assert journal.asked == asked
+        pasts.of("sess-00000002", journal.last() + 1)
+        kept += await life.turn("three", "four")
+        for asked in (2, 4, 4):
+            journal.asked = 0
+            assert seqs(now(life, pasts)) == kept
+            assert journal.asked == asked
 
 
 @pytest.mark.parametrize("seed", range(5))

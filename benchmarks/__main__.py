@@ -1,0 +1,33 @@
+"""Run all benchmarks, or those that are named, and print what they found. Never fails by a figure."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.appends import appends
+from benchmarks.calls import calls
+from benchmarks.figure import Figure, table
+from benchmarks.recall import recall
+from benchmarks.speech import speech
+from benchmarks.start import start
+from benchmarks.turns import turns
+
+ALL = (calls, turns, speech, start, recall, appends)
+
+
+async def run(names: list[str]) -> str:
+    """The table of what these benchmarks found; of all, where none is named."""
+    figures: list[Figure] = []
+    for benchmark in ALL:
+        if not names or benchmark.__name__ in names:
+            print(f"{benchmark.__name__} ...", file=sys.stderr, flush=True)
+            with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+                figures += await benchmark(Path(folder))
+    return table(figures)
+
+
+if __name__ == "__main__":
+    print(asyncio.run(run(sys.argv[1:])))

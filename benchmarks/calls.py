@@ -1,0 +1,83 @@
+"""What it costs to remember a model call: `turn.call` beside the same call in a bare loop of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.bare import streamed, whole
+from benchmarks.figure import Figure, side_by_side
+from benchmarks.ground import Ground, ground
+from daemon.life.turn import Turn
+
+DURABLE = 1.5
+"""Times the bare call that a durable one may cost."""
+A_SECOND = 1_000
+"""Durable calls that all conversations together should make in a second."""
+
+
+async def calls(folder: Path, *, rounds: int = 400, conversations: int = 200) -> Sequence[Figure]:
+    """One after the other, then many conversations at once."""
+    async with ground(folder) as here:
+        return [*await _in_sequence(here, rounds), await _at_once(here, conversations)]
+
+
+async def _in_sequence(here: Ground, rounds: int) -> list[Figure]:
+    turn = await here.turn("sequence")
+    request = here.request(turn)
+    floor, durable, unstreamed = await side_by_side(
+        rounds,
+        lambda: streamed(here.bare, request),
+        lambda: _call(turn),
+        lambda: whole(here.bare, request),
+    )
+    return [
+        Figure(
+            name="durable model call",
+            value=durable * 1e3,
+            unit="ms",
+            floor=floor * 1e3,
+            aim=f"at most {DURABLE} times the floor",
+            met=durable <= DURABLE * floor,
+        ),
+        Figure(name="bare call, not streamed", value=unstreamed * 1e3, unit="ms", floor=floor * 1e3),
+    ]
+
+
+async def _at_once(here: Ground, conversations: int, each: int = 5, rounds: int = 5) -> Figure:
+    turns = await asyncio.gather(*(here.turn(f"conversation {n}") for n in range(conversations)))
+    request = here.request(turns[0])
+
+    async def bare_lane() -> None:
+        for _ in range(each):
+            await streamed(here.bare, request)
+
+    async def durable_lane(turn: Turn) -> None:
+        for _ in range(each):
+            await _call(turn)
+
+    floor, durable = await side_by_side(
+        rounds,
+        lambda: asyncio.gather(*(bare_lane() for _ in turns)),
+        lambda: asyncio.gather(*(durable_lane(turn) for turn in turns)),
+    )
+    count = conversations * each
+    return Figure(
+        name=f"durable model calls, {conversations} conversations at once",
+        value=count / durable,
+        unit="/s",
+        floor=count / floor,
+        aim=f"at least {A_SECOND:,}/s",
+        met=count / durable >= A_SECOND,
+    )
+
+
+async def _call(turn: Turn) -> None:
+    """As a step calls it: every delta is heard."""
+    call = await turn.call("step", turn.memory, "speak", _hear)
+    assert call.body["outcome"] == "ok", call.body
+
+
+async def _hear(_delta: str) -> None:
+    """Heard, and nothing done with it."""

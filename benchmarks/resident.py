@@ -1,0 +1,73 @@
+"""The daemon as a process of its own, as its owner starts it; and how much memory a process holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon.project import root
+from daemon.rehearsal.people import SOUL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A process that has said that it is ready, and how many seconds after it was begun."""
+
+    process: Process
+    seconds: float
+
+    @property
+    def memory(self) -> float:
+        """Megabytes that it holds now."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        if status.exists():
+            lines = status.read_text().splitlines()
+            kilobytes = next(line.split()[1] for line in lines if line.startswith("VmRSS"))
+        else:
+            command = ["ps", "-o", "rss=", "-p", str(self.process.pid)]
+            kilobytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return int(kilobytes) / 1024
+
+
+@asynccontextmanager
+async def child(arguments: Sequence[str], **env: str) -> AsyncIterator[Child]:
+    """A Python process with these arguments, from when it says `ready` until the end of the block."""
+    began = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *arguments,
+        cwd=root(),
+        env={"PATH": os.environ.get("PATH", ""), **env},
+        stdin=PIPE,
+        stdout=PIPE,
+    )
+    assert process.stdout
+    try:
+        async for line in process.stdout:
+            if line.startswith(b"ready"):
+                break
+        yield Child(process=process, seconds=time.perf_counter() - began)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+def resident(town: str, home: Path) -> dict[str, str]:
+    """The variables with which a daemon lives in this town."""
+    return {
+        "PORT": "0",
+        "SOUL_HOME": str(home),
+        "SLACK_API_URL": f"{town}/api/",
+        "SLACK_BOT_TOKEN": SOUL.bot_token,
+        "SLACK_APP_TOKEN": SOUL.app_token,
+        "ANTHROPIC_BASE_URL": town,
+    }

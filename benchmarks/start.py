@@ -1,0 +1,61 @@
+"""How long the daemon takes to start, and how much memory it then holds, beside its libraries alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from benchmarks.figure import Figure
+from benchmarks.resident import child, resident
+from benchmarks.town import town
+
+GIVEN = "import slack_bolt.async_app, anthropic, aiohttp, dotenv"
+"""The libraries that are given, as a program that uses them imports them."""
+READY = "; print('ready', flush=True); input()"
+LATER = 0.7
+"""Seconds after a bare import that the daemon may take to be ready."""
+MORE = 40.0
+"""Megabytes more than a bare import that it may hold."""
+
+
+async def start(folder: Path, *, rounds: int = 5) -> Sequence[Figure]:
+    """In turns: the libraries imported, our code imported too, a daemon that is ready to hear."""
+    async with town(folder) as url:
+        env = resident(url, folder / "home")
+        found = [
+            (
+                await _measured("-c", GIVEN + READY),
+                await _measured("-c", f"{GIVEN}; import daemon.app{READY}"),
+                await _measured("-m", "daemon", **env),
+            )
+            for _ in range(rounds)
+        ]
+    bare, imported, ready = (
+        tuple(median(values) for values in zip(*column, strict=True)) for column in zip(*found, strict=True)
+    )
+    return [
+        Figure(name="import", value=imported[0], unit="s", floor=bare[0]),
+        Figure(
+            name="start, until it hears",
+            value=ready[0],
+            unit="s",
+            floor=bare[0],
+            aim=f"at most {LATER:g} s over the floor",
+            met=ready[0] - bare[0] <= LATER,
+        ),
+        Figure(
+            name="resident memory, when it hears",
+            value=ready[1],
+            unit="MB",
+            floor=bare[1],
+            aim=f"at most {MORE:g} MB over the floor",
+            met=ready[1] - bare[1] <= MORE,
+        ),
+    ]
+
+
+async def _measured(*arguments: str, **env: str) -> tuple[float, float]:
+    """Seconds until it was ready, megabytes that it held then."""
+    async with child(arguments, **env) as process:
+        return process.seconds, process.memory

@@ -1,0 +1,89 @@
+"""A town for a daemon to live in: the rehearsed Slack and an instant model, in a process of its own.
+
+It notes when a person's message was on its way, when the model's first token was, when the answer was seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from benchmarks.instant import streamed
+from daemon.clock import SystemClock
+from daemon.rehearsal.people import PEOPLE
+from daemon.rehearsal.world import World
+from daemon.server import address, bind, serving
+
+TOKENS = tuple(f"Bearer {person.token}" for person in PEOPLE)
+
+
+class Notes:
+    """When each thing happened for the message that is being answered, in seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, float] = {}
+        self._shown = asyncio.Event()
+
+    @web.middleware
+    async def take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note what passes through Slack."""
+        if request.path == "/api/chat.startStream":
+            self._at.setdefault("shown", time.monotonic())
+            self._shown.set()
+        response = await handler(request)
+        if request.path == "/api/chat.postMessage" and request.headers.get("Authorization") in TOKENS:
+            self._at = {"said": time.monotonic()}
+            self._shown.clear()
+        return response
+
+    async def model(self, request: web.Request) -> web.StreamResponse:
+        """The instant model; its first token is on its way at once."""
+        await request.read()
+        self._at.setdefault("token", time.monotonic())
+        return web.Response(
+            body=streamed(), content_type="text/event-stream", headers={"request-id": "req_1"}
+        )
+
+    async def read(self, _: web.Request) -> web.Response:
+        """The notes, as soon as the answer is to be seen."""
+        async with asyncio.timeout(30):
+            await self._shown.wait()
+        return web.json_response(self._at)
+
+
+async def serve(folder: Path) -> None:
+    """Be there until killed; says where."""
+    notes, listener = Notes(), bind("127.0.0.1", 0)
+    app = web.Application(middlewares=[notes.take])
+    async with World(folder / "town.db", SystemClock()) as world:
+        world.mount(app)
+        app.router.add_post("/v1/messages", notes.model)
+        app.router.add_get("/notes", notes.read)
+        async with serving(app, listener):
+            print(address(listener), flush=True)
+            await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def town(folder: Path) -> AsyncIterator[str]:
+    """The URL of a town that lives as long as the block."""
+    command = (sys.executable, "-m", __name__, str(folder))
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
+    assert process.stdout
+    try:
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1])))

@@ -1,0 +1,63 @@
+"""Every benchmark runs, on counts so small that its figures mean nothing, and prints its lines."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import ALL
+from benchmarks.appends import appends
+from benchmarks.calls import calls
+from benchmarks.figure import Figure, side_by_side, table
+from benchmarks.recall import recall
+from benchmarks.speech import speech
+from benchmarks.start import start
+from benchmarks.turns import turns
+
+TINY = {
+    "calls": partial(calls, rounds=1, conversations=2),
+    "turns": partial(turns, rounds=1, conversations=2),
+    "speech": partial(speech, rounds=1),
+    "start": partial(start, rounds=1),
+    "recall": partial(recall, entries=80, rounds=1),
+    "appends": partial(appends, rounds=1, at_once=3),
+}
+
+
+def test_none_is_left_out() -> None:
+    assert TINY.keys() == {benchmark.__name__ for benchmark in ALL}
+
+
+@pytest.mark.parametrize("name", TINY)
+async def test_a_benchmark_prints_its_figures(name: str, tmp_path: Path) -> None:
+    figures = await TINY[name](tmp_path)
+    head, *lines = table(figures).splitlines()
+    assert head.startswith("figure")
+    assert len(lines) == len(figures) > 0
+    for line, figure in zip(lines, figures, strict=True):
+        assert line.startswith(figure.name)
+        assert figure.value > 0
+        assert bool(figure.aim) == bool(re.search("(met|missed)$", line))
+
+
+async def test_what_is_compared_is_timed_in_turns() -> None:
+    done = []
+
+    async def note(name: str) -> None:
+        done.append(name)
+
+    found = await side_by_side(2, partial(note, "floor"), partial(note, "ours"))
+    assert done == ["floor", "ours"] * 3  # once before, to warm up
+    assert len(found) == 2
+
+
+def test_a_line_says_how_often_the_floor_it_is_and_whether_the_aim_is_met() -> None:
+    missed = Figure(name="call", value=1234.5, unit="ms", floor=617.25, aim="at most 1.5 times", met=False)
+    plain = Figure(name="other", value=0.0123, unit="s")
+    assert table([missed, plain]).splitlines()[1:] == [
+        "call    1,234 ms  617 ms  2.00   at most 1.5 times  missed",
+        "other   0.0123 s",
+    ]

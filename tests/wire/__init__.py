@@ -1,0 +1,1 @@
+"""The crash harness over the real wire: the daemon as one process, its world as another, and the kills."""

@@ -1,0 +1,52 @@
+"""What the processes of one case share: a page of memory, made before the fork, and the time that it keeps.
+
+The time runs fast and can be moved: paces, backoffs and outages cost nothing, in every process at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import mmap
+import time
+
+T0 = 1_790_000_000.0
+SPEED = 20.0
+"""Seconds of a story in one second of ours."""
+
+
+class Board(ctypes.Structure):
+    """The shared page."""
+
+    began: float
+    moved: float
+    phase: int
+    port: int
+    soul: int
+    _fields_ = (
+        ("began", ctypes.c_double),
+        ("moved", ctypes.c_double),
+        ("phase", ctypes.c_int),
+        ("port", ctypes.c_int),
+        ("soul", ctypes.c_int),
+    )
+
+
+def board() -> Board:
+    """A new page, for this process and those that it forks."""
+    page = Board.from_buffer(mmap.mmap(-1, ctypes.sizeof(Board)))
+    page.began = time.monotonic()
+    return page
+
+
+class SwiftClock:
+    """Implements ports.Clock, the same in all processes of a case."""
+
+    def __init__(self, page: Board) -> None:
+        self._page = page
+
+    def now(self) -> float:
+        return T0 + self._page.moved + (time.monotonic() - self._page.began) * SPEED
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(seconds, 0.0) / SPEED)

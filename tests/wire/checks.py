@@ -1,0 +1,157 @@
+"""What must be true when a story has ended, however often its daemon was killed. Read when all have ended."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from daemon.entry import Entry
+from daemon.journal.reading import Reading, reading
+from daemon.journal.verify import verify
+from daemon.rehearsal.people import SOUL, TEAM
+from daemon.rehearsal.stamps import ts_of
+from daemon.rehearsal.store import open_store
+from daemon.slack.place import moment
+from tests.core.outside import read
+from tests.stories.stage import ME
+from tests.wire.story import Story
+from tests.wire.world import ASKED, DONE
+
+WORD = re.compile(r"\bw(\d+)\b")
+HALF = " …"
+"""How a message ends whose answer broke off; another one answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A message as everybody sees it in Slack; `root` is the thread that it is in, or would begin."""
+
+    channel: str
+    root: str
+    ts: str
+    user: str
+    text: str
+
+
+def verdict(home: Path, story: Story) -> str | None:
+    """What is wrong at the end of this story, in a sentence; None when nothing is."""
+    said = shown(home)
+    try:
+        with reading(home / "journal.db") as journal:
+            _check_journal(journal)
+            _check_heard(journal, said, story)
+            _check_claimed(journal, said)
+            _check_order(journal)
+            _check_paid(journal, read(home / ASKED))
+            _check_answers(said, story, given_up(journal))
+        assert len(read(home / DONE)) <= 1, "the deed was done twice"
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+def shown(home: Path) -> list[Shown]:
+    """All that stands in Slack, in its order."""
+    db = open_store(home / "slack.db")
+    sql = """select channel, coalesce(thread, stamp), stamp, json_extract(body, '$.user'),
+             json_extract(body, '$.text') from message order by stamp"""
+    rows = db.execute(sql).fetchall()
+    db.close()
+    return [
+        Shown(channel=channel, root=ts_of(root), ts=ts_of(stamp), user=user, text=text)
+        for channel, root, stamp, user, text in rows
+    ]
+
+
+def given_up(journal: Reading) -> frozenset[str]:
+    """The messages whose turn was killed so often that it ended as failed, as it should."""
+    failed = [end for end in journal.kind("turn-ended") if end.body["outcome"] == "failed"]
+    taken = [entry for end in failed for entry in journal.many(end.closes)]
+    took = [entry for entry in taken if entry.kind in ("perception", "watch")]
+    said = [e for entry in took for e in journal.many(entry.body.get("carries", [entry.seq]))]
+    return frozenset(entry.body["ts"] for entry in said)
+
+
+def given_up_in(home: Path) -> int:
+    """How many messages were given up in this home."""
+    with reading(home / "journal.db") as journal:
+        return len(given_up(journal))
+
+
+def _check_journal(journal: Reading) -> None:
+    verdict = verify(journal)
+    assert not verdict.violations, f"verify: {[*map(str, verdict.violations)]}"
+    assert not verdict.pending, f"unanswered: {dict(verdict.pending)}"
+    assert not (drift := journal.kind("drift")), f"drift: {[entry.body for entry in drift]}"
+
+
+def _check_heard(journal: Reading, said: Sequence[Shown], story: Story) -> None:
+    people = [message for message in said if message.user != SOUL.user]
+    lines = sorted(line.text for line in story.lines)
+    assert sorted(message.text for message in people) == lines, "people did not say their lines"
+    lost = [m for m in people if not journal.get(f"msg:{TEAM}:{m.channel}:{m.ts}")]
+    assert not lost, f"lost: {lost}"
+
+
+def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
+    """What stands in Slack is what the journal says was spoken: each message once, word for word."""
+    standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
+    spoken = [(entry.body["ts"], entry.body["text"]) for entry in journal.kind("spoken")]
+    assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
+    assert standing == {*spoken}, f"unknown {standing - {*spoken}}, and gone { ({*spoken} - standing) }"
+
+
+def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
+    again = [call for call in asked if call["recorded"]]
+    assert not again, f"recorded calls are paid again: {again}"
+    answered = [call.body["saw"] for call in journal.kind("model-call") if call.body["outcome"] != "failed"]
+    assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
+
+
+def _check_order(journal: Reading) -> None:
+    """Turns of a thread never overlap, and what the soul says stands in the order of its turns."""
+    turns: defaultdict[str, list[Entry]] = defaultdict(list)
+    for kind in ("turn-began", "turn-ended"):
+        for entry in journal.kind(kind):
+            turns[entry.thread].append(entry)
+    for thread, entries in turns.items():
+        course = [entry.kind for entry in sorted(entries, key=lambda entry: entry.seq)]
+        assert all(a != b for a, b in pairwise(course)), f"turns overlap: {course}"
+        spoken = sorted(journal.of(thread, "spoken"), key=lambda entry: entry.cause or 0)
+        stamps = [moment(entry.body["ts"]) for entry in spoken]
+        assert stamps == sorted(stamps), f"spoken out of order: {[entry.body for entry in spoken]}"
+
+
+def _check_answers(said: Sequence[Shown], story: Story, lost: frozenset[str]) -> None:
+    """In its thread, each line is answered once, after it was said; those of one answer in Slack's order."""
+    for root in {message.root for message in said}:
+        talk = [message for message in said if message.root == root]
+        answers = [message for message in talk if message.user == SOUL.user]
+        texts = [answer.text for answer in answers if not answer.text.endswith(HALF)]
+        lines = [message for message in talk if message.user != SOUL.user]
+        places = [place for line in lines if (place := _answered(line, answers, line.ts in lost))]
+        by_answer = sorted(places, key=lambda place: place[0])  # a stable sort: Slack's order within each
+        assert by_answer == sorted(places), f"in a wrong order: {texts}"
+        answered = {answers[n].text for n, _ in places}
+        told = [text for text in texts if text not in answered and not WORD.search(text)]
+        strange = [text for text in told if not text.startswith(tuple(story.told))]
+        assert not strange, f"nobody asked for {strange}"
+        assert story.storm or len({*told}) == len(told), f"told twice: {told}"
+        words = [int(number) for text in texts for number in WORD.findall(text)]
+        assert words == [*range(story.words)], f"of {story.words} words {len(words)} are read: {words}"
+
+
+def _answered(line: Shown, answers: Sequence[Shown], lost: bool) -> tuple[int, int] | None:
+    """Which answer this line has, and where in it; one that was given up may have none."""
+    text = line.text.removeprefix(ME).strip()
+    named = [n for n, one in enumerate(answers) if text in one.text and not one.text.endswith(HALF)]
+    if lost and not named:
+        return None
+    assert len(named) == 1, f"{text!r} is answered {len(named)} times: {[one.text for one in answers]}"
+    assert moment(answers[named[0]].ts) > moment(line.ts), f"{text!r} was foreseen"
+    return named[0], answers[named[0]].text.index(text)

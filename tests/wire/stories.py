@@ -1,0 +1,74 @@
+"""The stories that the harness tells. Each line's text is unlike any other's, so that its answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aiohttp import ClientSession
+
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.ports import Process, Turn
+from daemon.rehearsal.claude.prompt import Body
+from tests.stories.stage import BOB, GENERAL, ME, reply
+from tests.wire.board import Board
+from tests.wire.story import Line, Story, echo, heard
+from tests.wire.world import DEED
+
+UNREACHABLE = "I can't gather my thoughts right now"
+FAILED = "Something in me went wrong"
+LOST_WORDS = "Forgive me, the words wouldn't come"
+WORDS = 3_000
+"""Of a long answer: with their numbers, more than one message of Slack's holds."""
+
+
+def long(body: Body) -> str:
+    """A long answer, with code in it: each word is numbered."""
+    rows = [" ".join(f"w{n}" for n in range(start, start + 10)) for start in range(0, WORDS, 10)]
+    half = len(rows) // 2
+    text = "\n".join([f"You said: {heard(body)}", *rows[:half], "```python", *rows[half:], "```"])
+    return reply(text)
+
+
+def stepwise(page: Board) -> Mapping[str, Process]:
+    """A process with two calls, two messages, and a deed in the world that must not be done twice."""
+
+    async def do() -> str:
+        async with ClientSession() as session, session.post(f"http://127.0.0.1:{page.port}{DEED}") as answer:
+            return await answer.text()
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        first = await turn.call("weigh", turn.memory, "fast")
+        said = [*await turn.say("One moment, please.")]
+        done = await turn.effect("deed", {}, do, repeatable=False)
+        memory = turn.memory.with_memory(remember(first), *map(remember, said), remember(done))
+        second = await turn.call("judge", memory, "speak")
+        words = ", ".join(entry.body["text"] for entry in turn.answers)
+        told = await turn.say(f"{words}: {done.body['text']}")
+        return memory.with_memory(remember(second), *map(remember, told))
+
+    return {"conversation": conversation}
+
+
+STORIES: Mapping[str, Story] = {
+    "dm": Story(lines=[Line(text="hi tea"), Line(text="and jazz", phase=1, root=0)]),
+    "burst": Story(
+        lines=[
+            Line(text="one fish"),
+            Line(text="two owls", during=1, root=0),
+            Line(text="three elks", during=1, root=0),
+        ],
+        pace=0.1,
+    ),
+    "long": Story(lines=[Line(text="tell me all")], script=long, words=WORDS),
+    "posts": Story(
+        lines=[
+            Line(text=f"{ME} what now", channel=GENERAL),
+            Line(text="so there", who="bob", channel=BOB, phase=1),
+        ],
+        refused={"chat.startStream": "channel_type_not_supported"},
+    ),
+    "steps": Story(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
+    "outage": Story(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
+    "missed": Story(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
+}

@@ -1,0 +1,156 @@
+"""The random one: 500 events in 20 threads, while daemons die, sockets drop, and Slack and the model fail.
+
+`python -m tests.wire.storm --seconds N --seed S` tells one story after another for as long as it is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
+from tests.wire.checks import given_up_in, verdict
+from tests.wire.harness import ended
+from tests.wire.lives import UNSTARTED, case, soul, world
+from tests.wire.mark import Chance
+from tests.wire.stories import FAILED, LOST_WORDS, UNREACHABLE
+from tests.wire.story import Line, Story
+from tests.wire.world import Outside
+
+EVENTS, THREADS = 500, 20
+GAP = 0.8
+"""Seconds of the story between two events, on average."""
+KILLS_AT_COMMITS, KILLS_AT_EFFECTS = 1 / 800, 1 / 800
+LATER = 8
+"""Phases after the storm, until the last watch has come due."""
+AT_ONCE = 3
+"""Faults of Slack's at the same time."""
+SECONDS = 240.0
+"""After which a storm that has not ended never will."""
+SPELL = 6.0
+"""Seconds of the story between two changes of the weather, on average."""
+DMS = {ALICE: "alice", BOB: "bob", CAROL: "carol"}
+PLACES = [*DMS, GENERAL, RANDOM]
+SLACK: Sequence[tuple[str, dict[str, Any]]] = (
+    ("redelivery", {"chance": 0.3}),
+    ("duplicate", {"chance": 0.3}),
+    ("reorder", {"chance": 0.3}),
+    ("delay", {"chance": 0.2}),
+    ("drop", {}),
+    ("refresh", {}),
+    ("used-tickets", {"chance": 0.5}),
+    ("rate-limit", {"chance": 0.05}),
+    ("answer-lost", {"chance": 0.05}),
+    ("stream-expiry", {}),
+    ("down", {}),
+)
+MODEL: Sequence[tuple[str, dict[str, Any]]] = (
+    ("throttled", {"chance": 0.3}),
+    ("overloaded", {"chance": 0.9}),
+    ("cut", {"chance": 0.7, "characters": 70.0}),
+)
+
+
+def story(seed: int) -> Story:
+    """Who says what where, drawn from a seed. Each event has a word of its own."""
+    draw = random.Random(seed)
+    lines: list[Line] = []
+    for number in range(EVENTS):
+        root = draw.randrange(THREADS) if number >= THREADS else None
+        channel = draw.choice(PLACES) if root is None else lines[root].channel
+        text = f"e{number:04}." if channel in DMS else f"{ME} e{number:04}."
+        who = DMS.get(channel) or draw.choice([*DMS.values()])
+        lines.append(Line(text=text, who=who, channel=channel, root=root))
+    told = [UNREACHABLE, FAILED, LOST_WORDS]
+    return Story(lines=lines, told=told, last_phase=LATER, storm=f"storm {seed}")
+
+
+class Storm(Outside):
+    """A world in which everything goes wrong in the first phase, for as long as people talk."""
+
+    async def play(self) -> None:
+        """Let people talk, and the weather change, until all is said; then it is fair for ever."""
+        draw = random.Random(self.story.storm)
+        weather = asyncio.create_task(self._change(draw))
+        for number in range(len(self.story.lines)):
+            await self.clock.sleep(draw.expovariate(1 / GAP))
+            self.people.say(number)
+        weather.cancel()
+        await asyncio.gather(weather, return_exceptions=True)
+        self.world.faults.all_off()
+        self.model.faults.all_off()
+
+    def left(self) -> int:
+        """How many lines are still to be said: people take their time."""
+        return self.people.silent
+
+    async def _change(self, draw: random.Random) -> None:
+        while True:
+            await self.clock.sleep(draw.expovariate(1 / SPELL))
+            for board, table, count in ((self.world.faults, SLACK, AT_ONCE), (self.model.faults, MODEL, 1)):
+                board.all_off()
+                for name, told in draw.sample(table, count):
+                    seed = {"seed": draw.randrange(10**6)} if "chance" in told else {}
+                    board.switch(name, True, **told, **seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one storm."""
+
+    seed: int
+    kills: int
+    unstarted: int
+    given_up: int
+    problem: str | None
+
+    def __str__(self) -> str:
+        return (
+            f"storm {self.seed}: {EVENTS} events in {THREADS} threads, {self.kills} kills, "
+            f"{self.unstarted} starts without Slack, {self.given_up} messages given up: "
+            f"{self.problem or 'nothing lost, nothing doubled'}"
+        )
+
+
+def weathered(seed: int) -> Outcome:
+    """A storm from its first event to a quiet end."""
+    told, kills, unstarted = story(seed), 0, 0
+    with case("storm") as (home, page):
+        with world(page, told, Chance(home, page, f"effects {seed}", KILLS_AT_EFFECTS), Storm):
+            status = -signal.SIGKILL
+            while status in (-signal.SIGKILL, UNSTARTED):
+                life = Chance(home, page, f"commits {seed} {kills}", KILLS_AT_COMMITS)
+                status = ended(soul(page, told, life, SECONDS))
+                kills += status == -signal.SIGKILL
+                unstarted += status == UNSTARTED
+        problem = f"a life ended with exit {status}" if status else verdict(home, told)
+        return Outcome(
+            seed=seed, kills=kills, unstarted=unstarted, given_up=given_up_in(home), problem=problem
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """A line a storm; 1 as soon as one went wrong."""
+    parser = argparse.ArgumentParser(description="Storms, one after another, each with its own seed.")
+    parser.add_argument("--seconds", type=float, default=600.0, help="begin no further one after so long")
+    parser.add_argument("--seed", type=int, default=1, help="of the first one; the next ones count on")
+    asked = parser.parse_args(arguments)
+    until, seed = time.monotonic() + asked.seconds, asked.seed
+    while time.monotonic() < until:
+        outcome = weathered(seed)
+        print(outcome, flush=True)
+        if outcome.problem:
+            return 1
+        seed += 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

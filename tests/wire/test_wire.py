@@ -1,0 +1,52 @@
+"""The daemon over the real wire, killed and stopped: nothing lost, nothing doubled, nothing paid twice.
+
+Each commit and each effect of each story in one way here; `make soak` has every boundary in every way.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wire.harness import boundaries, covering, every, problems
+from tests.wire.mark import Boundary
+from tests.wire.stories import STORIES
+from tests.wire.storm import weathered
+
+PARTS = 4
+"""Into which the cases of the plainest story are dealt, so that workers share them."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_boundary_of_a_conversation_may_be_the_last(part: int) -> None:
+    """Killed before and after each commit and effect of a streamed turn; stopped while another takes over."""
+    cases = every("dm")[part::PARTS]
+    print(f"dm: {len(boundaries('dm'))} boundaries, {len(cases)} cases in this part")
+    assert problems(cases) == {}
+
+
+@pytest.mark.parametrize("name", sorted(STORIES.keys() - {"dm"}))
+def test_each_step_of_each_story_may_be_the_last(name: str) -> None:
+    cases = covering(name)
+    print(f"{name}: {len(boundaries(name))} boundaries, {len(cases)} cases")
+    assert problems(cases) == {}
+
+
+def test_the_stories_go_through_all_that_a_turn_can_do() -> None:
+    passed = {_kind(boundary) for name in STORIES for boundary in boundaries(name)}
+    assert passed >= {
+        *("thread", "perception", "turn-began", "claim", "transition", "model-call", "turn-ended"),
+        *("speech", "speech-started", "spoken", "action", "observation", "watch"),
+        *("apps.connections.open", "/v1/messages", "/deed", "agents.sessions.setStatus"),
+        *("chat.startStream", "chat.stopStream", "chat.postMessage", "chat.update"),
+    }
+
+
+def test_a_storm_loses_and_doubles_nothing() -> None:
+    outcome = weathered(seed=1)
+    print(outcome)
+    assert outcome.problem is None
+    assert outcome.kills
+
+
+def _kind(boundary: Boundary) -> str:
+    return boundary.partition(" ")[2].partition("#")[0]

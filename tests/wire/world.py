@@ -1,0 +1,139 @@
+"""The world as a process of its own: Slack, a model, people who say their lines, and the blow.
+
+Forked by the harness. An effect that a mark stands at is carried out, or not, before its daemon falls.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+
+from aiohttp import web
+
+from daemon.entry import digest
+from daemon.rehearsal.claude.prompt import Body
+from daemon.rehearsal.claude.stream import error
+from daemon.rehearsal.claude.understudy import Understudy
+from daemon.rehearsal.world import World
+from tests.core.outside import note
+from tests.wire.board import Board, SwiftClock
+from tests.wire.mark import Mark, strike
+from tests.wire.people import People
+from tests.wire.story import PHASE, Story
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+EFFECTS = ("chat.", "assistant.", "agents.", "apps.connections.open", "/v1/messages", "/deed")
+MODEL, DEED = "/v1/messages", "/deed"
+ASKED, DONE = "asked.jsonl", "done.jsonl"
+"""The files of a case with all that the model was asked, and with the deeds."""
+ORPHANED = 10.0
+"""Seconds of the story after which a world sees that its harness is gone."""
+
+
+class Outside:
+    """Everything around the daemon of one case."""
+
+    def __init__(self, page: Board, story: Story, mark: Mark) -> None:
+        self.page = page
+        self.story = story
+        self._mark = mark
+        self.clock = SwiftClock(page)
+        self.world = World(mark.home / "slack.db", self.clock)
+        self.model = Understudy(self.clock, story.pace, script=self.think)
+        self.people = People(self.world.workspace, story.lines)
+        self._met: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Until the harness is gone."""
+        harness = os.getppid()
+        app = web.Application(client_max_size=2**24, middlewares=[self.carry])
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.world)
+            self.world.mount(app)
+            self.model.mount(app)
+            app.router.add_post(DEED, self.do)
+            app.router.add_get("/story", self.known)
+            app.router.add_post("/story/{phase}", self.further)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.page.port = runner.addresses[0][1]
+            await self.play()
+            while os.getppid() == harness:
+                await self.clock.sleep(ORPHANED)
+
+    async def play(self) -> None:
+        """What happens by itself; the rest of the story goes on as daemons ask for it."""
+        self.people.tell(lambda line: line.phase == 0 and not line.during)
+
+    @web.middleware
+    async def carry(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Every request of the daemon's. Killed before an effect, it has not asked for it."""
+        name = request.match_info.get("method", request.path)
+        if not name.startswith(EFFECTS):
+            return await handler(request)
+        self._met[name] += 1
+        effect = f"{name}#{self._met[name]}"
+        if self._mark.reached(f"before {effect}"):
+            strike(self._mark, self.page.soul)
+            raise web.HTTPServiceUnavailable
+        answer = self._refusal(name) or await handler(request)
+        if name != MODEL and self._mark.reached(f"after {effect}"):
+            strike(self._mark, self.page.soul)
+        return answer
+
+    def _refusal(self, name: str) -> web.Response | None:
+        """What goes wrong in this story, if this does."""
+        if name == MODEL and self.page.phase in self.story.away:
+            return web.json_response(error("overloaded_error", "Away.", "req_away"), status=529)
+        if name in self.story.refused:
+            return web.json_response({"ok": False, "error": self.story.refused[name]})
+        return None
+
+    async def do(self, _: web.Request) -> web.Response:
+        """A deed that must not be done twice."""
+        note(self._mark.home / DONE, self.page.phase)
+        return web.Response(text="done")
+
+    def think(self, body: Body) -> str:
+        """The model's answer: billed, and not yet heard by anyone."""
+        count = self._met[MODEL]
+        saw = digest({name: value for name, value in body.items() if name != "stream"})
+        note(self._mark.home / ASKED, {"saw": saw, "recorded": recorded(self._mark.home, saw)})
+        self.people.tell(lambda line: line.phase == self.page.phase and 0 < line.during <= count)
+        if self._mark.reached(f"after {MODEL}#{count}"):
+            strike(self._mark, self.page.soul)
+        return self.story.script(body)
+
+    async def known(self, _: web.Request) -> web.Response:
+        """What a daemon must know by now, and whether there is more to come."""
+        keys, left = self.people.keys, self.left()
+        self.people.insist()
+        return web.json_response({"keys": keys, "busy": left > 0})
+
+    async def further(self, request: web.Request) -> web.Response:
+        """A daemon has nothing left to do in this phase: the next one begins, if there is one."""
+        if (at := int(request.match_info["phase"])) == self.page.phase and at + 1 < self.story.phases:
+            self.page.phase += 1
+            self.page.moved += PHASE
+            self.people.tell(lambda line: line.phase == self.page.phase and not line.during)
+            if any(line.missed and line.phase == self.page.phase for line in self.story.lines):
+                await self.world.hang_up()
+        return web.json_response({"over": at == self.page.phase})
+
+    def left(self) -> int:
+        """How many lines of this phase were still to be said; they are, now."""
+        return self.people.tell(lambda line: line.phase <= self.page.phase)
+
+
+def recorded(home: Path, saw: str) -> bool:
+    """Does a daemon of this home know the answer to this call?"""
+    sql = """select 1 from entry where kind = 'model-call' and json_extract(body, '$.saw') = ?
+             and json_extract(body, '$.outcome') <> 'failed'"""
+    with closing(sqlite3.connect(f"file:{home / 'journal.db'}?mode=ro", uri=True)) as journal:
+        return journal.execute(sql, (saw,)).fetchone() is not None
