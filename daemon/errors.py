@@ -1,7 +1,7 @@
 """The tree of errors; each message says what happened and what to do.
 
 SoulError
-├── ConfigError      a setting is missing or wrong: the daemon does not start (exit 78)
+├── ConfigError      a setting is missing or wrong: the daemon does not start, or ends (exit 78)
 ├── JournalError     the journal cannot be read or written: no ack, no answer until it can
 │   └── JournalHeld  another daemon holds this journal
 ├── Fenced           another attempt at this thread began after ours: stop, touch nothing

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from daemon.entry import Entry
 from daemon.memory import WorkingMemory
+from daemon.reply import Reply
 
 Hear = Callable[[str], Awaitable[None]]
 """Takes the text of a model's answer as it comes, delta by delta."""
@@ -23,41 +24,6 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Tokens of one call: `input` is what was neither read from the cache nor written to it."""
-
-    input: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    output: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """How a model call ended.
-
-    `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
-    `over-budget`: it was never sent. `failed`: no usable answer; `failure` is one word:
-    unreachable, overloaded, rate-limited, unauthorized, bad-request, broken-stream, server-error.
-    Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
-    `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
-    money are those of all `tries`.
-    """
-
-    outcome: Literal["ok", "cut", "refused", "over-budget", "failed"]
-    model: str
-    text: str = ""
-    stop_reason: str | None = None
-    failure: str = ""
-    usage: Usage = field(default_factory=Usage)
-    cost: float = 0.0
-    worth: float = 0.0
-    first_text: float | None = None
-    seconds: float = 0.0
-    tries: int = 1
 
 
 class LLM(Protocol):
@@ -167,6 +133,10 @@ class Speech(Protocol):
         """It reads so for good; the receipts. Nothing to say and nothing begun: none."""
         ...
 
+    async def settle(self) -> Sequence[Entry]:
+        """There is no more to say: what stands in Slack stays as it is, for good."""
+        ...
+
 
 class Turn(Protocol):
     """What a mental process is given: what it answers, what it remembers, and the steps it may take.
@@ -187,6 +157,11 @@ class Turn(Protocol):
     @property
     def must_answer(self) -> bool:
         """Someone spoke to the soul itself (a DM, a mention): silence would be rude."""
+        ...
+
+    @property
+    def postponed(self) -> Sequence[Entry]:
+        """The watches that this turn goes on from, of an outage."""
         ...
 
     @property

@@ -17,7 +17,8 @@ ROOMS = (
     ("__main__",),
     ("doctor",),
     ("app", "trace"),
-    ("server", "clock", "project", "lifetime", "introduction"),
+    ("view",),
+    ("server", "clock", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
     ("life",),
     ("processes",),
@@ -25,11 +26,11 @@ ROOMS = (
     ("claude",),
     ("journal",),
     ("ports",),
-    ("entry", "memory", "errors", "setting"),
+    ("entry", "memory", "reply", "errors", "setting"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
-WIRING = ("__main__", "app", "introduction", "doctor")
+WIRING = ("__main__", "doctor", "app", "view", "introduction", "connections")
 """The only rooms that know the settings and the rehearsal."""
 VALUES = ("ports", "entry", "memory", "errors")
 """All of ours that the rehearsal, which stands outside, may know."""

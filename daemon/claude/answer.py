@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from daemon.claude.failure import Broken
-from daemon.ports import Usage
+from daemon.reply import Usage
 
 CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 CHARACTERS = 3

@@ -19,7 +19,8 @@ from daemon.claude.patience import Patience
 from daemon.claude.request import request
 from daemon.claude.retry import TRIES, pause
 from daemon.memory import WorkingMemory
-from daemon.ports import Clock, Hear, Hold, Reply, Role, Usage
+from daemon.ports import Clock, Hear, Hold, Role
+from daemon.reply import Reply, Usage
 
 log = logging.getLogger(__name__)
 
@@ -130,8 +131,7 @@ class Claude:
         except FAILURES as error:
             if answer.stop_reason is None:  # else it was whole before that
                 answer.failure, answer.after = failure(error), after(error)
-                said = detail(error).replace(self._key, "…")
-                log.warning("Claude did not answer: %s (%s)", answer.failure, said)
+                log.warning("Claude did not answer: %s (%s)", answer.failure, detail(error, self._key))
 
     def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
         answer, usages = tries[-1], [one.billed() for one in tries]

@@ -52,11 +52,11 @@ def after(error: BaseException) -> float:
     return float(asked) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", asked) else 0.0
 
 
-def detail(error: BaseException) -> str:
-    """What the log says about it: the kind, and the server's own words and request id."""
+def detail(error: BaseException, secret: str) -> str:
+    """What the log says about it, without the secret: the kind, and the server's own words and request id."""
     if isinstance(error, anthropic.APIStatusError):
-        said = (error.api_message or "")[:300]
+        said = (error.api_message or "").replace(secret, "…")[:300]
         return f"{type(error).__name__} {error.status_code} {error.type} {error.request_id}: {said}"
     if isinstance(error, Broken):
-        return f"{error.kind}: {error}"[:300].removeprefix(": ")
+        return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")
     return type(error).__name__

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.ports import Usage
+from daemon.reply import Usage
 
 MILLION = 1_000_000
 SPOKEN = 8_000

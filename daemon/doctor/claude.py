@@ -6,7 +6,7 @@ from daemon.claude.client import Claude
 from daemon.claude.models import is_known
 from daemon.doctor.finding import Finding, ill
 from daemon.memory import Memory, working_memory
-from daemon.ports import Reply
+from daemon.reply import Reply
 
 HELLO = "Hello."
 FIXES = {

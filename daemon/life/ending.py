@@ -31,7 +31,7 @@ MAX_FAILURES = 300
 
 async def postpone(turn: Turn, failure: str) -> None:
     """Claude could not answer: tell the person, once an outage, and try again later."""
-    tries = max((entry.body.get("tries", 0) for entry in _outage(turn)), default=0)
+    tries = max((entry.body["tries"] for entry in turn.postponed), default=0)
     if tries >= MOST_WAITS.get(failure, MAX_WAITS):
         await fail(turn)
         return
@@ -54,13 +54,6 @@ async def _is_news(turn: Turn) -> bool:
     well = [call.seq for call in calls if call.seq < mine.seq and call.body["outcome"] != "failed"]
     people = dict.fromkeys(entry.author for entry in turn.answers)
     return any([await turn.claim(f"told:{person}:{max(well, default=0)}") for person in people])
-
-
-def _outage(turn: Turn) -> list[Entry]:
-    """The watches that this turn goes on from: those it took, or those its perceptions were."""
-    journal = turn.world.journal
-    woken = [journal.at(entry.cause) for entry in turn.took if entry.kind == "perception" and entry.cause]
-    return [entry for entry in [*turn.took, *woken] if entry.kind == "watch"]
 
 
 def hopeless(turn: Turn, max_attempts: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 
 from daemon.errors import Fenced, JournalError, ModelFailed
 from daemon.life.begin import Blueprint, attempts, begin
@@ -27,6 +28,8 @@ class Life:
         self._world = world
         self._soul = soul
         self._max_attempts = max_attempts
+        self._spared: Counter[str] = Counter()
+        """How often the journal, and nobody else, ended an attempt at a body."""
 
     async def live(self, thread: str) -> bool:
         """Take one turn; False when nothing waits. Raises Fenced when another attempt has taken over."""
@@ -35,7 +38,10 @@ class Life:
             return False
         try:
             await self._take(turn)
-        except (Fenced, JournalError):
+        except Fenced:
+            raise
+        except JournalError:
+            self._spared[turn.path] += 1
             raise
         except Exception as error:  # noqa: BLE001  the turn boundary: a failed attempt, tried again
             await self._failed(turn, error)
@@ -46,7 +52,7 @@ class Life:
             await turn.abandon()
             return
         turn.load()
-        if hopeless(turn, self._max_attempts):
+        if hopeless(turn, self._max_attempts + self._spared[turn.path]):
             await fail(turn)
         elif turn.began.body["code"] != self._soul.code:
             await let_go(turn)

@@ -6,10 +6,11 @@ Only the root thread's turn speaks in a conversation, one message at a time; so 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from daemon.entry import Entry, digest
-from daemon.errors import SpeechFailed
+from daemon.errors import JournalError, SpeechFailed
 from daemon.life.scope import Scope
 from daemon.ports import Page, Posted
 
@@ -41,19 +42,29 @@ class Message:
         return self._scope.read(f"{self._key}/receipt")
 
     @property
+    def fresh(self) -> bool:
+        """Was it begun by this attempt?"""
+        return self.intent is not None and self.intent.seq > self._scope.epoch
+
+    @property
     def age(self) -> float:
-        """Seconds since it was begun; 0 if it was not."""
-        return self._scope.world.clock.now() - self.intent.at if self.intent else 0.0
+        """Seconds for which it has grown; 0 if it does not grow."""
+        return self._scope.world.clock.now() - self.intent.at if self.intent and self.fresh else 0.0
 
     async def hear(self, text: str) -> None:
         """It reads so by now. An attempt that did not write the intent never streams.
 
-        Showing it early is a nicety: where Slack does not take it, the model is still heard to its end.
+        Showing it early is a nicety: where Slack or the journal does not take it, the model, which is paid
+        for, is still heard to its end.
         """
         if self._doubt or self._rests or not text.strip() or not text.startswith(self._shown):
             return
+        with suppress(JournalError):
+            await self._show(text)
+
+    async def _show(self, text: str) -> None:
         intent = await self._intend()
-        if intent.seq < self._scope.epoch:
+        if not self.fresh:
             return
         if self._ts is None:
             await self._start(text, intent)
@@ -90,7 +101,7 @@ class Message:
 
     async def standing(self) -> str | None:
         """The ts of this message, if it stands in Slack: known, recorded, or found there."""
-        if self._ts is None and self.intent and (self._doubt or self.intent.seq < self._scope.epoch):
+        if self._ts is None and self.intent and (self._doubt or not self.fresh):
             self._ts = await self._found(self.intent)
         return self._ts
 

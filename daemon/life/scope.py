@@ -11,13 +11,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from daemon.entry import Entry, digest
-from daemon.errors import Fenced
+from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
 from daemon.life.budget import Budget
 from daemon.life.past import Pasts
 from daemon.memory import WorkingMemory
-from daemon.ports import LLM, Clock, Hear, Reply, Role, Speaker
+from daemon.ports import LLM, Clock, Hear, Role, Speaker
+from daemon.reply import Reply
 
+PATIENCE = 600
+"""Seconds for which an answer is kept that the journal does not take."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 
@@ -122,9 +125,18 @@ class Scope:
             reply = Reply(outcome="over-budget", model=request["model"])
             if granted:
                 reply = await self.world.llm.call(request, hear, self.hold)
-            call = await self.append("model-call", {**about, **asdict(reply)}, key=key)
+            call = await self._paid("model-call", {**about, **asdict(reply)}, key)
             self.world.budget.spent(call)
         return call
+
+    async def _paid(self, kind: str, body: Mapping[str, Any], key: str) -> Entry:
+        """Append what has cost money; while the journal cannot be written it is kept, and not paid again."""
+        for _ in range(PATIENCE):
+            try:
+                return await self.append(kind, body, key=key)
+            except JournalError:
+                await self.world.clock.sleep(1.0)
+        return await self.append(kind, body, key=key)
 
     async def _drift(self, key: str, saw: str) -> None:
         """A replayed step would have asked something else than what is recorded: said, not hidden."""

@@ -15,6 +15,8 @@ from daemon.ports import Page
 
 LONGEST_STREAM = 225.0
 """Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
+BROKEN = " …"
+"""Stands at the end of what breaks off."""
 PART = "/part#"
 """Stands in the keys of all messages of a speech but its first."""
 
@@ -60,8 +62,8 @@ class Speech:
         receipts = []
         for message in (begun := self._begun()):
             if await message.standing() and not message.receipt:
-                text = await message.read() or self._lost_words
-                text += " …" if message is begun[-1] else ""
+                text = (await message.read() or self._lost_words).removesuffix(BROKEN)
+                text += BROKEN if message is begun[-1] else ""
                 receipts.append(await message.close(Page(text=text, upto=len(text))))
             elif entry := await message.unsay():
                 receipts.append(entry)
@@ -80,7 +82,7 @@ class Speech:
         """The text in as many pages as messages stand, at the least: none of them may be left as it was."""
         speaker, receipts = self._scope.world.speaker, [message.receipt for message in self._begun()]
         cuts = [entry.body["upto"] for entry in receipts if entry and entry.kind == "spoken"]
-        if not cuts and text.startswith(self._heard):
+        if not cuts and text.startswith(self._heard.rstrip()):
             cuts = self._cuts
         pages = list(speaker.pages(text, cuts))
         while len(pages) < least:

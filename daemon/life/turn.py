@@ -57,6 +57,13 @@ class Turn(Scope):
         return any(entry.body["address"] in ("dm", "mention") for entry in self.answers)
 
     @property
+    def postponed(self) -> Sequence[Entry]:
+        """The watches that this turn goes on from: those it took, or those its perceptions were."""
+        perceptions = [entry for entry in self.took if entry.kind == "perception" and entry.cause]
+        woken = [self.world.journal.at(entry.cause or 0) for entry in perceptions]
+        return [entry for entry in [*self.took, *woken] if entry.kind == "watch"]
+
+    @property
     def place(self) -> str:
         """Where this conversation is."""
         opened = self.world.journal.latest(self.thread, "thread")
@@ -107,7 +114,7 @@ class Turn(Scope):
         """The turn's last entry: pays what it took, and keeps what `memory` holds that no turn has kept."""
         keep = [seq for seq in memory.seqs if seq not in self._kept] if memory else []
         body = {"outcome": outcome, "keep": keep, "process": self.process, "params": self.params}
-        closes = [self.began.seq, *self.began.body["took"]]
+        closes = [self.began.seq, *self.began.body["took"], *(self._waits() if outcome == "failed" else ())]
         await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
 
     async def abandon(self) -> None:
@@ -127,7 +134,13 @@ class Turn(Scope):
             "process": self.began.body["process"],
             "params": self._first_params,
         }
-        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=[self.began.seq])
+        closes = [self.began.seq, *self._waits()]
+        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
+
+    def _waits(self) -> list[int]:
+        """What this body has set itself to wait for."""
+        journal = self.world.journal
+        return [e.seq for e in journal.open("watch", thread=self.thread) if e.cause == self.began.seq]
 
 
 def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]]) -> list[Entry]:

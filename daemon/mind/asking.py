@@ -27,7 +27,8 @@ class Asking:
         if answer.broke:
             answer = await self._listen(name, role, memory)
         if answer.outcome == "failed":
-            await self.speech.close(f"{self._heard} …" if self._heard else "")
+            shown = self._heard and not self._turn.postponed
+            await (self.speech.close(f"{self._heard} …") if shown else self.speech.settle())
             raise ModelFailed(answer.call.body["failure"])
         return answer
 
@@ -36,7 +37,8 @@ class Asking:
 
         async def hear(delta: str) -> None:
             coming.feed(delta)
-            await self.speech.hear(coming.text.get(SAY, ""))
+            if not self._turn.postponed:  # half answers would pile up while an outage lasts
+                await self.speech.hear(coming.text.get(SAY, ""))
 
         answer = Answer(await self._turn.call(name, memory, role, hear))
         self._heard = max(self._heard, answer.heard, key=len)

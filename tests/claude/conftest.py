@@ -13,8 +13,9 @@ from anthropic import AsyncAnthropic
 
 from daemon.claude.client import Claude
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.ports import Hear, Reply
+from daemon.ports import Hear
 from daemon.rehearsal.claude.understudy import Understudy
+from daemon.reply import Reply
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import Raw, serving
 

@@ -8,8 +8,8 @@ from anthropic import AsyncAnthropic
 
 from daemon.claude.client import Claude
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.ports import Usage
 from daemon.rehearsal.claude.understudy import Understudy
+from daemon.reply import Usage
 from tests.clock import FakeClock
 
 CHARACTER = "You are Claudius, who lives in a workspace. " * 80

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from daemon.claude.client import Claude
-from daemon.ports import Usage
+from daemon.reply import Usage
 from tests.claude.conftest import KEY, ask
 from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.claude.models import cost, model
-from daemon.ports import Usage
+from daemon.reply import Usage
 
 
 def test_each_kind_of_token_has_its_price() -> None:

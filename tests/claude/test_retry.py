@@ -10,8 +10,8 @@ from daemon.claude.answer import Answer
 from daemon.claude.client import FIRST, LONGEST, Claude
 from daemon.claude.retry import BACKOFF, TRIES, pause
 from daemon.errors import Fenced
-from daemon.ports import Usage
 from daemon.rehearsal.claude.understudy import Understudy
+from daemon.reply import Usage
 from tests.claude.conftest import MEMORY, Build, ask, free, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import Raw

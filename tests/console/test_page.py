@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.journal.journal import Journal
-from daemon.ports import Reply
+from daemon.reply import Reply
 from tests.clock import FakeClock
 from tests.console.browser import CHROMIUM, ROOT, browser, daemon
 

@@ -59,7 +59,7 @@ def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
         return (
             text == end
             or (end in BEGINNINGS and text.startswith(end))
-            or (end == CUT and text.endswith(" …"))
+            or (end == CUT and text.endswith(" …") and not text.endswith("… …"))
         )
 
     orders = itertools.permutations(texts) if len(texts) == len(ending) else ()

@@ -10,9 +10,10 @@ from pathlib import Path
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
-from daemon.ports import Process, Reply, Transition, Turn
+from daemon.ports import Process, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
+from daemon.reply import Reply
 from tests.core.boundary import Boundary
 from tests.core.outside import echo, note, read, said
 
@@ -83,6 +84,22 @@ def deadly(_home: Path) -> Mapping[str, Process]:
         return turn.memory
 
     return {"conversation": conversation}
+
+
+def dying(_home: Path) -> Mapping[str, Process]:
+    """A process that answers, and then takes the whole daemon with it, each time."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        await converse(turn, COGNITIVE_STEPS)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory
+
+    return {"conversation": conversation}
+
+
+def away(seen: str, calls: int) -> Reply:
+    """Out of reach for one call."""
+    return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
 
 
 def outage(_seen: str, calls: int) -> Reply:

@@ -14,7 +14,8 @@ from typing import Any
 from daemon.entry import digest
 from daemon.journal.journal import Journal
 from daemon.memory import WorkingMemory
-from daemon.ports import Hear, Heard, Hold, Page, Posted, Reply, Role
+from daemon.ports import Hear, Heard, Hold, Page, Posted, Role
+from daemon.reply import Reply
 from tests.core.boundary import Boundary, instant
 
 T0 = 1_790_000_000.0

@@ -204,4 +204,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "pass",
         "outage",
     ),
+    rule(
+        "what was killed when all was said has not failed",
+        "life/ending.py",
+        "if not _failures(turn) and (spoken := _all_said(turn)):",
+        "if not turn and (spoken := _all_said(turn)):",
+        "killed-late/kills",
+    ),
+    rule(
+        "a body that is let go waits for nothing any more",
+        "life/turn.py",
+        "closes = [self.began.seq, *self._waits()]",
+        "closes = [self.began.seq]",
+        "outage-new-code/kills",
+    ),
 )

@@ -12,9 +12,11 @@ from tests.core.minds import (
     BRIEF,
     LONG,
     acting,
+    away,
     brief,
     deadly,
     deciding,
+    dying,
     endless,
     fickle,
     given_up,
@@ -138,6 +140,24 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["You said: a", "You said: b", "You said: c", "You said: d"],
         ],
         script=long_outage,
+    ),
+    "outage-new-code": Scenario(
+        events=[dm(1, "hello")],
+        endings=[
+            [*told, f"You said: {note}hello"]
+            for told in ([], [UNREACHABLE])
+            for note in ("", "after a break: ")
+        ],
+        last_phase=1,
+        script=away,
+        code=("1", "2"),
+    ),
+    "killed-late": Scenario(
+        events=[dm(1, "hi")],
+        endings=[["You said: hi"]],
+        processes=dying,
+        max_attempts=5,
+        stops=False,
     ),
     "last-money": Scenario(events=[dm(1, "hi")], endings=[["You said: hi"]], price=1.0),
     "next-process": Scenario(

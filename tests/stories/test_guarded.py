@@ -27,7 +27,7 @@ ROUTES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 async def test_open_to_others_everything_but_its_health_asks_for_the_token(tmp_path: Path) -> None:
     async with open_daemon(tmp_path) as (_, url), ClientSession() as session:
         async with session.get(f"{url}/healthz") as health:
-            assert (health.status, (await health.json())["connected"]) == (200, True)
+            assert (health.status, (await health.json())["ok"]) == (200, True)
         for method, path, sent in ROUTES:
             async with session.request(method, url + path, **sent) as refused:
                 assert refused.status == 401, path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from daemon.lifetime import live
 from tests.stories.process import ended, into, running
 from tests.stories.stage import ALICE, Stage, staged
 
+HOUR = 3600.0
+
 
 async def health(stage: Stage) -> tuple[int, dict[str, Any]]:
     """What the daemon says of itself."""
@@ -20,15 +24,31 @@ async def health(stage: Stage) -> tuple[int, dict[str, Any]]:
         return answer.status, await answer.json()
 
 
+async def metrics(stage: Stage, url: str = "") -> dict[str, float]:
+    """What it tells a scraper, by name and labels."""
+    async with stage.session.get(f"{url or stage.soul.url}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    return {
+        name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")
+    }
+
+
+def free() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as passing:
+        passing.bind(("127.0.0.1", 0))
+        return int(passing.getsockname()[1])
+
+
 async def test_what_is_said_while_every_socket_is_down_is_answered_once(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 20
     await stage.world.workspace.links.close()
-    await stage.until(lambda: not stage.soul.slack.connected)
+    await stage.until(lambda: not stage.soul.slack.hearing.alive)
     await stage.post("alice", ALICE, "Can you hear me?", ts)
     stage.wire.refuse.clear()
     await stage.clock.advance(30)
-    await stage.until(lambda: stage.soul.slack.connected)
+    await stage.until(lambda: stage.soul.slack.hearing.alive > 0)
     await stage.settled()
     assert len(await stage.answers(ALICE, ts)) == 2
 
@@ -43,21 +63,60 @@ async def test_its_health_tells_whether_it_hears(stage: Stage) -> None:
     assert (await health(stage))[1]["event_age"] == 5.0
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 1000
     await stage.world.workspace.links.close()
-    await stage.until(lambda: not stage.soul.slack.connected)
+    await stage.until(lambda: not stage.soul.slack.hearing.alive)
     status, told = await health(stage)
     assert (status, told["ok"], told["deaf"], told["sockets"]) == (503, False, True, 0)
 
 
+async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
+    """A run that fails shows for as long as it does; what was heard meanwhile is answered all the same."""
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    before = (await health(stage))[1]["caught_up_until"]
+    assert before == stage.clock.now()
+    await stage.clock.advance(HOUR)
+    stage.wire.garbled.add("users.conversations")
+    calls = len(stage.wire.told("users.conversations"))
+    await stage.world.workspace.links.close()
+    await stage.until(lambda: len(stage.wire.told("users.conversations")) > calls)
+    for _ in range(3):
+        await stage.clock.advance(1)
+        status, told = await health(stage)
+        assert (status, told["catching_up"], told["caught_up_until"]) == (200, True, before)
+    told = await metrics(stage)
+    assert (told["soul_catching_up"], told["soul_caught_up_timestamp_seconds"]) == (1, before)
+    stage.wire.garbled.clear()
+    await stage.clock.advance(60)
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    told = (await health(stage))[1]
+    assert (told["catching_up"], told["caught_up_until"] > before) == (False, True)
+    assert (await metrics(stage))["soul_catching_up"] == 0
+
+
+async def test_while_it_starts_it_is_not_well(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        stage.wire.held["auth.test"] = asyncio.Event()
+        waking = asyncio.create_task(stage.wake(port=free()))
+        try:
+            await stage.until(lambda: stage.wire.told("auth.test"))
+            url = f"http://127.0.0.1:{stage.settings['port']}"
+            async with stage.session.get(f"{url}/healthz") as answer:
+                told = await answer.json()
+                assert (answer.status, told["deaf"], told["catching_up"]) == (503, True, False)
+            assert math.isnan((await metrics(stage, url))["soul_caught_up_timestamp_seconds"])
+        finally:
+            stage.wire.held["auth.test"].set()
+            await waking
+
+
 async def test_its_metrics_are_those_of_its_life(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
-    async with stage.session.get(f"{stage.soul.url}/metrics") as answer:
-        told = await answer.text()
-    for line in (
-        "soul_sockets_wanted 2.0",
-        'soul_entries_total{kind="perception"} 1.0',
-        'soul_turns_total{outcome="ended"} 1.0',
-    ):
-        assert line in told.splitlines()
+    told = await metrics(stage)
+    assert told["soul_sockets_wanted"] == told["soul_sockets_alive"] == 2
+    assert told['soul_events_total{type="events_api"}'] > 1, "what it says comes back as an event"
+    assert told['soul_entries_total{kind="perception"}'] == 1
+    assert told['soul_turns_total{outcome="ended"}'] == 1
+    assert told['soul_connections_total{reason="start"}'] == 2
+    assert told["soul_inbound_age_seconds"] == told["soul_event_age_seconds"] == told["soul_deaf"] == 0
 
 
 async def test_it_does_not_live_on_when_its_token_is_taken_back(stage: Stage) -> None:

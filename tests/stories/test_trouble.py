@@ -111,7 +111,7 @@ async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Sta
     held.set()
     await stage.until(lambda: stage.entries("failure"))
     while len(stage.entries("turn-ended")) < 2:
-        await stage.clock.advance(61)
+        await stage.clock.advance(301)
     assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
     assert not stage.soul.journal.open("perception", "turn-began", "speech")
     stage.wire.refuse.clear()

@@ -1,0 +1,41 @@
+"""How a model call ended, and what it cost. Made in claude/, written into each call's entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one call: `input` is what was neither read from the cache nor written to it."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """How a model call ended.
+
+    `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
+    `over-budget`: it was never sent. `failed`: no usable answer; `failure` is one word:
+    unreachable, overloaded, rate-limited, unauthorized, bad-request, broken-stream, server-error.
+    Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
+    `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
+    money are those of all `tries`.
+    """
+
+    outcome: Literal["ok", "cut", "refused", "over-budget", "failed"]
+    model: str
+    text: str = ""
+    stop_reason: str | None = None
+    failure: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    worth: float = 0.0
+    first_text: float | None = None
+    seconds: float = 0.0
+    tries: int = 0

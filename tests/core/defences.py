@@ -1,0 +1,254 @@
+"""For each fault of the rehearsal world what stands against it, and the story that fails without it.
+
+The faults are those of daemon/rehearsal/faults.py; what no single one of them shows is in promises.py, the
+rules of the core are in rules.py. A name begins with its fault. Run by soak.py.
+"""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+STRUCK = "tests/stories/test_faults.py::test_every_message_is_answered_once"
+LONG = "tests/stories/test_long.py::"
+MODEL = "tests/stories/test_model.py::"
+BREAKS = "tests/stories/test_model_breaks.py::"
+TROUBLE = "tests/stories/test_trouble.py::"
+ATTEMPTS = "tests/slack/test_socket_attempts.py::"
+SOCKETS = "tests/slack/test_sockets.py::"
+CATCH_UP = "tests/slack/test_catch_up.py::"
+
+ON_THE_WAY = (
+    rule(
+        "redelivery: a message is perceived once",
+        "slack/inbox.py",
+        'kind, key = "perception", f"msg:{where}"',
+        'kind, key = "perception", f"msg:{where}:{self._journal.last()}"',
+        f"{STRUCK}[redelivery]",
+    ),
+    rule(
+        "duplicate: a message is perceived once",
+        "slack/inbox.py",
+        'kind, key = "perception", f"msg:{where}"',
+        'kind, key = "perception", f"msg:{where}:{self._journal.last()}"',
+        f"{STRUCK}[duplicate]",
+    ),
+    rule(
+        "reorder: a reply that passed its call is judged again with it",
+        "slack/inbox.py",
+        "self._early.append((key, message))",
+        "pass",
+        f"{STRUCK}[reorder]",
+    ),
+    rule(
+        "delay: a reply that came before its call is judged again with it",
+        "slack/inbox.py",
+        "self._early.append((key, message))",
+        "pass",
+        f"{STRUCK}[delay]",
+    ),
+)
+"""Against what happens to events on their way."""
+
+SOCKET = (
+    rule(
+        "drop: a connection that ends is followed by another",
+        "slack/socket.py",
+        "            while True:\n                line = await self._renew",
+        "            for _ in range(1):\n                line = await self._renew",
+        f"{STRUCK}[drop]",
+    ),
+    rule(
+        "drop: what was missed is read after a reconnect",
+        "slack/socket.py",
+        "if not any(last.alive for last in self._lines):",
+        "if self._exchange.hearing.opened.total() == 1:",
+        f"{CATCH_UP}test_what_was_sent_while_no_socket_was_open_is_found_after_the_reconnect",
+    ),
+    rule(
+        "refresh: the next connection stands before the last is closed",
+        "slack/socket.py",
+        "        line = await self._connect()\n",
+        "        await self._hang_up(keep=0)\n        line = await self._connect()\n",
+        f"{SOCKETS}test_a_refresh_leaves_no_moment_without_a_connection[refresh_requested]",
+    ),
+    rule(
+        "used-tickets: each attempt has a ticket of its own",
+        "slack/exchange.py",
+        "await ticket(self.web, self._access),",
+        'self.__dict__.setdefault("ticket", await ticket(self.web, self._access)),',
+        f"{STRUCK}[used-tickets]",
+    ),
+    rule(
+        "used-tickets: attempts are not made in a hurry",
+        "slack/socket.py",
+        "await self._clock.sleep(pause(self._attempts))",
+        "await self._clock.sleep(0)",
+        f"{ATTEMPTS}test_a_slack_that_is_away_is_asked_now_and_then_and_not_in_a_hurry",
+    ),
+)
+"""Against what happens to connections."""
+
+CALLS = (
+    rule(
+        "rate-limit: it is waited out",
+        "slack/web.py",
+        "(wait := retry_after(refusal, left))",
+        "(wait := retry_after(refusal, 0))",
+        f"{STRUCK}[rate-limit]",
+    ),
+    rule(
+        "rate-limit: not for longer than a bound",
+        "slack/web.py",
+        "return seconds if seconds <= longest else None",
+        "return seconds",
+        f"{LONG}test_slack_takes_nothing_for_longer_than_one_waits",
+    ),
+    rule(
+        "answer-lost: in doubt, what was said is looked for",
+        "life/message.py",
+        "if self._ts is None and self.intent and (self._doubt or",
+        "if False and (self._doubt or",
+        f"{STRUCK}[answer-lost]",
+    ),
+    rule(
+        "answer-lost: a post is known again by its key",
+        "life/message.py",
+        "if posted.key == digest(self._key)",
+        "if False",
+        f"{STRUCK}[answer-lost]",
+    ),
+    rule(
+        "answer-lost: a stream that nobody claims is adopted",
+        "life/message.py",
+        "if not posted.key and posted.ts not in claimed",
+        "if False",
+        f"{LONG}test_what_slack_does_in_the_middle_is_made_good[answer-lost-chat.startStream]",
+    ),
+    rule(
+        "stream-expiry: what cannot be ended is rewritten",
+        "slack/speaker.py",
+        "elif not await self._ended(thread, ts, final, hold):",
+        "elif await self._ended(thread, ts, final, hold) is None:",
+        f"{STRUCK}[stream-expiry]",
+    ),
+    rule(
+        "down: that Slack took nothing is not the fault of a turn",
+        "life/ending.py",
+        'if entry.body["error"] != SpeechFailed.__name__',
+        "if True",
+        f"{TROUBLE}test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_call",
+    ),
+    rule(
+        "down: a turn that failed is not tried again in a hurry",
+        "life/live.py",
+        "await self._world.clock.sleep(min(",
+        "await self._world.clock.sleep(0 * min(",
+        f"{TROUBLE}test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_call",
+    ),
+    rule(
+        "down: catch-up is tried again",
+        "slack/catch_up.py",
+        "for attempt in count(1):",
+        "for attempt in range(1, 2):",
+        "tests/slack/test_catch_up_trouble.py::test_while_slack_is_down_it_is_tried_again_ever_more_rarely",
+    ),
+)
+"""Against what happens to calls of Slack's methods."""
+
+THINKING = (
+    rule(
+        "throttled: it is asked again when it wants to be",
+        "claude/retry.py",
+        'PASSING = frozenset({"rate-limited", ',
+        "PASSING = frozenset({",
+        f"{STRUCK}[throttled]",
+    ),
+    rule(
+        "throttled: but a person does not wait for longer than a bound",
+        "claude/retry.py",
+        " or answer.after > LEFT_ALONE",
+        "",
+        f"{MODEL}test_who_wants_to_be_left_alone_for_long_is_asked_again_by_timer",
+    ),
+    rule(
+        "overloaded: it is asked again",
+        "claude/retry.py",
+        "or tries >= TRIES or",
+        "or True or",
+        f"{MODEL}test_what_passes_in_a_moment_nobody_notices[529]",
+    ),
+    rule(
+        "overloaded: who waits is answered later",
+        "life/live.py",
+        "await postpone(turn, error.failure)",
+        "await fail(turn)",
+        f"{STRUCK}[overloaded]",
+    ),
+    rule(
+        "cut: what people began to read is asked for once more",
+        "mind/asking.py",
+        "if answer.broke:",
+        "if False:",
+        f"{BREAKS}test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message[cut]",
+    ),
+    rule(
+        "cut: what was heard is not asked for again in the same call",
+        "claude/retry.py",
+        " or answer.texts or",
+        " or",
+        f"{BREAKS}test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message[cut]",
+    ),
+    rule(
+        "cut: a half sentence stays readable",
+        "mind/asking.py",
+        'f"{self._heard} …"',
+        "self._heard",
+        f"{BREAKS}test_what_breaks_off_twice_stays_readable_and_is_answered_later[cut]",
+    ),
+    rule(
+        "stalled: a silent stream is given up",
+        "claude/client.py",
+        "                        patience.wait(STALL)\n",
+        "",
+        f"{BREAKS}test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_message",
+    ),
+    rule(
+        "stalled: and asked for once more",
+        "mind/asking.py",
+        "if answer.broke:",
+        "if False:",
+        f"{BREAKS}test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_message",
+    ),
+    rule(
+        "slow: each piece has its own patience",
+        "claude/client.py",
+        "                            patience.rest()\n                            yield delta\n"
+        "                        patience.wait(STALL)\n",
+        "                            yield delta\n",
+        f"{STRUCK}[slow]",
+    ),
+    rule(
+        "slow: a message goes on in a new one before Slack ends it",
+        "life/speech.py",
+        "if message.age > LONGEST_STREAM:",
+        "if False:",
+        f"{LONG}test_what_takes_long_goes_on_in_a_new_message_before_slack_ends_it",
+    ),
+    rule(
+        "malformed: what has no dialogue is asked for plainly",
+        "mind/pipeline.py",
+        "if not _will_do(turn, answer):",
+        "if False:",
+        f"{STRUCK}[malformed]",
+    ),
+    rule(
+        "refusal: another model is asked",
+        "mind/pipeline.py",
+        '"fallback" if answer.outcome == "refused" else "speak"',
+        '"speak"',
+        f"{STRUCK}[refusal]",
+    ),
+)
+"""Against what happens to the model."""
+
+DEFENCES = (*ON_THE_WAY, *SOCKET, *CALLS, *THINKING)

@@ -1,0 +1,204 @@
+"""What was promised besides: each promise taken out, and the test that then fails. Run by soak.py."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+AWAY = "tests/stories/test_away.py::"
+LONG = "tests/stories/test_long.py::"
+HEARING = "tests/stories/test_hearing.py::"
+MODEL = "tests/stories/test_model.py::"
+DISK = "tests/stories/test_disk.py::"
+TROUBLE = "tests/stories/test_trouble.py::"
+CATCH_UP = "tests/slack/test_catch_up.py::"
+MISSED = "tests/slack/test_catch_up_trouble.py::"
+FORGED = "tests/tools/test_commands.py::test_verify_gives_each_violation_a_line_with_its_seq"
+
+HEARS = (
+    rule(
+        "a peer that is half open is noticed",
+        "slack/exchange.py",
+        "            heartbeat=self._beat,\n",
+        "",
+        "tests/slack/test_sockets.py::test_a_peer_that_is_half_open_is_noticed_and_replaced",
+    ),
+    rule(
+        "a token that is taken back ends the daemon",
+        "slack/access.py",
+        "in FATAL:",
+        "in ():",
+        f"{HEARING}test_it_does_not_live_on_when_its_token_is_taken_back",
+    ),
+    rule(
+        "there are as many sockets as are wanted",
+        "slack/sockets.py",
+        "for _ in range(exchange.hearing.wanted)",
+        "for _ in range(1)",
+        f"{HEARING}test_its_health_tells_whether_it_hears",
+    ),
+    rule(
+        "what was said while the daemon was away is read",
+        "slack/socket.py",
+        "            self._began()\n",
+        "            pass\n",
+        f"{AWAY}test_what_nobody_heard_is_answered_in_one_breath_for_each_thread",
+    ),
+    rule(
+        "only a completed catch-up moves the watermark",
+        "slack/catch_up.py",
+        "            since = self._mark.of(one.id)\n",
+        "            since = self._mark.of(one.id)\n"
+        "            await move(self._journal, self._team, Watermark(until=begun))\n",
+        f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
+    ),
+    rule(
+        "what was heard says nothing about what was said before it",
+        "slack/watermark.py",
+        'return Watermark(until=last.body["until"],',
+        'heard = [entry.at for entry in journal.kind("perception")] if last else []\n'
+        '    return Watermark(until=max(last.body["until"], *heard, 0.0),',
+        f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
+    ),
+    rule(
+        "what is too old is not answered",
+        "slack/catch_up.py",
+        "late=at(item) < answered",
+        "late=False",
+        f"{AWAY}test_what_is_too_old_for_an_answer_is_known_when_its_thread_goes_on",
+    ),
+    rule(
+        "what is too old is remembered",
+        "slack/inbox.py",
+        'elif verdict.address == "late":',
+        "elif False:",
+        f"{AWAY}test_what_is_too_old_for_an_answer_is_known_when_its_thread_goes_on",
+    ),
+    rule(
+        "what was said before the first start is not answered",
+        "slack/catch_up.py",
+        "mark = Watermark(until=self._clock.now())",
+        "mark = Watermark(until=0.0)",
+        f"{CATCH_UP}test_nothing_from_before_its_first_start_is_answered",
+    ),
+    rule(
+        "every page is read",
+        "slack/archive.py",
+        "if not cursor or enough(page):",
+        "if True:",
+        f"{CATCH_UP}test_every_page_is_read",
+    ),
+)
+"""The socket that never goes deaf, and catch-up."""
+
+SPEAKS = (
+    rule(
+        "a long answer goes on in a new message",
+        "slack/pages.py",
+        "if size(page) < PARAGRAPH:",
+        "if True:",
+        f"{LONG}test_a_very_long_answer_arrives_whole",
+    ),
+    rule(
+        "code and tables survive the split",
+        "slack/pages.py",
+        "start, again = resume(text, upto, block)",
+        'start, again = resume(text, upto, block)[0], ""',
+        f"{LONG}test_a_very_long_answer_arrives_whole",
+    ),
+    rule(
+        "code that is cut is closed",
+        "slack/pages.py",
+        "text=shown + block.end,",
+        "text=shown,",
+        f"{LONG}test_a_very_long_answer_arrives_whole",
+    ),
+    rule(
+        "a stream without its end is no answer",
+        "claude/client.py",
+        "            if answer.stop_reason is None:\n                raise Broken",
+        "            if False:\n                raise Broken",
+        f"{MODEL}test_what_passes_in_a_moment_nobody_notices[no message_stop]",
+    ),
+    rule(
+        "an answer that is too long says so",
+        "claude/answer.py",
+        'return "cut" if self.stop_reason in CUT else "ok"',
+        'return "ok"',
+        "tests/stories/test_model_answers.py::"
+        "test_a_long_answer_is_said_as_far_as_it_came_and_can_be_gone_on_with",
+    ),
+    rule(
+        "what is postponed is answered when its time has come",
+        "life/waker.py",
+        'if w.body["due"] <= self._clock.now()]',
+        "if False]",
+        f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
+    ),
+    rule(
+        "a watch that woke is paid",
+        "life/begin.py",
+        "                closes=[watch.seq],\n",
+        "",
+        f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
+    ),
+)
+"""Speech, and a model that fails."""
+
+KEEPS = (
+    rule(
+        "what a locked journal cannot take is not acked",
+        "slack/inbox.py",
+        """Slack will send it again. %s", error)
+            return BoltResponse(status=503)""",
+        """Slack will send it again. %s", error)
+            return await context.ack()""",
+        f"{DISK}test_a_locked_database_is_waited_for",
+    ),
+    rule(
+        "what a full disk cannot take is not acked",
+        "slack/inbox.py",
+        """Slack will send it again. %s", error)
+            return BoltResponse(status=503)""",
+        """Slack will send it again. %s", error)
+            return await context.ack()""",
+        f"{DISK}test_a_full_disk_loses_nothing_and_needs_no_restart",
+    ),
+    rule(
+        "a journal that can be written again says so",
+        "journal/writer.py",
+        "            self._well()\n",
+        "",
+        f"{DISK}test_a_locked_database_is_waited_for",
+    ),
+    rule(
+        "a second daemon is refused",
+        "journal/lock.py",
+        "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "pass",
+        "tests/stories/test_process.py::test_a_second_daemon_on_the_same_journal_is_refused",
+    ),
+    rule(
+        "verify: an entry that is gone is named",
+        "journal/verify.py",
+        "if (missing := ledger.last + 1) < seq:",
+        "if (missing := ledger.last + 1) < 0:",
+        f"{FORGED}[gone]",
+    ),
+    rule(
+        "verify: a projection is compared with a replay",
+        "journal/verify.py",
+        "yield from _projections(reading.projections(), ledger)",
+        "yield from ()",
+        f"{FORGED}[debt]",
+    ),
+    rule(
+        "verify: a receipt is there once",
+        "journal/rules.py",
+        "(seq in entry.closes[:n] or not ledger.is_owed(seq))",
+        "False",
+        f"{FORGED}[doubled]",
+    ),
+)
+"""The journal, and who looks at it."""
+
+PROMISES = (*HEARS, *SPEAKS, *KEEPS)

@@ -1,0 +1,131 @@
+"""Attempts that were cut off, and what the next one must not do: forget, repeat, pay again, or stutter."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+
+from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+
+AWAY = "I can't gather my thoughts"
+STAR = (
+    "Certainly, here is what I know of the north star: it is called Polaris. It is bright, and in the north."
+)
+
+
+async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None:
+    """Time goes on, in steps of so many seconds, until this is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not done():
+            await stage.clock.advance(step)
+            stage.soul.waker.sweep()
+
+
+def at_rest(stage: Stage) -> bool:
+    """Has everything been answered?"""
+    return not (
+        stage.soul.journal.open("perception", "turn-began", "speech", "watch") or stage.soul.waker.busy
+    )
+
+
+async def test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile(stage: Stage) -> None:
+    stage.model.say(reply("Hello."))
+    await stage.say("alice", ALICE, "Hi")
+    stage.model.fail(401, "authentication_error")
+    stage.world.faults.switch("answer-lost", method="chat.postMessage", times=1)
+    first = await stage.post("alice", ALICE, "Question A")
+    await stage.until(lambda: stage.entries("failure"))
+    stage.model.say(reply("Hi Bob."))
+    await stage.post("bob", BOB, "Hi")
+    await stage.until(lambda: len(stage.entries("spoken")) == 2)
+    stage.model.fail(401, "authentication_error")
+    second = await stage.post("alice", ALICE, "Question B")
+    await stage.until(lambda: "postponed" in [e.body["outcome"] for e in stage.entries("turn-ended")])
+    await passing(stage, 1.0, lambda: at_rest(stage))
+    said = [*await stage.answers(ALICE, first), *await stage.answers(ALICE, second)]
+    assert sum(text.startswith(AWAY) for text in said) in (1, 2)
+    assert sum("rehearsal script" in text for text in said) == 2
+
+
+async def test_what_was_killed_long_ago_is_told_anew_in_one_message(stage: Stage, thread: str) -> None:
+    held = asyncio.Event()
+    stage.model.faults.switch("stalled", characters=90)
+    stage.model.say(reply(STAR), chunk=10)
+    await stage.post("alice", ALICE, "Tell me of the north star.", thread)
+    await passing(stage, 0.1, lambda: len(stage.entries("speech-started")) == 2)
+    await stage.sleep()
+    stage.model.faults.all_off()
+    await stage.clock.advance(300)
+    stage.model.say(reply(STAR), chunk=10, until=held)
+    await stage.wake()
+    held.set()
+    await passing(stage, 0.1, lambda: at_rest(stage))
+    assert await stage.answers(ALICE, thread) == ["Hello.", STAR]
+
+
+async def test_what_breaks_off_says_so_once_however_often_it_is_ended(stage: Stage, thread: str) -> None:
+    stage.model.faults.switch("stalled", characters=90)
+    stage.model.say(reply(STAR), chunk=10)
+    await stage.post("alice", ALICE, "Tell me of the north star.", thread)
+    await passing(stage, 0.1, lambda: len(stage.entries("speech-started")) == 2)
+    await stage.sleep()
+    stage.model.faults.all_off()
+    stage.model.fail(401, "authentication_error")
+    stage.world.faults.switch("answer-lost", method="chat.update", times=2)
+    stage.model.say(reply(STAR))
+    await stage.wake()
+    await passing(stage, 1.0, lambda: at_rest(stage))
+    _, half, away, whole = await stage.answers(ALICE, thread)
+    assert half.endswith(" …")
+    assert not half.endswith("… …")
+    assert away.startswith(AWAY)
+    assert whole == STAR
+
+
+async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
+    stage: Stage, thread: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = asyncio.Event()
+    caplog.set_level(logging.DEBUG, "daemon.journal.writer")
+    stage.model.say(reply("Here I am."), until=held, chunk=1_000)
+    await stage.post("alice", ALICE, "Are you there?", thread)
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    other = sqlite3.connect(stage.home / "journal.db", isolation_level=None)
+    other.execute("begin immediate")
+    held.set()
+    await stage.until(lambda: caplog.text.count("could not be written") == 2)  # its showing, and itself
+    other.execute("rollback")
+    other.close()
+    await passing(stage, 1.0, lambda: at_rest(stage))
+    assert await stage.answers(ALICE, thread) == ["Hello.", "Here I am."]
+    assert len(stage.model.requests) == 2
+
+
+async def test_half_answers_do_not_pile_up_while_an_outage_lasts(stage: Stage, thread: str) -> None:
+    stage.model.faults.switch("cut", characters=70)
+    await stage.post("alice", ALICE, "Tell me of the north star.", thread)
+    await passing(stage, 30.0, lambda: len(stage.entries("watch")) == 4)
+    _, half, away = await stage.answers(ALICE, thread)
+    assert half.endswith(" …")
+    assert away.startswith(AWAY)
+    stage.model.faults.all_off()
+    stage.model.say(reply(STAR))
+    await passing(stage, 30.0, lambda: at_rest(stage))
+    assert (await stage.answers(ALICE, thread))[3:] == [STAR]
+
+
+async def test_a_message_that_ended_for_its_age_stays_as_it_is(stage: Stage) -> None:
+    text = " ".join(f"This is sentence {n}, and there are more." for n in range(1, 41))
+    stage.model.faults.switch("slow", seconds=7)
+    stage.model.say(f"<aside>Hm.</aside>\n<say>\n{text}\n</say>\n<mood>neutral</mood>", chunk=30)
+    ts = await stage.post("alice", ALICE, "Tell me slowly.")
+    await passing(stage, 2, lambda: len(stage.entries("speech-started")) == 2)
+    first = (await stage.answers(ALICE, ts))[0]
+    await passing(stage, 2, lambda: at_rest(stage))
+    said = await stage.answers(ALICE, ts)
+    assert said[0] == first
+    assert " ".join(said) == text
