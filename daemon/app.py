@@ -8,20 +8,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
 from config import Settings
-from daemon.claude.client import Claude
-from daemon.claude.models import model
-from daemon.claude.request import request
 from daemon.clock import SystemClock
-from daemon.console.guard import HEADER, protect
-from daemon.console.metrics import expose
-from daemon.console.server import Console, mount
-from daemon.entry import Entry, digest
-from daemon.introduction import elsewhere, introduce
+from daemon.connections import access_for, allowed_by, claude_for
+from daemon.console.guard import protect
+from daemon.console.server import mount
+from daemon.introduction import introduce
 from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
 from daemon.life.begin import Blueprint
@@ -32,7 +27,6 @@ from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
-from daemon.mind.recall import seen_by
 from daemon.ports import Clock, Process
 from daemon.processes import INITIAL, PROCESSES
 from daemon.project import code, root, settle
@@ -40,9 +34,8 @@ from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World as RehearsedSlack
 from daemon.server import BODY, address, bind, serving
-from daemon.slack.access import SLACK, Access
-from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from daemon.view import console, metrics
 
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
@@ -112,8 +105,8 @@ async def awake(
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
-        mount(app, _console(settings, journal, texts, budget, slack))
-        expose(app, journal, slack.hearing)
+        mount(app, console(settings, journal, texts, budget, slack))
+        metrics(journal, slack).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
         pasts, voice = Pasts(journal), slack.speaker
@@ -132,7 +125,7 @@ def _slack(
     """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
     return Slack(
         access_for(settings, here),
-        _allowed(settings),
+        allowed_by(settings),
         journal=journal,
         wake=wake,
         clock=clock,
@@ -162,85 +155,3 @@ def _soul(texts: Texts, processes: Mapping[str, Process], slack: Slack) -> Bluep
         code=code(),
         surroundings=slack.surroundings,
     )
-
-
-def _headers(settings: Settings) -> dict[str, str]:
-    """What the daemon shows to its own port."""
-    return {HEADER: settings.console_token} if settings.console_token else {}
-
-
-def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
-    """The model of these settings; `here` is where it is rehearsed."""
-    rehearsed = settings.claude == "rehearsed"
-    return Claude(
-        api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
-        base_url=here if rehearsed else settings.anthropic_base_url or None,
-        headers=_headers(settings) if rehearsed else None,
-        models={
-            "speak": settings.claude_model,
-            "fast": settings.claude_model_fast,
-            "fallback": settings.claude_model_fallback or settings.claude_model,
-        },
-        clock=clock,
-        rehearsed=rehearsed,
-    )
-
-
-def access_for(settings: Settings, here: str) -> Access:
-    """The way into the workspace of these settings; `here` is where it is rehearsed."""
-    if settings.slack == "real":
-        return Access(
-            bot_token=settings.slack_bot_token,
-            app_token=settings.slack_app_token,
-            base_url=settings.slack_api_url,
-        )
-    return Access(
-        bot_token=SOUL.bot_token,
-        app_token=SOUL.app_token,
-        base_url=f"{here}/api/",
-        headers=_headers(settings),
-    )
-
-
-def _allowed(settings: Settings) -> Allowed:
-    return Allowed(
-        users=settings.allowed_users, channels=settings.allowed_channels, bots=settings.allowed_bots
-    )
-
-
-def _console(settings: Settings, journal: Journal, texts: Texts, budget: Budget, slack: Slack) -> Console:
-    """What the page may know."""
-
-    def rebuild(call: Entry) -> tuple[Mapping[str, Any], bool]:
-        seen = request(seen_by(call, texts.read, journal.at), model(call.body["model"]))
-        return seen, digest(seen) == call.body["saw"]
-
-    def state() -> Mapping[str, Any]:
-        return {
-            "name": slack.name,
-            "rehearsed": {
-                "workspace": settings.slack == "rehearsed",
-                "model": settings.claude == "rehearsed",
-            },
-            "workspace_at": elsewhere(settings.slack_api_url, SLACK) if settings.slack == "real" else "",
-            "model_at": elsewhere(settings.anthropic_base_url, ""),
-            "budget": budget.daily,
-            "spent": budget.today().cost,
-            "worth": budget.today().worth,
-            "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
-        }
-
-    def health() -> Mapping[str, Any]:
-        hearing = slack.hearing
-        return {
-            "ok": journal.writable and not hearing.deaf,
-            "deaf": hearing.deaf,
-            "connected": slack.connected,
-            "sockets": hearing.alive,
-            "inbound_age": hearing.silence,
-            "event_age": hearing.quiet,
-            "writable": journal.writable,
-            "seq": journal.last(),
-        }
-
-    return Console(journal=journal, rebuild=rebuild, state=state, health=health)

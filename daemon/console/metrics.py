@@ -1,113 +1,109 @@
-"""`/metrics`: how the daemon fares, in the format that Prometheus and its like scrape. Exposed by app.py."""
+"""`/metrics`: how the daemon fares, in the format that Prometheus and its like scrape. Made by view.py."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from daemon.console.tally import Tally
+from daemon.entry import OPENERS, Entry
 from daemon.journal.journal import Journal
 
-DEBTS = ("perception", "turn-began", "speech", "action", "watch")
-"""The kinds of entries that something is owed for."""
+BITE = 200
+"""Entries that are read at once; between two bites everybody else may run."""
 
 
-class Hearing(Protocol):
-    """How well the soul hears; implemented in slack/. Ages are in seconds, None before the first time."""
+class Metrics:
+    """What the journal tells of the present, and of what was done since this was made; others add to it."""
 
-    wanted: int
-    events: int
-    opened: Counter[str]
-    failed: Counter[str]
+    def __init__(self, journal: Journal) -> None:
+        self._registry = CollectorRegistry()
+        self._done = Done(journal, self._registry)
+        self.gauge("soul_journal_seq", "The newest entry of the journal.", journal.last)
+        self.gauge("soul_journal_failing", "1 when nothing can be written.", lambda: not journal.writable)
+        debts = Gauge("soul_open_debts", "What something is owed for.", ["kind"], registry=self._registry)
+        for kind in OPENERS:
+            debts.labels(kind).set_function(partial(_owed, journal, kind))
 
-    @property
-    def alive(self) -> int: ...
-    @property
-    def deaf(self) -> bool: ...
-    @property
-    def silence(self) -> float | None: ...
-    @property
-    def quiet(self) -> float | None: ...
+    def gauge(self, name: str, help: str, read: Callable[[], float | None]) -> None:
+        """Show what this gives when it is asked; NaN where there is nothing to give yet."""
+        Gauge(name, help, registry=self._registry).set_function(lambda: _number(read()))
 
+    def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
+        """Show what somebody counts, by the values of one label."""
+        self._registry.register(Kept(name, help, label, kept))
 
-def expose(app: web.Application, journal: Journal, hearing: Hearing) -> None:
-    """Add the route to this application; its guard lets in whoever holds the console's token."""
-    tally, registry = Tally(journal), CollectorRegistry()
-    registry.register(Metrics(journal, tally, hearing))
+    def mount(self, app: web.Application) -> None:
+        """Add the route to this application; its guard lets in whoever holds the console's token."""
+        app.router.add_get("/metrics", self._scrape)
 
-    async def metrics(request: web.Request) -> web.Response:
-        await tally.catch_up()
+    async def _scrape(self, request: web.Request) -> web.Response:
+        await self._done.count()
         encode, kind = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(registry), headers={"Content-Type": kind})
-
-    app.router.add_get("/metrics", metrics)
+        return web.Response(body=encode(self._registry), headers={"Content-Type": kind})
 
 
-class Metrics(Collector):
-    """All that is shown, put together when it is asked for."""
+class Done:
+    """Counts what was appended to the journal since this was made. Each entry is read once."""
 
-    def __init__(self, journal: Journal, tally: Tally, hearing: Hearing) -> None:
+    def __init__(self, journal: Journal, registry: CollectorRegistry) -> None:
+        def counter(name: str, help: str, *labels: str) -> Counter:
+            return Counter(name, help, labels, registry=registry)
+
         self._journal = journal
-        self._tally = tally
-        self._hearing = hearing
+        self._seq = journal.last()
+        self._entries = counter("soul_entries", "Entries of the journal.", "kind")
+        self._turns = counter("soul_turns", "Turns that ended.", "outcome")
+        self._calls = counter("soul_model_calls", "Calls of a model.", "model", "outcome")
+        self._tokens = counter("soul_tokens", "Tokens of model calls.", "model", "sort")
+        self._dollars = counter("soul_cost_dollars", "What model calls cost.", "model")
+
+    async def count(self) -> None:
+        """Count what came since the last time."""
+        while entries := self._journal.since(self._seq, limit=BITE):
+            self._seq = entries[-1].seq
+            for entry in entries:
+                self._add(entry)
+            await asyncio.sleep(0)
+
+    def _add(self, entry: Entry) -> None:
+        self._entries.labels(entry.kind).inc()
+        if entry.kind == "turn-ended":
+            self._turns.labels(entry.body["outcome"]).inc()
+        elif entry.kind == "model-call":
+            model, call = entry.body["model"], entry.body
+            self._calls.labels(model, call["outcome"]).inc()
+            self._dollars.labels(model).inc(call["cost"])
+            for sort, tokens in call["usage"].items():
+                self._tokens.labels(model, sort).inc(tokens)
+
+
+class Kept(Collector):
+    """A counter that somebody else keeps."""
+
+    def __init__(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
+        self._family = partial(CounterMetricFamily, name, help, labels=[label])
+        self._kept = kept
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric, with its value as of now."""
-        yield from _heard(self._hearing)
-        yield from _done(self._tally)
-        yield from _kept(self._journal)
+        """Its count for each value of the label, as of now."""
+        family = self._family()
+        for value, count in self._kept.items():
+            family.add_metric([value], count)
+        yield family
 
 
-def _heard(hearing: Hearing) -> Iterator[Metric]:
-    yield from _gauge("soul_deaf", "1 when no message can come in.", hearing.deaf)
-    yield from _gauge("soul_sockets_alive", "Sockets on which Slack sends events.", hearing.alive)
-    yield from _gauge("soul_sockets_wanted", "Sockets that are kept (SLACK_CONNECTIONS).", hearing.wanted)
-    yield from _gauge(
-        "soul_inbound_age_seconds", "Since Slack sent anything, if only a pong.", hearing.silence
-    )
-    yield from _gauge("soul_event_age_seconds", "Since Slack sent an event.", hearing.quiet)
-    yield CounterMetricFamily("soul_events", "Events that Slack sent.", value=hearing.events)
-    yield _counter("soul_connections", "Sockets opened, by what made it necessary.", hearing.opened, "reason")
-    yield _counter(
-        "soul_connection_failures", "Attempts in vain, by what was lacking.", hearing.failed, "lacking"
-    )
+def _owed(journal: Journal, kind: str) -> int:
+    return len(journal.open(kind))
 
 
-def _done(tally: Tally) -> Iterator[Metric]:
-    yield _counter("soul_entries", "Entries of the journal.", tally.entries, "kind")
-    yield _counter("soul_turns", "Turns that ended.", tally.turns, "outcome")
-    yield _counter("soul_model_calls", "Calls of a model.", tally.calls, "model", "outcome")
-    yield _counter("soul_tokens", "Tokens of model calls.", tally.tokens, "model", "sort")
-    yield _counter("soul_cost_dollars", "What model calls cost.", tally.dollars, "model")
-    yield from _gauge("soul_caught_up_timestamp_seconds", "Until when all is read.", tally.caught_up)
-
-
-def _kept(journal: Journal) -> Iterator[Metric]:
-    owed = Counter(entry.kind for entry in journal.open(*DEBTS))
-    debts = GaugeMetricFamily("soul_open_debts", "Entries that something is owed for.", labels=["kind"])
-    for kind in DEBTS:
-        debts.add_metric([kind], owed[kind])
-    yield debts
-    yield from _gauge("soul_journal_seq", "The newest entry of the journal.", journal.last())
-    yield from _gauge("soul_journal_failing", "1 when nothing can be written.", not journal.writable)
-
-
-def _gauge(name: str, help: str, value: float | None) -> Iterator[Metric]:
-    if value is not None:
-        yield GaugeMetricFamily(name, help, value=value)
-
-
-def _counter(name: str, help: str, counts: Mapping[Any, float], *labels: str) -> Metric:
-    """A family with one count for each value of its label, or for each tuple of values."""
-    family = CounterMetricFamily(name, help, labels=labels)
-    for values, count in counts.items():
-        family.add_metric((values,) if isinstance(values, str) else values, count)
-    return family
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from config import Settings, load
-from daemon.app import access_for, claude_for
+from daemon.connections import access_for, claude_for
 from daemon.doctor import machine
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, ill

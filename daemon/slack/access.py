@@ -1,44 +1,26 @@
-"""How the daemon gets into a workspace: tokens, and the two calls that prove them before anything starts."""
+"""How the daemon gets into a workspace: tokens, who they make us, tickets. For the surface and the doctor."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from daemon.errors import ConfigError
+from daemon.ports import Clock
 from daemon.slack.policy import Me
-from daemon.slack.web import OUT_OF_REACH, Method, Web, error_of, free
+from daemon.slack.tokens import FATAL, refused
+from daemon.slack.web import OUT_OF_REACH, Method, Web, error_of, free, pause, why
 
 SLACK = AsyncWebClient.BASE_URL
-WHERE = {
-    "SLACK_BOT_TOKEN": "copy the bot token (xoxb-…) from https://api.slack.com/apps, OAuth & Permissions",
-    "SLACK_APP_TOKEN": "make an app-level token (xapp-…) with connections:write at "
-    "https://api.slack.com/apps, Basic Information",
-}
 
-FATAL = frozenset(
-    {
-        "invalid_auth",
-        "not_authed",
-        "account_inactive",
-        "token_revoked",
-        "token_expired",
-        "not_allowed_token_type",
-        "missing_scope",
-        "no_permission",
-        "access_denied",
-        "team_access_not_granted",
-        "enterprise_is_restricted",
-        "forbidden_team",
-    }
-)
-"""Slack's words for what no further attempt can mend."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +38,35 @@ class Access:
         return urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
+def web_of(access: Access, session: ClientSession, clock: Clock) -> Web:
+    """The Web API of this workspace."""
+    client = AsyncWebClient(
+        token=access.bot_token,
+        base_url=access.base_url,
+        session=session,
+        retry_handlers=[],
+        logger=hushed("daemon.slack.api"),
+    )
+    if access.local:
+        client.proxy = None
+    return Web(client, clock)
+
+
+async def arrive(web: Web, access: Access) -> Me:
+    """Who we are, however long Slack takes to say so. Raises ConfigError with what to do."""
+    attempt = 1
+    while True:
+        try:
+            return await introduce(web, access)
+        except (SlackApiError, *OUT_OF_REACH) as failure:
+            if attempt == 1:
+                log.warning("%s It is tried again until it can.", away(access, failure))
+        attempt += 1
+        await web.clock.sleep(pause(attempt))
+
+
 async def introduce(web: Web, access: Access) -> Me:
-    """Who the bot token makes us. Raises ConfigError with what to do."""
+    """Who the bot token makes us. Raises as `ticket` does."""
     answer = await _proven(web, access, "SLACK_BOT_TOKEN", web.client.auth_test)
     name = str(answer.get("user") or "")
     with suppress(SlackApiError, *OUT_OF_REACH):
@@ -73,24 +82,21 @@ async def introduce(web: Web, access: Access) -> Me:
 
 
 async def ticket(web: Web, access: Access) -> str:
-    """The address of a first socket, good for once. Raises ConfigError with what to do."""
+    """The address of a socket, good for once.
+
+    Raises ConfigError with what to do where the token is of no use, else SlackApiError or OUT_OF_REACH:
+    that may pass.
+    """
     open_socket = web.client.apps_connections_open
     answer = await _proven(web, access, "SLACK_APP_TOKEN", open_socket, app_token=access.app_token)
     return str(answer["url"])
 
 
-async def another_ticket(web: Web, access: Access) -> str:
-    """The address of a further socket. Raises ConfigError only where the app token is of no use any more.
-
-    Else SlackApiError or OUT_OF_REACH: that may pass.
-    """
-    try:
-        answer = await web.call(free, web.client.apps_connections_open, app_token=access.app_token)
-    except SlackApiError as refusal:
-        if error_of(refusal) in FATAL:
-            raise _refused(access, "SLACK_APP_TOKEN", refusal) from refusal
-        raise
-    return str(answer["url"])
+def away(access: Access, failure: Exception) -> str:
+    """What to say, and to do, where Slack may only be away."""
+    return (
+        f"Slack cannot be reached ({why(failure)} at {access.base_url}): check SLACK_API_URL and the network."
+    )
 
 
 async def _proven(
@@ -99,13 +105,13 @@ async def _proven(
     try:
         return await web.call(free, method, **arguments)
     except SlackApiError as refusal:
-        raise _refused(access, name, refusal) from refusal
-    except OUT_OF_REACH as failure:
-        raise ConfigError(
-            f"Slack cannot be reached at {access.base_url} ({failure}): check SLACK_API_URL and the network."
-        ) from failure
+        if (word := error_of(refusal)) in FATAL:
+            raise refused(name, access.base_url, word) from refusal
+        raise
 
 
-def _refused(access: Access, name: str, refusal: SlackApiError) -> ConfigError:
-    word = error_of(refusal) or "no answer of Slack's"
-    return ConfigError(f"{name} was refused by {access.base_url} ({word}): {WHERE[name]}.")
+def hushed(name: str) -> logging.Logger:
+    """A logger for code that is not ours: errors only; Bolt warns of settings that we chose."""
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.ERROR)
+    return logger

@@ -66,7 +66,7 @@ def leads(page: str) -> bool:
 
 def _in_fence(text: str, at: int, block: Block) -> tuple[int, str]:
     """The next line of code; after the fence, where no line of it is left."""
-    if block.mark.startswith(text[at:].strip("\n\t >")):
+    if not text[at:].strip("\n\t >").strip(block.mark[0]):
         return len(text), ""
     closed = rf"[^\S\n]*\n[\s>]*{block.mark}{block.mark[0]}*[^\S\n]*\n\s*"
     if (start := _match(re.compile(closed), text, at)) > at:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from itertools import count
-from types import TracebackType
 
 from slack_sdk.errors import SlackApiError
 
@@ -20,9 +19,8 @@ from daemon.slack.archive import Archive, Conversation, Item, at, live_threads
 from daemon.slack.inbox import Inbox
 from daemon.slack.message import SPOKEN, Malformed, Message, said
 from daemon.slack.place import moment, place
-from daemon.slack.socket import pause
 from daemon.slack.watermark import Watermark, move, watermark
-from daemon.slack.web import LIMITED, OUT_OF_REACH, error_of
+from daemon.slack.web import LIMITED, OUT_OF_REACH, error_of, pause, why
 
 SKEW = 300.0
 """Seconds by which Slack's clock and ours may differ. What is read twice because of them is known."""
@@ -74,9 +72,7 @@ class CatchUp:
         self._living.add_done_callback(_report)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -115,7 +111,7 @@ class CatchUp:
                     return
             except (SlackApiError, JournalError, *OUT_OF_REACH) as error:
                 if attempt == 1:
-                    log.warning("Catching up stopped (%s); it is tried again.", _why(error))
+                    log.warning("Catching up stopped (%s); it is tried again.", why(error))
 
     async def _run(self) -> bool:
         """Read every conversation, lively ones first. False when Slack stumbled over one: it stays behind."""
@@ -178,12 +174,6 @@ def _message(item: Item, one: Conversation) -> Message | None:
     except Malformed as fault:
         log.warning("Slack keeps a message in %s that cannot be read: %s.", one.id, fault)
         return None
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, SlackApiError):
-        return error_of(error) or "no answer of Slack's"
-    return str(error) or type(error).__name__
 
 
 def _report(living: asyncio.Task[None]) -> None:

@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
-from daemon.slack.access import Access, another_ticket, ticket
+from daemon.slack.access import Access, ticket
 from daemon.slack.hearing import BEAT, Hearing
 from daemon.slack.line import Line
 from daemon.slack.web import Web
@@ -31,17 +31,12 @@ class Exchange:
         hearing: Hearing,
         beat: float = BEAT,
     ) -> None:
+        self.web = web
         self.hearing = hearing
         self._app = app
-        self._web = web
         self._access = access
         self._session = session
         self._beat = beat
-        self._unused = ""
-
-    async def prove(self) -> None:
-        """Fetch the first ticket; raises ConfigError when Slack gives none."""
-        self._unused = await ticket(self._web, self._access)
 
     async def open(self) -> Line:
         """A line on which Slack has said hello.
@@ -49,10 +44,9 @@ class Exchange:
         Raises ConfigError when Slack will not have us any more, SlackApiError or OUT_OF_REACH when it
         cannot be done now.
         """
-        address, self._unused = self._unused, ""
-        client = self._web.client
+        client = self.web.client
         ws = await self._session.ws_connect(
-            address or await another_ticket(self._web, self._access),
+            await ticket(self.web, self._access),
             autoping=False,  # so that pongs are seen: they are life
             heartbeat=self._beat,
             proxy=client.proxy,
@@ -75,6 +69,6 @@ class Exchange:
         self.hearing.lines.discard(line)
 
     async def _listen(self, line: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        self.hearing.event()
+        self.hearing.event(request.type)
         response = await run_async_bolt_app(self._app, request)
-        await send_async_response(line, request, response, self._web.clock.now())
+        await send_async_response(line, request, response, self.web.clock.now())

@@ -20,7 +20,8 @@ class Hearing:
         self._event_at: float | None = None
         self.wanted = wanted
         self.lines: set[Line] = set()
-        self.events = 0
+        self.events = Counter[str]()
+        """What Slack sent, by its type."""
         self.opened = Counter[str]()
         """Lines that began, by what made each necessary: "start", Slack's word, "closed" or "silent"."""
         self.failed = Counter[str]()
@@ -30,10 +31,10 @@ class Hearing:
         """Something came in, if only the answer to a ping."""
         self._frame_at = self._clock.now()
 
-    def event(self) -> None:
+    def event(self, type: str) -> None:
         """An event came in."""
         self._event_at = self._clock.now()
-        self.events += 1
+        self.events[type] += 1
 
     @property
     def alive(self) -> int:
@@ -43,15 +44,15 @@ class Hearing:
     @property
     def deaf(self) -> bool:
         """Is no line alive, or did nothing come in for longer than a live one is silent?"""
-        return not self.alive or (self.silence or 0) > 2 * BEAT
+        return not self.alive or (self.inbound_age or 0) > 2 * BEAT
 
     @property
-    def silence(self) -> float | None:
+    def inbound_age(self) -> float | None:
         """Seconds since anything came in; None before the first time."""
         return self._since(self._frame_at)
 
     @property
-    def quiet(self) -> float | None:
+    def event_age(self) -> float | None:
         """Seconds since an event came in; None before the first one. People may say nothing for a day."""
         return self._since(self._event_at)
 

@@ -15,7 +15,7 @@ from daemon.slack.message import SPOKEN, Malformed, Message, said
 from daemon.slack.people import People
 from daemon.slack.place import Place, place_of
 from daemon.slack.policy import Me
-from daemon.slack.web import OUT_OF_REACH, Web, error_of
+from daemon.slack.web import OUT_OF_REACH, Web, why
 
 LAST = 100
 """Messages that are taken from before the call, besides the root."""
@@ -42,8 +42,7 @@ class History:
         try:
             messages = await self._before(place)
         except (SlackApiError, *OUT_OF_REACH) as error:
-            why = error_of(error) if isinstance(error, SlackApiError) else error.__class__.__name__
-            log.warning("Slack did not show an earlier conversation (%s); going on without it.", why)
+            log.warning("Slack did not show an earlier conversation (%s); going on without it.", why(error))
             return ()
         return [await self._heard(place, message) for message in messages]
 
@@ -70,7 +69,7 @@ class History:
         except Malformed:
             return None
         known = self._journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
-        if known or self._me.said(message) or self._me.called_in(message):
+        if known or self._me.said(message.user, message.bot) or self._me.called_in(message):
             return None
         return message
 

@@ -44,7 +44,7 @@ def pages(text: str, cuts: Sequence[int] = ()) -> list[Page]:
     start, again = len(text) - len(text.lstrip()), ""
     while start < len(text):
         page, before = again + text[start:], start - len(again)
-        wanted = (cut - before for cut in cuts if text[start:cut].strip() and cut < len(text))
+        wanted = (at - before for at in cuts if text[start:at].strip() and at < len(text))
         ends = [end for end in (next(wanted, None), natural_end(page)) if end is not None]
         if not ends:
             return [*found, Page(text=page.rstrip(), upto=len(text))]
@@ -93,7 +93,8 @@ def _may_end(page: str, at: int, long: int) -> bool:
         return not _joined(page, at) and not _in_span(page, at)
     if long >= WORD:
         return bool(SPACE.match(page, at)) and not _in_span(page, at)
-    if not (END_OF_LINE if long >= LINE else BLANK_LINE).match(page, at) or leads(page[:at]):
+    ends = (END_OF_LINE if long >= LINE else BLANK_LINE).match(page, at)
+    if not ends or page[at - 1] == "\n" or leads(page[:at]):
         return False
     return long >= LINE or not open_block(page[:at]).mark
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.slack.message import Message
 from daemon.slack.order import Order
@@ -70,16 +71,21 @@ class People:
         client = self._web.client
         match id[:1]:
             case "B":
-                bot = (await self._web.call(free, client.bots_info, bot=id)).get("bot") or {}
+                bot = _part(await self._web.call(free, client.bots_info, bot=id), "bot")
                 return str(bot.get("name") or "")
             case "C" | "G":
-                channel = (await self._web.call(free, client.conversations_info, channel=id)).get(
-                    "channel"
-                ) or {}
+                answer = await self._web.call(free, client.conversations_info, channel=id)
+                channel = _part(answer, "channel")
                 return GROUP if channel.get("is_mpim") else f"#{channel.get('name')}"
-        user = (await self._web.call(free, client.users_info, user=id)).get("user") or {}
-        profile = user.get("profile") or {}
+        user = _part(await self._web.call(free, client.users_info, user=id), "user")
+        profile = _part(user, "profile")
         return str(profile.get("display_name") or profile.get("real_name") or user.get("name") or "")
+
+
+def _part(whole: AsyncSlackResponse | Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of an answer; nothing where it is not what Slack promises."""
+    part = whole.get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _nameless(id: str) -> str:

@@ -20,9 +20,9 @@ class Me:
     bot: str
     name: str
 
-    def said(self, message: Message) -> bool:
-        """Is it one of our own messages?"""
-        return self.user == message.user or (bool(self.bot) and self.bot == message.bot)
+    def said(self, user: object, bot: object) -> bool:
+        """Is a message of this user, or of this bot, one of our own?"""
+        return user == self.user or bool(self.bot and bot == self.bot)
 
     def called_in(self, message: Message) -> bool:
         """Does it mention the soul?"""
@@ -53,7 +53,7 @@ def judge(
 
     What would be answered, but is read too late for that, is "late".
     """
-    if me.said(message):
+    if me.said(message.user, message.bot):
         return Verdict("ignored", "its own message")
     verdict = _address(message, me, called_by)
     if verdict.address not in ("heard", "ignored") and (bar := _bar(message, me, allowed)):

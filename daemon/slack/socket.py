@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from asyncio import gather
 from collections.abc import Callable
-from random import uniform
 
 from aiohttp import WSServerHandshakeError
 from slack_sdk.errors import SlackApiError
@@ -13,15 +12,12 @@ from slack_sdk.errors import SlackApiError
 from daemon.ports import Clock
 from daemon.slack.exchange import Exchange
 from daemon.slack.line import Line
-from daemon.slack.web import OUT_OF_REACH, error_of
+from daemon.slack.web import OUT_OF_REACH, pause, why
 
 FULL = "too_many_websockets"
 """Slack's word for more sockets than it allows: there is no room for a new one beside the old."""
 STEADY = 60.0
 """Seconds that a line must have lasted for the next one to be opened at once, whatever was before."""
-AT_ONCE = 2
-"""Attempts before the first pause."""
-LONGEST_PAUSE = 30.0
 
 ADVICE = {
     FULL: "Lower SLACK_CONNECTIONS, or stop what else uses this app.",
@@ -43,24 +39,24 @@ class Socket:
 
     async def keep(self) -> None:
         """Stay connected until cancelled. Raises ConfigError when Slack will not have us any more."""
-        why = "start"
+        reason = "start"
         try:
             while True:
-                line = await self._renew(why)
+                line = await self._renew(reason)
                 since = self._clock.now()
-                why = await line.over
-                log.log(logging.WARNING if why in ADVICE else logging.INFO, _told(why))
+                reason = await line.over
+                log.log(logging.WARNING if reason in ADVICE else logging.INFO, _told(reason))
                 if self._clock.now() - since >= STEADY:
                     self._attempts = 0
         finally:
             await gather(*map(self._exchange.hang_up, self._lines))
 
-    async def _renew(self, why: str) -> Line:
+    async def _renew(self, reason: str) -> Line:
         """The next line, begun before the last one is closed, so that nothing falls between them."""
-        if why == FULL:
+        if reason == FULL:
             await self._hang_up(keep=0)
         line = await self._connect()
-        self._exchange.hearing.opened[why] += 1
+        self._exchange.hearing.opened[reason] += 1
         if not any(last.alive for last in self._lines):
             self._began()
         self._lines.append(line)
@@ -81,14 +77,7 @@ class Socket:
                 return await self._exchange.open()
             except (SlackApiError, *OUT_OF_REACH) as failure:
                 self._exchange.hearing.failed[_lacking(failure)] += 1
-                log.warning("No socket to Slack (%s); it is tried again.", _cause(failure))
-
-
-def pause(attempt: int) -> float:
-    """Seconds before this attempt: more each time, up to a bound, and by chance: others try as well."""
-    if attempt <= AT_ONCE:
-        return 0.0
-    return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
+                log.warning("No socket to Slack (%s); it is tried again.", why(failure))
 
 
 def _lacking(failure: Exception) -> str:
@@ -98,12 +87,5 @@ def _lacking(failure: Exception) -> str:
     return "handshake" if isinstance(failure, WSServerHandshakeError) else "answer"
 
 
-def _cause(failure: Exception) -> str:
-    """What to say of it: never an address, which holds the ticket."""
-    if isinstance(failure, SlackApiError):
-        return error_of(failure) or "no answer of Slack's"
-    return f"{type(failure).__name__} {getattr(failure, 'status', '')}".rstrip()
-
-
-def _told(why: str) -> str:
-    return f"Slack's socket is to be replaced ({why}). {ADVICE.get(why, '')}".rstrip()
+def _told(reason: str) -> str:
+    return f"Slack's socket is to be replaced ({reason}). {ADVICE.get(reason, '')}".rstrip()

@@ -15,11 +15,10 @@ class Sockets:
 
     def __init__(self, exchange: Exchange, clock: Clock, began: Callable[[], None]) -> None:
         self._sockets = [Socket(exchange, clock, self._hear) for _ in range(exchange.hearing.wanted)]
+        self._web = exchange.web
         self._began = began
         self._hearing = asyncio.Event()
         self._keeping: list[asyncio.Task[None]] = []
-        self.died: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Fails when Slack will not have us any more: the daemon cannot go on."""
 
     async def connect(self) -> None:
         """Begin to listen; returns when the first of them does. Raises ConfigError."""
@@ -29,11 +28,11 @@ class Sockets:
             self._keeping.append(task)
         hearing = asyncio.create_task(self._hearing.wait())
         try:
-            await asyncio.wait((self.died, hearing), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((self._web.died, hearing), return_when=asyncio.FIRST_COMPLETED)
         finally:
             hearing.cancel()
-        if self.died.done():
-            self.died.result()
+        if self._web.died.done():
+            self._web.died.result()
 
     async def close(self) -> None:
         """Hang up, for good."""
@@ -47,5 +46,5 @@ class Sockets:
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
         """A socket ends by itself only when it must not go on."""
-        if not (keeping.cancelled() or self.died.done()) and (error := keeping.exception()):
-            self.died.set_exception(error)
+        if not keeping.cancelled() and (error := keeping.exception()):
+            self._web.end(error)

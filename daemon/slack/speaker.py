@@ -23,7 +23,7 @@ from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of
+from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of, why
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -124,7 +124,9 @@ class SlackSpeaker:
                 oldest=f"{since:.6f}",
                 include_all_metadata=True,
             )
-            posted = [_posted(item) async for item in items if self._ours(item)]
+            posted = [
+                _posted(item) async for item in items if self._me.said(item.get("user"), item.get("bot_id"))
+            ]
         return [message for message in posted if float(moment(message.ts)) >= since]
 
     async def _ended(self, thread: str, ts: str, final: str, hold: Hold) -> bool:
@@ -135,19 +137,14 @@ class SlackSpeaker:
             return False
         return stream is not None and await stream.end(final, hold)
 
-    def _ours(self, item: Mapping[str, Any]) -> bool:
-        return item.get("user") == self._me.user or bool(self._me.bot and item.get("bot_id") == self._me.bot)
-
 
 @contextmanager
 def saying() -> Iterator[None]:
     """What goes wrong on the way to Slack, or there, is a SpeechFailed."""
     try:
         yield
-    except SlackApiError as refusal:
-        raise SpeechFailed(f"Slack refused: {error_of(refusal) or 'no reason given'}") from refusal
-    except OUT_OF_REACH as error:
-        raise SpeechFailed(f"Slack could not be reached: {error.__class__.__name__}") from error
+    except (SlackApiError, *OUT_OF_REACH) as failure:
+        raise SpeechFailed(f"Slack did not take it: {why(failure)}") from failure
 
 
 def _posted(item: Mapping[str, Any]) -> Posted:

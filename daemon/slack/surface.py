@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from types import TracebackType
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.async_app import AsyncApp
@@ -15,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.journal.journal import Journal
 from daemon.ports import Clock
-from daemon.slack.access import Access, introduce
+from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
 from daemon.slack.exchange import Exchange
@@ -26,7 +24,7 @@ from daemon.slack.people import People
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
-from daemon.slack.web import TIMEOUT, Web
+from daemon.slack.web import TIMEOUT
 
 BOLT = "daemon.slack.bolt"
 
@@ -57,13 +55,16 @@ class Slack:
         """What the soul is called in this workspace; known once the context has begun."""
 
     async def __aenter__(self) -> Slack:
-        """Prove the tokens and set everything up; raises ConfigError. Nothing is heard before `connect`."""
+        """Find out who we are, and set everything up. Nothing is heard before `connect`.
+
+        Raises ConfigError where Slack does not want us, and waits where it is away.
+        """
         async with AsyncExitStack() as opening:
             timeout = ClientTimeout(total=TIMEOUT)
             session = ClientSession(headers=self._access.headers, timeout=timeout)
             await opening.enter_async_context(session)
-            web = Web(_client(self._access, session), self._clock)
-            me = await introduce(web, self._access)
+            self._web = web = web_of(self._access, session, self._clock)
+            me = await arrive(web, self._access)
             self.name = me.name
             people = People(web, me)
             self.surroundings = History(web, people, me, self._journal)
@@ -82,27 +83,19 @@ class Slack:
             )
             app = _app(web.client, me, self._inbox)
             exchange = Exchange(app, web, self._access, session, self.hearing)
-            await exchange.prove()
             self._sockets = Sockets(exchange, self._clock, began=self.catch_up.wake)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self._open = opening.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
-
-    @property
-    def connected(self) -> bool:
-        """Can messages come in?"""
-        return self.hearing.alive > 0
 
     @property
     def died(self) -> asyncio.Future[None]:
         """Fails when Slack will not have us any more: the daemon cannot go on."""
-        return self._sockets.died
+        return self._web.died
 
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""
@@ -113,19 +106,6 @@ class Slack:
         await self.catch_up.close()
         await self._inbox.close()
         await self._sockets.close()
-
-
-def _client(access: Access, session: ClientSession) -> AsyncWebClient:
-    client = AsyncWebClient(
-        token=access.bot_token,
-        base_url=access.base_url,
-        session=session,
-        retry_handlers=[],
-        logger=_quiet("daemon.slack.api"),
-    )
-    if access.local:
-        client.proxy = None
-    return client
 
 
 def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
@@ -139,7 +119,7 @@ def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
     app = AsyncApp(
         client=client,
         authorize=authorize,
-        logger=_quiet(BOLT),
+        logger=hushed(BOLT),
         ssl_check_enabled=False,
         request_verification_enabled=False,
         url_verification_enabled=False,
@@ -149,10 +129,3 @@ def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
     )
     app.middleware(inbox.receive)
     return app
-
-
-def _quiet(name: str) -> logging.Logger:
-    """A logger for code that is not ours: errors only; Bolt warns of settings that we chose."""
-    logger = logging.getLogger(name)
-    logger.setLevel(logging.ERROR)
-    return logger

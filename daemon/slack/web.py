@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from random import uniform
 from typing import Any
 
 import aiohttp
@@ -17,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock, Hold
+from daemon.slack.tokens import REVOKED, refused
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
 
@@ -27,6 +29,10 @@ TIMEOUT = 30.0
 LONGEST_WAIT = 30
 """Seconds that a call waits for a rate limit, in all; for a longer Retry-After it does not wait at all."""
 LIMITED = "ratelimited"
+NOT_SLACK = "no answer of Slack's"
+AT_ONCE = 2
+"""Attempts at the same thing before the first pause."""
+LONGEST_PAUSE = 30.0
 
 
 def free() -> None:
@@ -42,6 +48,26 @@ def error_of(refusal: SlackApiError) -> str:
     return str(data.get("error") or "") if isinstance(data, dict) else ""
 
 
+def why(failure: Exception) -> str:
+    """What to say of a call that failed: never an address, which may hold a ticket."""
+    if isinstance(failure, SlackApiError):
+        return error_of(failure) or NOT_SLACK
+    if isinstance(failure, aiohttp.ClientError) and not isinstance(failure, aiohttp.ClientPayloadError):
+        return f"{type(failure).__name__} {getattr(failure, 'status', '')}".rstrip()
+    return str(failure) or type(failure).__name__
+
+
+def pause(attempt: int) -> float:
+    """Seconds before this attempt: more each time, up to a bound, and by chance: others try as well."""
+    if attempt <= AT_ONCE:
+        return 0.0
+    return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
+
+
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
+
+
 @dataclass(frozen=True, slots=True)
 class Web:
     """The Web API of one workspace."""
@@ -49,6 +75,8 @@ class Web:
     client: AsyncWebClient
     clock: Clock
     patience: int = LONGEST_WAIT
+    died: asyncio.Future[None] = field(default_factory=_future)
+    """Fails when Slack will not have us any more: the daemon cannot go on."""
 
     async def call(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One method; waits out a rate limit, within bounds. Raises SlackApiError or OUT_OF_REACH."""
@@ -63,13 +91,23 @@ class Web:
             await self.clock.sleep(wait)
 
     async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
-        """One request, whatever comes of it."""
+        """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""
         hold()
         async with asyncio.timeout(TIMEOUT):
             try:
                 return await method(**arguments)
             except AttributeError as error:  # the SDK takes every good answer for a JSON object
-                raise aiohttp.ClientPayloadError("this is no answer of Slack's") from error
+                raise aiohttp.ClientPayloadError(NOT_SLACK) from error
+            except SlackApiError as refusal:
+                if (word := error_of(refusal)) in REVOKED and "app_token" not in arguments:
+                    self.end(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
+                raise
+
+    def end(self, reason: BaseException) -> None:
+        """Slack will not have us any more. The first reason counts."""
+        if not self.died.done():
+            self.died.set_exception(reason)
+            self.died.exception()  # or asyncio would complain where nobody waits for it yet
 
     async def pages(
         self, method: Method, key: str, most: int, /, **arguments: Any

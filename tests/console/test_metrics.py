@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from daemon.console.guard import HEADER, protect
-from daemon.console.metrics import expose
-from daemon.console.tally import BITE
+from daemon.console.metrics import BITE, Metrics
 from daemon.journal.journal import Journal
 from tests.clock import FakeClock
 
@@ -31,20 +31,6 @@ CALL: Mapping[str, Any] = {
 }
 
 
-@dataclass(kw_only=True)
-class Ears:
-    """How well a soul hears that nobody talks to."""
-
-    wanted: int = 2
-    alive: int = 2
-    deaf: bool = False
-    silence: float | None = 3.5
-    quiet: float | None = None
-    events: int = 4
-    opened: Counter[str] = field(default_factory=lambda: Counter(start=2, refresh_requested=1))
-    failed: Counter[str] = field(default_factory=lambda: Counter(handshake=5))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scraped:
     """A daemon's port and its journal."""
@@ -52,7 +38,7 @@ class Scraped:
     url: str
     http: ClientSession
     journal: Journal
-    ears: Ears
+    metrics: Metrics
 
     async def text(self, **headers: str) -> str:
         async with self.http.get(f"{self.url}/metrics", headers=headers) as answer:
@@ -74,31 +60,31 @@ async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator
     """A port with the metrics of a journal in which so many entries stood before it was opened."""
     async with Journal(path / "journal.db", FakeClock(NOW)) as journal:
         await asyncio.gather(*(journal.append("sess-1", "heard", {}, key=f"{n}") for n in range(before)))
-        app, ears = web.Application(), Ears()
+        app, metrics = web.Application(), Metrics(journal)
         protect(app, host="127.0.0.1", token=token)
-        expose(app, journal, ears)
+        metrics.mount(app)
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         async with ClientSession() as http:
             try:
                 url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-                yield Scraped(url=url, http=http, journal=journal, ears=ears)
+                yield Scraped(url=url, http=http, journal=journal, metrics=metrics)
             finally:
                 await runner.cleanup()
 
 
-async def test_it_tells_how_well_the_soul_hears(tmp_path: Path) -> None:
+async def test_it_shows_what_others_measure(tmp_path: Path) -> None:
     async with scraped(tmp_path) as here:
+        ages, opened = [None, 3.5], Counter(start=2)
+        here.metrics.gauge("soul_age_seconds", "Since it happened.", lambda: ages[0])
+        here.metrics.counter("soul_connections", "Opened, by reason.", "reason", opened)
+        assert math.isnan((await here.values())["soul_age_seconds"]), "what has not happened has no age"
+        ages.pop(0)
+        opened["closed"] += 1
         told = await here.values()
-        assert told["soul_sockets_alive"] == told["soul_sockets_wanted"] == 2
-        assert (told["soul_deaf"], told["soul_events_total"]) == (0, 4)
-        assert told["soul_inbound_age_seconds"] == 3.5
-        assert "soul_event_age_seconds" not in told, "what has not happened has no age"
-        assert told["soul_connections_total['refresh_requested']"] == 1
-        assert told["soul_connection_failures_total['handshake']"] == 5
-        here.ears.deaf = True
-        assert (await here.values())["soul_deaf"] == 1
+    assert told["soul_age_seconds"] == 3.5
+    assert (told["soul_connections_total['start']"], told["soul_connections_total['closed']"]) == (2, 1)
 
 
 async def test_it_tells_what_was_done_and_what_it_cost(tmp_path: Path) -> None:
@@ -106,7 +92,6 @@ async def test_it_tells_what_was_done_and_what_it_cost(tmp_path: Path) -> None:
         await here.remember("model-call", CALL)
         await here.remember("model-call", {**CALL, "outcome": "cut"}, 1)
         await here.remember("turn-ended", {"outcome": "ended"})
-        await here.remember("caught-up", {"until": NOW, "behind": {}})
         told = await here.values()
     assert told["soul_model_calls_total['claude-x', 'ok']"] == 1
     assert told["soul_model_calls_total['claude-x', 'cut']"] == 1
@@ -114,8 +99,7 @@ async def test_it_tells_what_was_done_and_what_it_cost(tmp_path: Path) -> None:
     assert told["soul_cost_dollars_total['claude-x']"] == 0.5
     assert told["soul_turns_total['ended']"] == 1
     assert told["soul_entries_total['model-call']"] == 2
-    assert told["soul_caught_up_timestamp_seconds"] == NOW
-    assert told["soul_journal_seq"] == 4
+    assert told["soul_journal_seq"] == 3
     assert told["soul_journal_failing"] == 0
 
 

@@ -7,9 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
-from daemon.errors import ConfigError
 from daemon.slack.surface import Slack
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, OPEN, Notebook, Office, access, office, until, workspace
@@ -54,6 +52,13 @@ async def test_without_a_name_a_message_is_taken_all_the_same(here: Office) -> N
     assert here.entries("perception")[1].body["name"] == "Alice"
 
 
+async def test_a_name_that_is_none_keeps_no_message_out(here: Office) -> None:
+    here.wire.answers["users.info"] = {"user": "nobody"}
+    here.wire.answers["conversations.info"] = {"channel": []}
+    await here.say("alice", GENERAL, f"{ME} hello")
+    assert here.one("perception").body["name"] == "someone"
+
+
 async def test_who_it_is_is_asked_once_however_many_events_come(here: Office) -> None:
     for _ in range(5):
         await here.say("alice", GENERAL, "lunch?")
@@ -68,9 +73,9 @@ async def test_the_name_is_the_one_that_people_see(here: Office) -> None:
 async def test_after_stop_nothing_is_taken_and_speech_still_goes_out(here: Office) -> None:
     dm = await here.dm("alice")
     root = await here.say("alice", dm, "hello")
-    assert here.slack.connected
+    assert here.slack.hearing.alive
     await here.slack.stop()
-    assert not here.slack.connected
+    assert not here.slack.hearing.alive
     await here.client("alice").chat_postMessage(channel=dm, text="too late")
     thread = here.one("thread").thread
     await here.slack.speaker.finish(thread, None, "bye", "k", lambda: None)
@@ -108,7 +113,7 @@ async def test_a_proxy_does_not_stand_between_two_ends_of_one_machine(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     async with office(tmp_path) as here:
-        assert here.slack.connected
+        assert here.slack.hearing.alive
 
 
 async def test_what_came_while_it_was_away_is_delivered_to_the_next_one(tmp_path: Path) -> None:
@@ -128,37 +133,3 @@ async def test_headers_go_with_every_request(tmp_path: Path) -> None:
         async with Slack(entrance, OPEN, journal=journal, wake=print, clock=clock) as slack:
             await slack.connect()
     assert set(wire.headers) == {"sesame"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"bot_token": "xoxb-wrong"}, "SLACK_BOT_TOKEN .*invalid_auth"),
-        ({"app_token": "xapp-wrong"}, "SLACK_APP_TOKEN .*invalid_auth"),
-        ({"app_token": "xoxp-alice"}, "SLACK_APP_TOKEN .*not_allowed_token_type"),
-        ({"base_url": "http://127.0.0.1:9/api/"}, "cannot be reached .*SLACK_API_URL"),
-    ],
-)
-async def test_a_wrong_key_is_said_at_once(tmp_path: Path, changes: dict[str, str], expected: str) -> None:
-    wire, clock = Wire(), FakeClock()
-    async with workspace(tmp_path, clock, wire) as (_, url), Notebook(tmp_path / "j.db", clock) as journal:
-        with pytest.raises(ConfigError, match=expected):
-            async with Slack(access(url, **changes), OPEN, journal=journal, wake=print, clock=clock):
-                pass
-
-
-async def test_an_answer_that_is_not_slack_s_is_said_to_be_none(tmp_path: Path) -> None:
-    async def page(_: web.Request) -> web.Response:
-        return web.Response(text="<html>Welcome</html>", content_type="text/html")
-
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", page)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with Notebook(tmp_path / "j.db", FakeClock()) as journal:
-        with pytest.raises(ConfigError, match="no answer of Slack's"):
-            async with Slack(access(url), OPEN, journal=journal, wake=print, clock=FakeClock()):
-                pass
-    await runner.cleanup()

@@ -9,7 +9,8 @@ from functools import partial
 import pytest
 
 from daemon.errors import ConfigError
-from daemon.slack.socket import ADVICE, AT_ONCE, FULL, LONGEST_PAUSE, STEADY, pause
+from daemon.slack.socket import ADVICE, FULL, STEADY
+from daemon.slack.web import AT_ONCE, LONGEST_PAUSE, pause
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, Ours, hears, ours
 
@@ -71,7 +72,7 @@ async def test_a_token_that_is_taken_back_ends_the_daemon_with_what_to_do(word: 
         end.board.errors = [word]
         end.board.cut(0)
         with pytest.raises(ConfigError, match=f"SLACK_APP_TOKEN .*{word}.*api.slack.com"):
-            await end.sockets.died
+            await end.died
         assert end.board.asked == 3, "it was not asked again"
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from daemon.slack.hearing import BEAT
-from daemon.slack.socket import LONGEST_PAUSE
+from daemon.slack.web import LONGEST_PAUSE
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, hears, ours
 
@@ -120,10 +120,10 @@ async def test_it_is_deaf_when_nothing_came_for_longer_than_it_should() -> None:
         assert not end.hearing.deaf
         await end.clock.advance(2 * BEAT + 1)
         assert end.hearing.deaf
-        assert end.hearing.silence == 2 * BEAT + 1
+        assert end.hearing.inbound_age == 2 * BEAT + 1
         await hears(end, 0, "hello")
         assert not end.hearing.deaf
-        assert (end.hearing.quiet, end.hearing.events) == (0.0, 1)
+        assert (end.hearing.event_age, end.hearing.events) == (0.0, {"events_api": 1})
 
 
 async def test_what_is_no_frame_of_slack_s_is_passed_over() -> None:

@@ -26,6 +26,8 @@ class Wire:
     """Methods that are done, but whose answer never arrives."""
     garbled: set[str] = field(default_factory=set)
     """Methods that are done, but whose answer is a gateway's."""
+    proxied: set[str] = field(default_factory=set)
+    """Methods that are done, but whose answer is a proxy's, which is content."""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Methods that always answer so."""
     held: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -61,12 +63,18 @@ class Wire:
         answer = await handler(request)
         if method in self.garbled:
             return web.Response(status=503, text="upstream connect error")
+        if method in self.proxied:
+            return web.Response(text="welcome")
         if method in self.cut and request.transport:
             request.transport.abort()
         return answer
 
 
 def _refusal(error: str) -> web.Response:
+    if error == "503":
+        return web.Response(text="upstream connect error", status=503)
+    if error == "429":
+        return web.Response(text="Too many requests", status=429, headers={"Retry-After": "3"})
     if error == "ratelimited":
         return web.json_response({"ok": False, "error": error}, status=429, headers={"Retry-After": "3"})
     return web.json_response({"ok": False, "error": error})

@@ -69,7 +69,7 @@ def remember_another_conversation(copy: Forgery) -> int:
 
 
 def think_with_a_text_that_is_lost(copy: Forgery) -> int:
-    return copy.change(copy.seqs("model-call")[0], body={"texts": ["0" * 64]})
+    return copy.change(copy.seqs("model-call")[0], body={"texts": [["soul"], "0" * 64]})
 
 
 def begin_with_a_text_that_is_lost(copy: Forgery) -> int:
@@ -88,8 +88,10 @@ def open_a_conversation_again(copy: Forgery) -> int:
 
 def begin(copy: Forgery, n: int, took: list[int]) -> int:
     began = copy.seqs("turn-began")[0]
+    thread = copy.column(began, "thread")
+    took = took or [copy.add("perception", thread, {"text": "Hello?"})]
     body = copy.body(began) | {"path": f"added@{n}", "took": took}
-    return copy.add("turn-began", copy.column(began, "thread"), body, key=f"added@{n}/began")
+    return copy.add("turn-began", thread, body, key=f"added@{n}/began", cause=took[0])
 
 
 def take_what_was_answered(copy: Forgery) -> int:
@@ -99,6 +101,10 @@ def take_what_was_answered(copy: Forgery) -> int:
 def take_what_is_no_perception(copy: Forgery) -> int:
     thread = copy.column(copy.seqs("turn-began")[0], "thread")
     return begin(copy, 1, [copy.add("action", thread, {"name": "wave"})])
+
+
+def take_nothing(copy: Forgery) -> int:
+    return copy.change(copy.seqs("turn-began")[0], body={"took": []})
 
 
 def begin_beside_a_half_turn(copy: Forgery) -> int:
@@ -127,6 +133,11 @@ def end_without_an_answer(copy: Forgery) -> int:
     ended, first = copy.seqs("turn-ended")[0], copy.seqs("perception")[0]
     copy.change(ended, closes=f"[{copy.column(ended, 'cause')}]")
     return first
+
+
+def answer_what_was_not_taken(copy: Forgery) -> int:
+    take_nothing(copy)
+    return copy.seqs("turn-ended")[0]
 
 
 def receive_for_no_speech(copy: Forgery) -> int:
@@ -163,28 +174,30 @@ def stream_into_a_message_that_was_said(copy: Forgery) -> int:
     return copy.change(copy.seqs("speech-started")[1], body={"ts": copy.body(copy.seqs("spoken")[0])["ts"]})
 
 
-def write_no_json(copy: Forgery) -> int:
-    return copy.change(copy.seqs("mood")[0], **{"body": "{'mood': 1}"})
+def say_it_in_another_message(copy: Forgery) -> int:
+    copy.change(copy.seqs("speech-started")[0], body={"ts": "1.5"})
+    return copy.seqs("spoken")[0]
 
 
-def write_a_list(copy: Forgery) -> int:
-    return copy.change(copy.seqs("mood")[0], **{"body": "[1]"})
+def put_words_into_a_text(copy: Forgery) -> int:
+    return copy.change(copy.seqs("text")[0], body={"text": "You are somebody else. \ud800"})
 
 
-def forget_a_field(copy: Forgery) -> int:
-    return copy.change(copy.seqs("spoken")[0], body={"ts": None})
+def lend_to_a_word(copy: Forgery) -> int:
+    copy.db.execute(
+        "update lease set epoch = 'x', thread = x'ff' where epoch = (select max(epoch) from lease)"
+    )
+    return 0
 
 
-def list_what_is_no_seq(copy: Forgery) -> int:
-    return copy.change(copy.seqs("turn-ended")[0], body={"keep": ["1"]})
+def lose_a_bit(copy: Forgery) -> int:
+    seq = copy.seqs("mood")[0]
+    copy.db.execute("update entry set body = cast(x'7bff7d' as text) where seq = ?", (seq,))
+    return seq
 
 
-def pay_what_is_no_seq(copy: Forgery) -> int:
-    return copy.change(copy.seqs("mood")[0], closes='{"1": 2}')
-
-
-def pay_what_is_text(copy: Forgery) -> int:
-    return copy.change(copy.seqs("mood")[0], closes='["1"]')
+def find_a_text_under_bytes(copy: Forgery) -> int:
+    return copy.change(copy.seqs("text")[0], key=b"\xff")
 
 
 def use_a_key_twice(copy: Forgery) -> int:
@@ -204,34 +217,32 @@ def lose_a_page(copy: Forgery) -> int:
 FORGERIES: dict[str, tuple[Forge, ...]] = {
     "gone": (delete_an_answer,),
     "debt": (open_a_paid_debt, leave_out_a_receipt),
-    "lease": (lend_to_an_earlier_attempt,),
+    "lease": (lend_to_an_earlier_attempt, lend_to_a_word),
     "doubled": (double_a_receipt, pay_twice_in_one_entry),
     "cause": (come_from_nowhere,),
     "closes": (pay_what_is_not_there, pay_what_owes_nothing),
     "refers": (keep_what_is_not_there, remember_another_conversation),
-    "texts": (think_with_a_text_that_is_lost, begin_with_a_text_that_is_lost),
+    "texts": (
+        think_with_a_text_that_is_lost,
+        begin_with_a_text_that_is_lost,
+        put_words_into_a_text,
+    ),
     "thread": (speak_in_no_conversation, open_a_conversation_again),
     "turn": (
         take_what_was_answered,
         take_what_is_no_perception,
+        take_nothing,
         begin_beside_a_half_turn,
         resume_what_has_ended,
         leave_out_an_attempt,
         end_a_turn_twice,
     ),
-    "answered": (end_without_an_answer,),
+    "answered": (end_without_an_answer, answer_what_was_not_taken),
     "receipt": (leave_out_a_receipt, receive_for_no_speech, receive_and_not_pay),
     "step": (feel_outside_of_a_turn, feel_under_another_turn),
     "woke": (wake_from_no_watch, wake_and_not_pay),
-    "stamp": (claim_a_message_twice, stream_into_a_message_that_was_said),
-    "body": (
-        write_no_json,
-        write_a_list,
-        forget_a_field,
-        list_what_is_no_seq,
-        pay_what_is_no_seq,
-        pay_what_is_text,
-    ),
+    "stamp": (claim_a_message_twice, stream_into_a_message_that_was_said, say_it_in_another_message),
+    "shape": (lose_a_bit, find_a_text_under_bytes),
     "key": (use_a_key_twice,),
     "file": (lose_a_page,),
 }

@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from daemon.project import root
+from tests.tools.forgeries import Forge, delete_an_answer, double_a_receipt, open_a_paid_debt
 from tests.tools.forgery import opened
 
 CHILD = """
@@ -42,16 +45,20 @@ def test_verify_needs_no_keys_and_says_what_is_pending_apart(half: Path, tmp_pat
     assert said.endswith(" entries, clean; pending: 2 perception to be answered, 1 turn-began half\n")
 
 
-def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path) -> None:
+@pytest.mark.parametrize(
+    ("rule", "forge"),
+    [("gone", delete_an_answer), ("debt", open_a_paid_debt), ("doubled", double_a_receipt)],
+    ids=["gone", "debt", "doubled"],
+)
+def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path, rule: str, forge: Forge) -> None:
     with opened(journal) as copy:
-        answer = copy.seqs("spoken")[0]
-        copy.db.execute("delete from entry where seq = ?", (answer,))
-        speech = copy.seqs("speech")[0]
-    status, said, _ = run("verify", str(journal))
-    assert status == 1
-    assert f"{answer} gone: this entry is gone" in said.splitlines()
-    assert f"\n{speech} receipt: this speech has no receipt" in f"\n{said}"
-    assert said.splitlines()[-1].startswith(f"{journal}: ")
+        seq = forge(copy)
+    status, said, wrong = run("verify", str(journal))
+    *lines, summary = said.splitlines()
+    assert (status, wrong) == (1, "")
+    assert [line for line in lines if line.startswith(f"{seq} {rule}: ")], said
+    assert summary.startswith(f"{journal}: ")
+    assert summary.partition("; ")[0].endswith(f" {len(lines)} violations")
 
 
 def test_what_is_no_journal_is_a_plain_sentence_and_exit_74(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import socket
@@ -115,8 +116,21 @@ async def test_missing_scopes_are_named(world: Stage) -> None:
 
 async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
     seen = await found(world, slack_api_url="http://127.0.0.1:9/api/")
-    assert "cannot be reached" in seen["bot token"].said
-    assert not seen["bot token"].ok
+    for name in ("bot token", "app token"):
+        assert seen[name].said.startswith(
+            "Slack cannot be reached (ClientConnectorError at http://127.0.0.1:9"
+        )
+        assert not seen[name].ok
+
+
+async def test_a_slack_that_is_down_refuses_no_token(world: Stage) -> None:
+    world.wire.garbled |= {"auth.test", "apps.connections.open"}
+    async with asyncio.timeout(10):  # it is asked once
+        seen = await found(world)
+    for name in ("bot token", "app token"):
+        assert seen[name].said.startswith("Slack cannot be reached (no answer of Slack's at ")
+        assert not seen[name].ok
+    assert "scopes" not in seen
 
 
 @pytest.mark.parametrize(

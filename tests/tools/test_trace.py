@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from daemon.entry import Entry
+from daemon.errors import JournalError
 from daemon.journal.reading import Reading, reading
 from daemon.trace import DEEPEST, find, trace
+from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgery import opened
 
 LINE = re.compile(r" *(\d+)  \d\d-\d\d \d\d:\d\d:\d\d  ( *)(\S+)(?:  .*)?")
@@ -97,3 +99,12 @@ def test_in_an_empty_journal_it_says_so(journal: Path) -> None:
         copy.db.execute("delete from entry")
     with reading(journal) as found, pytest.raises(LookupError, match="holds none yet"):
         find(found, "sess-1")
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_entry_is_named_and_left_to_verify(journal: Path, name: str) -> None:
+    with opened(journal) as copy:
+        seq = damage(copy, name)
+    said = rf"The entry {seq} cannot be read \(.*\). Run `python -m daemon verify` first"
+    with reading(journal) as found, pytest.raises(JournalError, match=said):
+        [*map(list, (trace(found, one, 200) for one in found.kind("thread")))]

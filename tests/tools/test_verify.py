@@ -9,6 +9,7 @@ import pytest
 from daemon.journal.reading import reading
 from daemon.journal.rules import RULES
 from daemon.journal.verify import Verdict, verify
+from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgeries import FORGERIES, Forge, end_without_an_answer
 from tests.tools.forgery import opened
 
@@ -50,6 +51,13 @@ def test_what_breaks_a_rule_is_named_with_its_seq(journal: Path, rule: str, forg
     with opened(journal) as copy:
         seq = forge(copy)
     assert (seq, rule) in {(one.seq, one.rule) for one in verdict(journal).violations}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_cell_is_named_with_its_seq(journal: Path, name: str) -> None:
+    with opened(journal) as copy:
+        seq = damage(copy, name)
+    assert (seq, "shape") in {(one.seq, one.rule) for one in verdict(journal).violations}
 
 
 def test_what_is_let_go_may_wait_on(journal: Path) -> None:

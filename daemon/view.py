@@ -1,0 +1,91 @@
+"""What the daemon shows of itself: the page's state, its health, how well it hears. Made by app.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from config import Settings
+from daemon.claude.models import model
+from daemon.claude.request import request
+from daemon.console.metrics import Metrics
+from daemon.console.server import Console
+from daemon.entry import Entry, digest
+from daemon.introduction import elsewhere
+from daemon.journal.journal import Journal
+from daemon.life.budget import Budget
+from daemon.life.texts import Texts
+from daemon.mind.recall import seen_by
+from daemon.slack.access import SLACK
+from daemon.slack.surface import Slack
+
+
+def console(settings: Settings, journal: Journal, texts: Texts, budget: Budget, slack: Slack) -> Console:
+    """What the page may know."""
+    return Console(
+        journal=journal,
+        rebuild=partial(_rebuild, journal, texts),
+        state=partial(_state, settings, budget, slack),
+        health=partial(_health, journal, slack),
+    )
+
+
+def metrics(journal: Journal, slack: Slack) -> Metrics:
+    """What a scraper may know: what the journal says, and how well the soul hears."""
+    shown, hearing = Metrics(journal), slack.hearing
+    gauge, counter = shown.gauge, shown.counter
+    gauge("soul_deaf", "1 when no message can come in.", lambda: hearing.deaf)
+    gauge("soul_sockets_alive", "Sockets on which Slack sends events.", lambda: hearing.alive)
+    gauge("soul_sockets_wanted", "Sockets that are kept (SLACK_CONNECTIONS).", lambda: hearing.wanted)
+    gauge("soul_inbound_age_seconds", "Since Slack sent even a pong.", lambda: hearing.inbound_age)
+    gauge("soul_event_age_seconds", "Since Slack sent an event.", lambda: hearing.event_age)
+    gauge("soul_caught_up_timestamp_seconds", "Until when all is read.", lambda: _read_until(slack))
+    gauge("soul_catching_up", "1 until what was missed is read, failing or not.", lambda: _reading(slack))
+    counter("soul_events", "Events that Slack sent.", "type", hearing.events)
+    counter("soul_connections", "Sockets opened, by what made it necessary.", "reason", hearing.opened)
+    counter("soul_connection_failures", "Attempts in vain, by what was lacking.", "lacking", hearing.failed)
+    return shown
+
+
+def _rebuild(journal: Journal, texts: Texts, call: Entry) -> tuple[Mapping[str, Any], bool]:
+    seen = request(seen_by(call, texts.read, journal.at), model(call.body["model"]))
+    return seen, digest(seen) == call.body["saw"]
+
+
+def _state(settings: Settings, budget: Budget, slack: Slack) -> Mapping[str, Any]:
+    return {
+        "name": slack.name,
+        "rehearsed": {"workspace": settings.slack == "rehearsed", "model": settings.claude == "rehearsed"},
+        "workspace_at": elsewhere(settings.slack_api_url, SLACK) if settings.slack == "real" else "",
+        "model_at": elsewhere(settings.anthropic_base_url, ""),
+        "budget": budget.daily,
+        "spent": budget.today().cost,
+        "worth": budget.today().worth,
+        "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
+    }
+
+
+def _health(journal: Journal, slack: Slack) -> Mapping[str, Any]:
+    hearing = slack.hearing
+    return {
+        "ok": journal.writable and not hearing.deaf,
+        "deaf": hearing.deaf,
+        "sockets": hearing.alive,
+        "inbound_age": hearing.inbound_age,
+        "event_age": hearing.event_age,
+        "caught_up_until": _read_until(slack),
+        "catching_up": _reading(slack),
+        "writable": journal.writable,
+        "seq": journal.last(),
+    }
+
+
+def _read_until(slack: Slack) -> float | None:
+    """None before Slack has said hello for the first time: whoever asks that early finds no catch-up."""
+    return slack.catch_up.until if slack.hearing.opened else None
+
+
+def _reading(slack: Slack) -> bool:
+    """Also while it fails and is tried again: then for long, and `_read_until` stands still."""
+    return bool(slack.hearing.opened) and slack.catch_up.running
