@@ -86,7 +86,7 @@ class Archive:
             page, metadata = answer.get(key), answer.get("response_metadata")
             if not isinstance(page, list):
                 raise ClientPayloadError(f"Slack's answer holds no {key}")
-            items += (page := [item for item in page if isinstance(item, Mapping)])
+            items += (page := [item for item in page if _sound(item)])
             cursor = metadata.get("next_cursor") if isinstance(metadata, Mapping) else ""
             if not cursor or enough(page):
                 return items
@@ -97,6 +97,11 @@ class Archive:
             await self._web.clock.sleep(self._asked[0] + MINUTE - self._web.clock.now())
         self._asked.append(self._web.clock.now())
         return await self._web.call(free, method, **arguments)
+
+
+def _sound(item: object) -> bool:
+    """Is it what Slack promises, as far as we sort by it?"""
+    return isinstance(item, Mapping) and isinstance(item.get("thread_ts"), str | None)
 
 
 def at(item: Item, name: str = "ts") -> float:

@@ -26,6 +26,20 @@ async def test_a_rate_limit_is_waited_out(here: Office, caplog: pytest.LogCaptur
     assert caplog.records == []
 
 
+async def test_an_odd_item_is_passed_over(here: Office, caplog: pytest.LogCaptureFixture) -> None:
+    await here.caught_up()
+    await post(here, "alice", await here.dm("alice"), "hello?")
+    here.lose()
+    odd = {"type": "message", "user": ALICE.id, "text": "x", "ts": f"{here.clock.now():.6f}", "thread_ts": []}
+    here.wire.answers["conversations.history"] = {"messages": [odd, "odder"]}
+    here.slack.catch_up.wake()
+    await patiently(here)
+    here.wire.answers.clear()
+    here.slack.catch_up.wake()
+    await patiently(here)
+    assert addresses(here) == [("dm", "hello?")]
+
+
 async def test_beyond_its_patience_it_begins_anew(here: Office, caplog: pytest.LogCaptureFixture) -> None:
     await here.caught_up()
     await here.clock.advance(HOUR)
