@@ -13,8 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.core.defences import DEFENCES
 from tests.core.edges import EDGES
 from tests.core.mutant import Mutant
+from tests.core.promises import PROMISES
 from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +24,7 @@ SECONDS = 100
 
 
 def survives(mutant: Mutant) -> bool:
-    """Whether nothing fails without this rule."""
+    """Whether nothing fails without this rule, or what should fail is not there."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         copy = Path(folder)
         for part in ("daemon", "tests", "prompts"):
@@ -40,22 +42,25 @@ def survives(mutant: Mutant) -> bool:
 
 def _run(shown_by: str, copy: Path) -> bool:
     command = ["-m", "pytest", shown_by] if "::" in shown_by else ["-m", "tests.core.harness", shown_by]
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=copy,
-        capture_output=True,
-        timeout=SECONDS,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=copy,
+            capture_output=True,
+            timeout=SECONDS,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
     if "VERBOSE" in os.environ:
         print("   ", done.stdout.decode()[-300:].strip())
-    return done.returncode == 0
+    return done.returncode != 1
 
 
 if __name__ == "__main__":
     alive = []
-    for mutant in (*MUTANTS, *EDGES):
+    for mutant in (*MUTANTS, *EDGES, *DEFENCES, *PROMISES):
         if not sys.argv[1:] or any(word in mutant.rule for word in sys.argv[1:]):
             print(mutant.rule, flush=True)
             if survives(mutant):

@@ -200,7 +200,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a half sentence is closed before the outage is told",
         "mind/asking.py",
-        'await self.speech.close(f"{self._heard} …" if self._heard else "")',
+        'await (self.speech.close(f"{self._heard} …") if shown else self.speech.settle())',
         "pass",
         "outage",
     ),

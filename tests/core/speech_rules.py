@@ -29,7 +29,7 @@ SPEECH: tuple[Mutant, ...] = (
     rule(
         "an attempt that did not write the intent never streams",
         "life/message.py",
-        "if intent.seq < self._scope.epoch:",
+        "if not self.fresh:",
         "if False:",
         "dm",
     ),

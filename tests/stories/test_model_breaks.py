@@ -10,7 +10,7 @@ import pytest
 from daemon.claude.client import STALL
 from daemon.rehearsal.claude.understudy import Understudy
 from tests.stories.outage import AWAY, later
-from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 BREAKS = {
     "cut": lambda model, text: model.cut(after=text),
@@ -27,9 +27,9 @@ async def test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_messa
     stage.model.say(reply("It is forty-two, of course."))
     await stage.post("alice", ALICE, "What is it?", thread)
     await stage.until(lambda: len(stage.entries("speech-started")) == 2)
-    await stage.clock.advance(STALL)
-    await stage.clock.advance(STALL)  # if it was still being written when the first began
-    await stage.until(lambda: len(stage.model.requests) == 3)
+    async with asyncio.timeout(PATIENCE):
+        while len(stage.model.requests) < 3:
+            await stage.clock.advance(STALL)
     await stage.settled()
     assert await stage.answers(ALICE, thread) == ["Hello.", "It is forty-two, of course."]
     assert stage.entries("model-call")[1].body["failure"] == "broken-stream"
