@@ -34,6 +34,7 @@ def readonly(path: Path) -> Engine:
     """An engine on this file that cannot write; what one of its connections reads is of one moment."""
     engine = create_engine(URL.create("sqlite", database=f"file:{quote(str(path))}", query=READ_ONLY))
     event.listen(engine, "connect", _begin_ourselves)
+    event.listen(engine, "connect", _take_all)
     event.listen(engine, "begin", _look)
     return engine
 
@@ -77,6 +78,18 @@ def _prepare(connection: Any, record: object) -> None:
 
 def _begin_ourselves(connection: Any, _record: object) -> None:
     connection.isolation_level = None
+
+
+def _take_all(connection: Any, _record: object) -> None:
+    connection.text_factory = _text
+
+
+def _text(raw: bytes) -> str | bytes:
+    """A text; where a bit of it was lost, its bytes: one such cell must not hide all others."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
 
 
 def _look(connection: Connection) -> None:

@@ -1,14 +1,13 @@
-"""What a replay knows after each entry, a few bytes for each: who was there, what is owed, who is at work.
+"""What a replay knows after each entry: who was there, what is owed, who is at work.
 
 Filled by verify.py, asked by its rules.
 """
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
+from sys import intern
 from typing import Any
 
 from daemon.entry import LEASES, OPENERS, Entry
@@ -37,25 +36,24 @@ class Ledger:
         self.texts: set[str] = set()
         self.claimed: dict[tuple[object, str], int] = {}
         """A message in Slack, by its channel and ts, and the speech that it is."""
+        self.stamps: dict[int, str] = {}
+        """A speech, and the ts of its message."""
         self.last = 0
-        self._seqs = array("q")
-        self._names: dict[str, int] = {}
-        self._kinds = array("i")
-        self._threads = array("i")
-        self._listed: list[str] = []
+        self._there: dict[int, tuple[str, str]] = {}
+        """Each entry's kind and thread."""
 
     @property
     def count(self) -> int:
         """How many entries there were."""
-        return len(self._seqs)
+        return len(self._there)
 
     def kind(self, seq: int) -> str:
         """The kind of an entry that was there; empty when there was none."""
-        return self._look_up(seq, self._kinds)
+        return self._there.get(seq, ("", ""))[0]
 
     def thread(self, seq: int) -> str:
         """The thread of an entry that was there; empty when there was none."""
-        return self._look_up(seq, self._threads)
+        return self._there.get(seq, ("", ""))[1]
 
     def is_owed(self, seq: int) -> bool:
         """Is this debt still open?"""
@@ -64,9 +62,7 @@ class Ledger:
     def fold(self, entry: Entry) -> None:
         """One entry more, with all that it changes."""
         self.last = entry.seq
-        self._seqs.append(entry.seq)
-        self._kinds.append(self._number(entry.kind))
-        self._threads.append(self._number(entry.thread))
+        self._there[entry.seq] = intern(entry.kind), intern(entry.thread)
         for seq in entry.closes:
             self.owed[self.thread(seq)].pop(seq, None)
         if entry.kind in OPENERS:
@@ -90,18 +86,8 @@ class Ledger:
                 self.halves.pop(entry.thread, None)
             case "speech-started" | "spoken" if body and entry.cause:
                 self.claimed[self.where(entry)] = entry.cause
+                self.stamps[entry.cause] = body["ts"]
 
     def where(self, entry: Entry) -> tuple[object, str]:
         """The message in Slack that an entry names."""
         return self.places.get(entry.thread, entry.thread), entry.body["ts"]
-
-    def _look_up(self, seq: int, column: array[int]) -> str:
-        at = bisect_left(self._seqs, seq)
-        found = at < len(self._seqs) and self._seqs[at] == seq
-        return self._listed[column[at]] if found else ""
-
-    def _number(self, name: str) -> int:
-        if name not in self._names:
-            self._names[name] = len(self._listed)
-            self._listed.append(name)
-        return self._names[name]

@@ -5,7 +5,7 @@ The Journal is a Reading that also appends; `trace`, `verify` and `export` open 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from daemon.errors import JournalError
 from daemon.journal import queries
 from daemon.journal.database import readable, readonly, run
 from daemon.journal.schema import DEBT, ENTRY, LEASE, read
+from daemon.journal.shape import misfits, strays
 
 CHUNK = 500
 """How many entries are fetched together where all are read."""
@@ -95,14 +96,6 @@ class Reading:
             found = self._reader.execution_options(yield_per=CHUNK).execute(queries.ENTRIES)
             yield from found.mappings()
 
-    def entries(self) -> Iterator[Entry]:
-        """Every entry, in order, like `rows`; raises JournalError at one that cannot be read."""
-        for row in self.rows():
-            try:
-                yield read(**row)
-            except ValueError as error:
-                raise JournalError(f"The entry {row['seq']} cannot be read ({error}).") from error
-
     def problems(self) -> Iterator[tuple[int, str, str]]:
         """What the database itself sees wrong: seq (0: the file), rule, sentence."""
         with readable():
@@ -125,7 +118,10 @@ class Reading:
     def _entries(self, query: Select[Any], **asked: Any) -> list[Entry]:
         with readable():
             rows = run(self._reader, query, asked)
-            return [read(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
+            return [self._entry(dict(zip(COLUMNS, row, strict=True))) for row in rows]
+
+    def _entry(self, columns: Mapping[str, Any]) -> Entry:
+        return read(**columns)
 
     def _scalar(self, query: Select[Any], **asked: Any) -> int | None:
         with readable():
@@ -133,8 +129,37 @@ class Reading:
             return row[0] if row else None
 
 
+class Inspection(Reading):
+    """A Reading for the owner's eyes: a damaged entry is a JournalError that names it."""
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry, in order, like `rows`, whatever its body says."""
+        for row in self.rows():
+            yield _readable({**row})
+
+    def _entry(self, columns: Mapping[str, Any]) -> Entry:
+        entry = _readable(columns)
+        if amiss := [*misfits(entry.kind, entry.body)]:
+            raise _damaged(entry.seq, f"its {amiss[0]}")
+        return entry
+
+
+def _readable(columns: Mapping[str, Any]) -> Entry:
+    try:
+        entry = read(**columns)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _damaged(columns["seq"], str(error)) from error
+    if astray := [*strays(entry)]:
+        raise _damaged(entry.seq, f"its {astray[0]}")
+    return entry
+
+
+def _damaged(seq: int, why: str) -> JournalError:
+    return JournalError(f"The entry {seq} cannot be read ({why}). Run `python -m daemon verify` first.")
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[Reading]:
+def reading(path: Path) -> Iterator[Inspection]:
     """The journal at this path as it is at this moment, opened so that nothing can be written to it.
 
     Takes no lock: a daemon may live beside it. Raises JournalError when there is no journal.
@@ -149,6 +174,6 @@ def reading(path: Path) -> Iterator[Reading]:
             except SQLAlchemyError as error:
                 reason = getattr(error, "orig", None) or error
                 raise JournalError(f"{path} cannot be read as a journal ({reason}).") from error
-            yield Reading(connection)
+            yield Inspection(connection)
     finally:
         engine.dispose()

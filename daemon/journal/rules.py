@@ -5,6 +5,7 @@ A rule is given the ledger as it was before the entry; it yields whom it concern
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 
 from daemon.entry import OPENERS, Entry
@@ -66,14 +67,18 @@ def refers(ledger: Ledger, entry: Entry) -> Findings:
 
 
 def texts(ledger: Ledger, entry: Entry) -> Findings:
-    """The owner's texts that were used are in the journal."""
-    if entry.kind in ("turn-began", "model-call"):
-        used = entry.body["texts"]
-        named = [
-            *(used.values() if isinstance(used, dict) else used),
-            *entry.body.get("wording", {}).values(),
-        ]
-        yield from ((entry.seq, f"the text {sha} is not there") for sha in named if sha not in ledger.texts)
+    """The owner's texts that were used are in the journal, as they were."""
+    body, used = entry.body, list[object]()
+    match entry.kind:
+        case "text":
+            sha = hashlib.sha256(body["text"].encode(errors="surrogatepass")).hexdigest()
+            if entry.key != f"text:{sha}":
+                yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
+        case "turn-began":
+            used = [*body["texts"].values()]
+        case "model-call":
+            used = [*body["texts"], *body["wording"].values()]
+    yield from ((entry.seq, f"the text {sha} is not there") for sha in used if str(sha) not in ledger.texts)
 
 
 def thread(ledger: Ledger, entry: Entry) -> Findings:
@@ -91,6 +96,8 @@ def turn(ledger: Ledger, entry: Entry) -> Findings:
     if entry.kind == "turn-began":
         if half:
             yield entry.seq, f"it begins while the turn {half.began} of its thread has not ended"
+        if entry.cause not in entry.body["took"]:
+            yield entry.seq, f"it does not take {entry.cause}, which it was begun for"
         for seq in entry.body["took"]:
             if ledger.kind(seq) not in ("perception", "watch") or not ledger.is_owed(seq):
                 yield entry.seq, f"it takes {seq}, which does not wait"
@@ -104,9 +111,11 @@ def turn(ledger: Ledger, entry: Entry) -> Findings:
 
 
 def answered(ledger: Ledger, entry: Entry) -> Findings:
-    """All that a turn took is paid by its end; one that is let go leaves it to a fresh body."""
+    """A turn pays all that it took, and no other message; one that is let go leaves it to a fresh body."""
     half = ledger.halves.get(entry.thread)
     if half and entry.kind == "turn-ended" and entry.body["outcome"] != "let-go":
+        more = [seq for seq in entry.closes if ledger.kind(seq) == "perception" and seq not in half.took]
+        yield from ((entry.seq, f"it pays {seq}, which its turn did not take") for seq in more)
         left = [seq for seq in half.took if seq not in entry.closes and ledger.is_owed(seq)]
         yield from ((seq, f"it was taken by a turn that ended with {entry.seq}, unanswered") for seq in left)
 
@@ -139,11 +148,13 @@ def woke(ledger: Ledger, entry: Entry) -> Findings:
 
 
 def stamp(ledger: Ledger, entry: Entry) -> Findings:
-    """A message in Slack is claimed by one speech."""
+    """A message in Slack is claimed by one speech, and a speech is one message."""
     if entry.kind in ("speech-started", "spoken"):
         claimer = ledger.claimed.get(ledger.where(entry), entry.cause)
         if claimer != entry.cause:
             yield entry.seq, f"the message {entry.body['ts']} is claimed by the speech {claimer}, too"
+        if (ts := ledger.stamps.get(entry.cause or 0, entry.body["ts"])) != entry.body["ts"]:
+            yield entry.seq, f"its speech, {entry.cause}, is the message {ts}, and not {entry.body['ts']}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,6 +1,6 @@
 """Is the journal whole? A replay of all entries that keeps every rule, compared with what is stored.
 
-Called by `python -m daemon verify`, the doctor and tests. It changes nothing, and holds a few bytes an entry.
+Called by `python -m daemon verify`, the doctor and tests. It changes nothing.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -17,7 +17,7 @@ from daemon.entry import Entry
 from daemon.journal.ledger import Ledger
 from daemon.journal.reading import Reading
 from daemon.journal.rules import RULES
-from daemon.journal.shape import misfits
+from daemon.journal.shape import misfits, strays
 
 Findings = Iterator[tuple[int, str, str]]
 
@@ -74,7 +74,7 @@ def _findings(reading: Reading, ledger: Ledger) -> Findings:
     for row in reading.rows():
         yield from _gap(ledger, row["seq"])
         entry, faults = _read(row)
-        yield from ((entry.seq, "body", text) for text in faults)
+        yield from ((entry.seq, "shape", text) for text in faults)
         if not faults:
             for rule in RULES:
                 yield from ((seq, rule.__name__, text) for seq, text in rule(ledger, entry))
@@ -89,19 +89,26 @@ def _gap(ledger: Ledger, seq: int) -> Findings:
 
 
 def _read(row: RowMapping) -> tuple[Entry, list[str]]:
-    """An entry as far as it can be read, and what cannot be read of it."""
-    given = dict(row)
-    body, closes = _json(row["body"]), _json(row["closes"])
-    faults = [f"its {name} is not there, or not what it should be" for name in misfits(row["kind"], body)]
-    if not isinstance(closes, list) or any(type(seq) is not int for seq in closes):
-        closes, faults = [], [*faults, "its closes is no list of entries"]
-    return Entry(**{**given, "body": {} if faults else body, "closes": tuple(closes)}), faults
+    """An entry as far as it can be relied on, and what is wrong with it."""
+    given = Entry(**{**row, "body": _json(row["body"]), "closes": _json(row["closes"])})
+    astray, amiss = [*strays(given)], [*misfits(given.kind, given.body)]
+    entry = replace(
+        given,
+        thread=str(given.thread),
+        kind=str(given.kind),
+        key=str(given.key),
+        body={} if amiss else given.body,
+        cause=None if "cause" in astray else given.cause,
+        closes=() if "closes" in astray else tuple(given.closes),
+    )
+    faults = dict.fromkeys([*astray, *amiss])
+    return entry, [f"its {name} is not there, or not what it should be" for name in faults]
 
 
-def _json(text: str) -> Any:
+def _json(text: Any) -> Any:
     try:
         return json.loads(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 
@@ -116,7 +123,7 @@ def _projections(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: Ledger
     for thread in ledger.lease.keys() | leases.keys():
         held, replayed = leases.get(thread), ledger.lease.get(thread)
         if held != replayed:
-            yield replayed or held or 0, "lease", f"stored for {thread} is {held}, a replay gives {replayed}"
+            yield replayed or 0, "lease", f"stored for {thread} is {held}, a replay gives {replayed}"
 
 
 def _shown(debt: tuple[str, str] | None) -> str:
