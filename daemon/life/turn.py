@@ -103,7 +103,7 @@ class Turn(Scope):
             raise
         finally:
             await asyncio.gather(task, return_exceptions=True)
-        await show(self.thread, "", self.hold)  # nothing to take away, unless nothing was said
+        await show(self.thread, "", self.hold)
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""

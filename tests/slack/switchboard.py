@@ -112,6 +112,7 @@ class Ours:
     board: Switchboard
     clock: FakeClock
     sockets: Sockets
+    died: asyncio.Future[None]
     hearing: Hearing
     heard: list[str]
     began: list[None]
@@ -150,6 +151,7 @@ async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
                 board=board,
                 clock=clock,
                 sockets=sockets,
+                died=exchange.web.died,
                 hearing=hearing,
                 heard=heard,
                 began=began,

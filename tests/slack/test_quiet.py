@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.slack.quiet import LIMIT, ZERO_WIDTH, quiet, quiet_so_far, whole
+from daemon.slack.quiet import ZERO_WIDTH, quiet, quiet_so_far
 
 PING = re.compile(r"<!(?:channel|here|everyone|subteam|date)|<[@#]|@(?:channel|here|everyone)", re.IGNORECASE)
 PIECES = ["<", "!", "@", "#", "--", "here", "HERE", "channel", "everyone", "doctype", "subteam^S1", ">", "U1"]
@@ -34,13 +34,13 @@ def test_each_piece_of_a_growing_text_continues_the_last(text: str, data: st.Dat
         assert now.startswith(shown)
         assert not PING.search(now)
         shown = now
-    assert whole(text).startswith(shown)
+    assert quiet(text).startswith(shown)
 
 
 @given(TEXTS)
 def test_at_every_boundary_the_whole_begins_with_what_was_shown(text: str) -> None:
     for cut in range(len(text) + 1):
-        assert whole(text).startswith(quiet_so_far(text[:cut]))
+        assert quiet(text).startswith(quiet_so_far(text[:cut]))
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,3 @@ def test_at_every_boundary_the_whole_begins_with_what_was_shown(text: str) -> No
 def test_what_pings_nobody_is_left_as_it_is(text: str) -> None:
     assert quiet(text) == text
     assert quiet_so_far(text + " ") == text + " "
-
-
-@pytest.mark.parametrize("over", [0, 1, 500])
-def test_a_text_that_is_too_long_is_cut_where_one_can_see_it(over: int) -> None:
-    text = "y" * (LIMIT + over)
-    assert whole(text) == (text if not over else "y" * (LIMIT - 1) + "…")
-    assert whole(text).startswith(quiet_so_far(text))

@@ -31,16 +31,27 @@ async def test_the_words_are_shown_and_the_session_works_until_the_answer(here: 
     assert lines(here) == ["is typing…"]
     await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
     assert lines(here) == []
+    await here.slack.speaker.status(thread, "", ours)
     assert [args["status"] for args in here.wire.told(LINE)] == ["is musing…", "is typing…"]
     assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
 
 
-async def test_words_shown_after_the_answer_began_are_taken_away_with_its_end(here: Office) -> None:
+async def test_words_shown_after_the_answer_began_are_taken_away_in_the_end(here: Office) -> None:
     thread = await called(here)
     ts = await here.slack.speaker.start(thread, "Hi", "k", ours)
     await here.slack.speaker.status(thread, "is musing…", ours)
     await here.slack.speaker.finish(thread, ts, "Hi, Alice", "k", ours)
+    await here.slack.speaker.status(thread, "", ours)
     assert lines(here) == []
+
+
+async def test_the_session_works_until_all_messages_of_an_answer_stand(here: Office) -> None:
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    for n in range(2):
+        ts = await here.slack.speaker.start(thread, "Hi", f"k{n}", ours)
+        await here.slack.speaker.finish(thread, ts, "Hi, Alice", f"k{n}", ours)
+    assert [args["status"] for args in here.wire.told(SESSION)] == ["processing"]
 
 
 async def test_nothing_shown_is_nothing_to_clear(here: Office) -> None:
