@@ -7,7 +7,6 @@ from tests.core.mutant import Mutant
 JOURNAL = "tests/core/test_journal.py::"
 INBOX = "tests/slack/test_inbox.py::"
 HISTORY = "tests/slack/test_history.py::"
-AGAIN = "tests/stories/test_again.py::"
 
 EDGES = (
     Mutant(
@@ -74,54 +73,5 @@ EDGES = (
         old='"one_root", ENTRY.c.thread, unique=True',
         new='"one_root", ENTRY.c.thread, unique=False',
         shown_by=JOURNAL + "test_two_conversations_never_share_an_id",
-    ),
-    Mutant(
-        rule="what breaks off says so once",
-        file="daemon/life/speech.py",
-        old=".removesuffix(BROKEN)",
-        new="",
-        shown_by=AGAIN + "test_what_breaks_off_says_so_once_however_often_it_is_ended",
-    ),
-    Mutant(
-        rule="only what grows is too old to grow",
-        file="daemon/life/message.py",
-        old="if self.intent and self.fresh else 0.0",
-        new="if self.intent else 0.0",
-        shown_by=AGAIN + "test_what_was_killed_long_ago_is_told_anew_in_one_message",
-    ),
-    Mutant(
-        rule="what was heard and what is said are compared without white space",
-        file="daemon/life/speech.py",
-        old="self._heard.rstrip()",
-        new="self._heard",
-        shown_by=AGAIN + "test_a_message_that_ended_for_its_age_stays_as_it_is",
-    ),
-    Mutant(
-        rule="what was paid for is kept while the journal cannot be written",
-        file="daemon/life/scope.py",
-        old="range(PATIENCE)",
-        new="range(0)",
-        shown_by=AGAIN + "test_an_answer_that_the_journal_could_not_take_is_not_paid_again",
-    ),
-    Mutant(
-        rule="the journal does not end an answer that is being heard",
-        file="daemon/life/message.py",
-        old="with suppress(JournalError):",
-        new="with suppress():",
-        shown_by=AGAIN + "test_an_answer_that_the_journal_could_not_take_is_not_paid_again",
-    ),
-    Mutant(
-        rule="after an outage nothing is shown before it is whole",
-        file="daemon/mind/asking.py",
-        old="if not self._turn.postponed:",
-        new="if True:",
-        shown_by=AGAIN + "test_half_answers_do_not_pile_up_while_an_outage_lasts",
-    ),
-    Mutant(
-        rule="whether an outage is news is asked as of this body's own call",
-        file="daemon/life/ending.py",
-        old=" if call.seq < mine.seq and call.body",
-        new=" if call.body",
-        shown_by=AGAIN + "test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.core.cut_off import CUT_OFF
 from tests.core.mutant import rule
 
 AWAY = "tests/stories/test_away.py::"
@@ -192,4 +193,4 @@ KEEPS = (
 )
 """The journal, and who looks at it."""
 
-PROMISES = (*HEARS, *SPEAKS, *KEEPS)
+PROMISES = (*CUT_OFF, *HEARS, *SPEAKS, *KEEPS)

@@ -1,0 +1,59 @@
+"""What an attempt owes to the one that was cut off before it: each rule taken out. Run by soak.py."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+AGAIN = "tests/stories/test_again.py::"
+
+CUT_OFF = (
+    rule(
+        "what breaks off says so once",
+        "life/speech.py",
+        ".removesuffix(BROKEN)",
+        "",
+        AGAIN + "test_what_breaks_off_says_so_once_however_often_it_is_ended",
+    ),
+    rule(
+        "only what grows is too old to grow",
+        "life/message.py",
+        "if self.intent and self.fresh else 0.0",
+        "if self.intent else 0.0",
+        AGAIN + "test_what_was_killed_long_ago_is_told_anew_in_one_message",
+    ),
+    rule(
+        "what was heard and what is said are compared without white space",
+        "life/speech.py",
+        "self._heard.rstrip()",
+        "self._heard",
+        AGAIN + "test_a_message_that_ended_for_its_age_stays_as_it_is",
+    ),
+    rule(
+        "what was paid for is kept while the journal cannot be written",
+        "life/scope.py",
+        "range(PATIENCE)",
+        "range(0)",
+        AGAIN + "test_an_answer_that_the_journal_could_not_take_is_not_paid_again",
+    ),
+    rule(
+        "the journal does not end an answer that is being heard",
+        "life/message.py",
+        "with suppress(JournalError):",
+        "with suppress():",
+        AGAIN + "test_an_answer_that_the_journal_could_not_take_is_not_paid_again",
+    ),
+    rule(
+        "after an outage nothing is shown before it is whole",
+        "mind/asking.py",
+        "if not self._turn.postponed:",
+        "if True:",
+        AGAIN + "test_half_answers_do_not_pile_up_while_an_outage_lasts",
+    ),
+    rule(
+        "whether an outage is news is asked as of this body's own call",
+        "life/ending.py",
+        " if call.seq < mine.seq and call.body",
+        " if call.body",
+        AGAIN + "test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile",
+    ),
+)
