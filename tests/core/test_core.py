@@ -13,13 +13,9 @@ from pathlib import Path
 import pytest
 
 from daemon.journal.journal import Journal
-from tests.core.edges import EDGES
 from tests.core.harness import Job, kills, meetings, pauses, problem_of
 from tests.core.lives import home_for, life
-from tests.core.mutant import Mutant
-from tests.core.mutants import survives
 from tests.core.outside import StoryClock
-from tests.core.rules import MUTANTS
 from tests.core.scenarios import SCENARIOS
 
 
@@ -54,11 +50,6 @@ def test_a_replay_that_would_ask_otherwise_says_so() -> None:
 async def drifted(home: Path) -> bool:
     async with Journal(home / "journal.db", StoryClock(0)) as journal:
         return bool(journal.kind("drift"))
-
-
-@pytest.mark.parametrize("mutant", [*MUTANTS, *EDGES], ids=lambda mutant: mutant.rule)
-def test_without_a_rule_something_goes_wrong(mutant: Mutant) -> None:
-    assert not survives(mutant)
 
 
 def assert_none_goes_wrong(cases: list[Job]) -> None:
