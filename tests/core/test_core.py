@@ -1,7 +1,6 @@
 """The core under kills and pauses: each rule is shown by the scenario that fails without it.
 
-`make soak` runs every boundary of every scenario in every way; here the smallest scenario of each rule is
-run so, and each mutant stops at its first failing case.
+`make soak` runs every boundary of every scenario in every way, and every mutant; here are the kills.
 """
 
 from __future__ import annotations
