@@ -73,8 +73,9 @@ class Pasts:
         keeping = [e for e in ended if e.body["keep"]]
         since = (keeping[-1].cause if keeping else None) or 0
         heard = [*past.heard, *(entry for entry in new if entry.kind == "heard")]
-        last: Mapping[str, Any] = {"process": past.process, "params": past.params}
-        last = ended[-1].body if ended else last
+        last: Mapping[str, Any] = (
+            ended[-1].body if ended else {"process": past.process, "params": past.params}
+        )
         moods = [str(entry.body["mood"]) for entry in new if entry.kind == "mood"]
         return Past(
             before=before,

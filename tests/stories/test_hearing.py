@@ -12,7 +12,6 @@ import pytest
 
 from daemon.errors import ConfigError
 from daemon.lifetime import live
-from tests.stories.process import ended, into, running
 from tests.stories.stage import ALICE, Stage, staged
 
 HOUR = 3600.0
@@ -125,15 +124,3 @@ async def test_it_does_not_live_on_when_its_token_is_taken_back(stage: Stage) ->
     with pytest.raises(ConfigError, match="token_revoked"):
         async with asyncio.timeout(10):
             await live(stage.soul.waker, stage.soul.journal, stage.soul.slack.died)
-
-
-async def test_as_a_process_it_ends_with_what_happened_and_what_to_do(tmp_path: Path) -> None:
-    async with staged(tmp_path) as stage, running(tmp_path / "soul", **into(stage.url)) as (process, _):
-        stage.wire.refuse["apps.connections.open"] = ["token_revoked"] * 2
-        await stage.world.workspace.links.close()
-        status, said = await ended(process)
-    assert status == 78
-    [line] = [line for line in said.splitlines() if "SLACK_APP_TOKEN" in line]
-    assert "token_revoked" in line
-    assert "make an app-level token" in line
-    assert "Traceback" not in said

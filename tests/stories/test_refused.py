@@ -72,15 +72,22 @@ async def test_what_was_open_when_the_bot_token_was_taken_back_is_answered_once(
     assert await stage.answers(ALICE, str(said["ts"])) == ["Here I am."]
 
 
-async def test_as_a_process_it_ends_with_what_happened_to_the_bot_token_and_what_to_do(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("method", "word", "token", "advice"),
+    [
+        ("apps.connections.open", "token_revoked", "SLACK_APP_TOKEN", "make an app-level token"),
+        ("users.conversations", "account_inactive", "SLACK_BOT_TOKEN", "copy the bot token"),
+    ],
+)
+async def test_as_a_process_it_ends_with_what_happened_and_what_to_do(
+    tmp_path: Path, method: str, word: str, token: str, advice: str
 ) -> None:
     async with staged(tmp_path) as stage, running(tmp_path / "soul", **into(stage.url)) as (process, _):
-        stage.wire.refuse["users.conversations"] = ["account_inactive"] * 9
+        stage.wire.refuse[method] = [word] * 9
         await stage.world.workspace.links.close()
         status, said = await ended(process)
     assert status == 78
-    [line] = [line for line in said.splitlines() if "SLACK_BOT_TOKEN" in line]
-    assert "account_inactive" in line
-    assert "copy the bot token" in line
+    [line] = [line for line in said.splitlines() if token in line]
+    assert word in line
+    assert advice in line
     assert "Traceback" not in said

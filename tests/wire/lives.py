@@ -25,7 +25,6 @@ from aiohttp import ClientSession
 from config import Settings
 from daemon.app import Awake, awake
 from daemon.clock import SystemClock
-from daemon.errors import ConfigError
 from daemon.journal.journal import Journal
 from daemon.life.texts import Texts
 from daemon.lifetime import live
@@ -41,8 +40,6 @@ from tests.wire.world import Outside
 
 LIFE_SECONDS = 40.0
 """After which a daemon that has not come to the end of its story never will."""
-UNSTARTED = 4
-"""The exit status of a daemon that found no Slack when it started."""
 LOOK = 0.2
 """Seconds of the story between two looks whether a daemon is quiet."""
 
@@ -85,8 +82,6 @@ def fork(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
     try:
         asyncio.run(work())
         os._exit(0)
-    except ConfigError:
-        os._exit(UNSTARTED)
     except BaseException:  # noqa: BLE001  whatever ends a life, the process ends with it
         if "VERBOSE" in os.environ:
             traceback.print_exc()
@@ -107,7 +102,7 @@ async def _live(page: Board, story: Story, mark: Mark) -> None:
     )
     start = awake(settings, SwiftClock(page), processes=story.processes(page), writer=marked(mark))
     async with start as awoken, ClientSession(here) as session:
-        ends = {asyncio.create_task(live(awoken.waker, awoken.journal))}
+        ends = {asyncio.create_task(live(awoken.waker, awoken.journal, awoken.slack.died))}
         ends.add(asyncio.create_task(_to_the_end(page, awoken, session)))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:

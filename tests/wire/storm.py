@@ -18,7 +18,7 @@ from typing import Any
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.checks import given_up_in, verdict
 from tests.wire.harness import ended
-from tests.wire.lives import UNSTARTED, case, soul, world
+from tests.wire.lives import case, soul, world
 from tests.wire.mark import Chance
 from tests.wire.stories import FAILED, LOST_WORDS, UNREACHABLE
 from tests.wire.story import Line, Story
@@ -107,33 +107,29 @@ class Outcome:
 
     seed: int
     kills: int
-    unstarted: int
     given_up: int
     problem: str | None
 
     def __str__(self) -> str:
         return (
             f"storm {self.seed}: {EVENTS} events in {THREADS} threads, {self.kills} kills, "
-            f"{self.unstarted} starts without Slack, {self.given_up} messages given up: "
+            f"{self.given_up} messages given up: "
             f"{self.problem or 'nothing lost, nothing doubled'}"
         )
 
 
 def weathered(seed: int) -> Outcome:
     """A storm from its first event to a quiet end."""
-    told, kills, unstarted = story(seed), 0, 0
+    told, kills = story(seed), 0
     with case("storm") as (home, page):
         with world(page, told, Chance(home, page, f"effects {seed}", KILLS_AT_EFFECTS), Storm):
             status = -signal.SIGKILL
-            while status in (-signal.SIGKILL, UNSTARTED):
+            while status == -signal.SIGKILL:
                 life = Chance(home, page, f"commits {seed} {kills}", KILLS_AT_COMMITS)
                 status = ended(soul(page, told, life, SECONDS))
                 kills += status == -signal.SIGKILL
-                unstarted += status == UNSTARTED
         problem = f"a life ended with exit {status}" if status else verdict(home, told)
-        return Outcome(
-            seed=seed, kills=kills, unstarted=unstarted, given_up=given_up_in(home), problem=problem
-        )
+        return Outcome(seed=seed, kills=kills, given_up=given_up_in(home), problem=problem)
 
 
 def main(arguments: Sequence[str]) -> int:
