@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from daemon.entry import Entry
-from daemon.memory import WorkingMemory
+from daemon.memory import Memory, WorkingMemory
 from daemon.reply import Reply
 
 Hear = Callable[[str], Awaitable[None]]
 """Takes the text of a model's answer as it comes, delta by delta."""
 Hold = Callable[[], None]
 """Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
-Role = Literal["speak", "fast", "fallback"]
-"""Which model: that speaks, that chooses and checks, or that is asked where the first one refused."""
+Role = Literal["speak", "fast", "fallback", "expert"]
+"""Which model: that speaks, that chooses and checks, that is asked where the first one refused, or that knows best."""
 
 
 class Clock(Protocol):
@@ -29,16 +30,26 @@ class Clock(Protocol):
 class LLM(Protocol):
     """A model, called once. Never raises for what a model or a network can do wrong: see Reply."""
 
-    def request(self, memory: WorkingMemory, role: Role) -> Mapping[str, Any]:
-        """The request that `call` would send: a pure function, JSON, hashed into the call's entry."""
+    def request(
+        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """The request that `call` would send: a pure function, JSON, hashed into the call's entry.
+
+        `schema` is the JSON schema that the answer is held to, where this model can be held to one.
+        """
         ...
 
     def reserve(self, request: Mapping[str, Any]) -> float:
         """The most that this request can cost, in dollars."""
         ...
 
-    async def call(self, request: Mapping[str, Any], hear: Hear | None, hold: Hold) -> Reply:
-        """Send it. `hold` is called directly before each attempt; `hear` gets each text delta."""
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
+        """Send it. `hold` is called directly before each attempt; `hear` gets each text delta.
+
+        Once `stop` is set the connection is closed and the reply is `cancelled`, with what had come.
+        """
         ...
 
 
@@ -57,6 +68,23 @@ class Page:
 
     text: str
     upto: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A button under a message: what it reads, and what its press means."""
+
+    label: str
+    value: str
+    style: Literal["", "primary", "danger"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The buttons under a message. `asked` is the key of the question that a press answers."""
+
+    asked: str
+    choices: tuple[Choice, ...]
 
 
 class Speaker(Protocol):
@@ -86,8 +114,17 @@ class Speaker(Protocol):
         """The streamed message now reads so; it may be shown a moment later. Returns at once."""
         ...
 
-    async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
-        """It reads so for good: posted whole (ts None), its stream ended, or rewritten. Returns its ts."""
+    async def finish(
+        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+    ) -> str:
+        """It reads so for good: posted whole (ts None), its stream ended, or rewritten. Returns its ts.
+
+        Without `choices` it has no buttons, also where it had some before.
+        """
+        ...
+
+    async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
+        """Tell one person something in this conversation that nobody else sees. Raises SpeechFailed."""
         ...
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
@@ -138,6 +175,35 @@ class Speech(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a body asks and then waits for, without holding anything.
+
+    `text` is said, if there is any. `to` may answer: ids of people. With `choices` a press answers, else the
+    next message of one of them; with `resumes`, a message that says no more than "go on". After `wait`
+    seconds it is answered by nobody. `about` is recorded with it.
+    """
+
+    text: str = ""
+    to: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    resumes: bool = False
+    wait: float | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """How a question was answered: the choice's value, or the words; by whom; both empty if by nobody.
+
+    `memories` are what this thread kept meanwhile, then the answer: what the body has to hear first.
+    """
+
+    value: str
+    by: str
+    memories: tuple[Memory, ...] = ()
+
+
 class Turn(Protocol):
     """What a mental process is given: what it answers, what it remembers, and the steps it may take.
 
@@ -162,6 +228,11 @@ class Turn(Protocol):
     @property
     def postponed(self) -> Sequence[Entry]:
         """The watches that this turn goes on from, of an outage."""
+        ...
+
+    @property
+    def owners(self) -> Sequence[str]:
+        """The ids of those who own the soul, in order."""
         ...
 
     @property
@@ -196,8 +267,45 @@ class Turn(Protocol):
         """Append this entry, or read back the one that a former attempt left."""
         ...
 
-    async def call(self, name: str, memory: WorkingMemory, role: Role, hear: Hear | None = None) -> Entry:
-        """One model call, recorded whatever came of it."""
+    async def call(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """One model call, recorded whatever came of it: `cancelled` if someone stopped the soul meanwhile."""
+        ...
+
+    async def look(self) -> Sequence[Entry]:
+        """What came for this thread since it was last looked at, and waits: stops and messages."""
+        ...
+
+    def absorb(self, perceptions: Sequence[Entry]) -> None:
+        """These, too, are answered by this turn."""
+        ...
+
+    async def ask(self, name: str, question: Question) -> Answered:
+        """Ask, and go on when it is answered: the turn ends here, and this body runs again from the top.
+
+        Raises Parked, which nobody but the turn may catch.
+        """
+        ...
+
+    async def tell(self, name: str, body: Mapping[str, Any]) -> Entry:
+        """A perception for this very thread: how anything goes on after this turn."""
+        ...
+
+    async def whisper(self, name: str, person: str, text: str) -> None:
+        """Tell one person something in this conversation that nobody else sees."""
+        ...
+
+    async def limit(self) -> str:
+        """Which bound stands in the way of another call ("calls", "tokens", "money", "time"); empty: none.
+
+        Asked before a call; what it says is recorded.
+        """
         ...
 
     async def effect(

@@ -22,8 +22,10 @@ ROOMS = (
     ("console", "slack"),
     ("life",),
     ("processes",),
+    ("actions",),
+    ("ism",),
     ("mind",),
-    ("claude",),
+    ("claude", "knowledge"),
     ("journal",),
     ("ports",),
     ("entry", "memory", "reply", "errors", "setting"),
@@ -34,9 +36,9 @@ WIRING = ("__main__", "doctor", "app", "view", "introduction", "connections")
 """The only rooms that know the settings and the rehearsal."""
 VALUES = ("ports", "entry", "memory", "errors")
 """All of ours that the rehearsal, which stands outside, may know."""
-APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude",)}
+APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge")}
 """Surfaces never touch a process; the model arrives in the mind as an argument."""
-PURE = ("processes", "mind", *VALUES)
+PURE = ("processes", "actions", "ism", "mind", *VALUES)
 IO = (
     "aiohttp",
     "anthropic",

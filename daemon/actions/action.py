@@ -1,0 +1,85 @@
+"""What an action is before a run has it: one definition serves every run, the help and the docs.
+
+The registry holds definitions; a run binds them to itself as `daemon.ism.Action`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from daemon.ism import Finish, ISMResult
+from daemon.memory import WorkingMemory
+from daemon.ports import Role, Turn
+
+Outcome = str | ISMResult | Finish | None
+"""What an action comes to: an observation to go on from, a response, a transition, or the run's end."""
+
+
+class Run(Protocol):
+    """What an action is given: the run that it was chosen in."""
+
+    @property
+    def turn(self) -> Turn:
+        """The turn that this run is part of, with its steps."""
+        ...
+
+    @property
+    def memory(self) -> WorkingMemory:
+        """The conversation, with all that was heard since the run began."""
+        ...
+
+    @property
+    def role(self) -> Role:
+        """The model that this run thinks with."""
+        ...
+
+    @property
+    def findings(self) -> str:
+        """What the run has come to so far, as a text for the model."""
+        ...
+
+    async def interrupted(self) -> bool:
+        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        ...
+
+    def words(self, name: str, **words: str) -> str:
+        """A text of the owner's, filled; `name` (the soul's) is known."""
+        ...
+
+
+Perform = Callable[[Run, Any], Awaitable[Outcome]]
+"""Does it. The second argument is an instance of `args`, or None where there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A named thing that the soul may choose to do.
+
+    `description` is for the model, one sentence. `repeatable`: may be done again where a crash left its outcome
+    unknown. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen alone.
+    `effect`: it is one step, recorded as intent and observation; else it consists of steps of its own.
+    """
+
+    name: str
+    description: str
+    perform: Perform
+    args: type[BaseModel] | None = None
+    repeatable: bool = True
+    approval: bool = False
+    terminal: bool = False
+    exclusive: bool = False
+    effect: bool = False
+
+
+def named(definitions: Sequence[Definition]) -> dict[str, Definition]:
+    """Definitions by name; raises ValueError for a name that is there twice, or means the end of a run."""
+    found: dict[str, Definition] = {}
+    for one in definitions:
+        if one.name in found:
+            raise ValueError(f"two actions are named {one.name}")
+        found[one.name] = one
+    return found
