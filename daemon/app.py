@@ -112,7 +112,7 @@ async def awake(
         pasts, voice = Pasts(journal), slack.speaker
         world = World(journal=journal, llm=claude, speaker=voice, clock=clock, budget=budget, pasts=pasts)
         life = Life(world, _soul(texts, processes, slack))
-        waker = AsyncioWaker(journal, clock, life.live)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
         await slack.connect()

@@ -9,10 +9,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-OPENERS = frozenset({"perception", "turn-began", "speech", "action", "watch"})
+OPENERS = frozenset({"perception", "turn-began", "speech", "action", "watch", "asked"})
 """Kinds that open a debt. A later entry that names their seq in `closes` pays it."""
+
+Rank = Literal["stop", "answer", "message", "resume", "after"]
+"""In what order a thread turns to what waits for it; see "Taking" in docs/ARCHITECTURE.md."""
 
 LEASES = frozenset({"turn-began", "turn-resumed"})
 """Kinds that begin an attempt at a thread; every append of that attempt is fenced by their seq."""
@@ -35,6 +38,12 @@ class Entry:
     cause: int | None
     closes: tuple[int, ...]
     at: float
+
+
+def rank(perception: Entry) -> Rank:
+    """What kind of claim a perception has on its thread's next turn."""
+    named: Rank = perception.body.get("rank", "message")
+    return named
 
 
 def digest(value: object) -> str:

@@ -7,6 +7,8 @@ SoulError
 ├── Fenced           another attempt at this thread began after ours: stop, touch nothing
 ├── ModelFailed      Claude could not answer: the turn is postponed
 └── SpeechFailed     Slack did not take what was to be said: the turn is tried again
+
+Parked is no error: a body that waits for an answer leaves its turn with it.
 """
 
 
@@ -32,6 +34,13 @@ class Fenced(SoulError):
 
 class SpeechFailed(SoulError):
     """Slack did not take what was to be said, or nobody knows whether it did: look before repeating."""
+
+
+class Parked(BaseException):
+    """A body waits for the answer to a question; `ask` alone raises it, the turn alone catches it.
+
+    No Exception, so that whoever calls an action and catches what goes wrong in it lets this pass.
+    """
 
 
 class ModelFailed(SoulError):

@@ -6,7 +6,7 @@ Filled by verify.py, asked by its rules.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
 
@@ -19,8 +19,11 @@ class Half:
 
     began: int
     path: str
+    id: str
     took: list[int]
     attempt: int = 1
+    seen: set[int] = field(default_factory=set)
+    """What it has looked up in the middle."""
 
 
 class Ledger:
@@ -79,7 +82,11 @@ class Ledger:
             case "text":
                 self.texts.add(entry.key.removeprefix("text:"))
             case "turn-began" if body:
-                self.halves[entry.thread] = Half(began=entry.seq, path=body["path"], took=body["took"])
+                name = entry.key.removesuffix("/began")
+                half = Half(began=entry.seq, path=body["path"], id=name, took=body["took"])
+                self.halves[entry.thread] = half
+            case "look" if body and entry.thread in self.halves:
+                self.halves[entry.thread].seen.update(body["seqs"])
             case "turn-resumed" if entry.thread in self.halves:
                 self.halves[entry.thread].attempt += 1
             case "turn-ended":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 
-from daemon.entry import OPENERS, Entry
+from daemon.entry import OPENERS, Entry, rank
 from daemon.journal.ledger import Ledger
 from daemon.journal.shape import SEQS
 
@@ -20,13 +20,15 @@ PAYERS: Mapping[str, frozenset[str]] = {
     "turn-began": frozenset({"turn-ended"}),
     "speech": frozenset({"spoken", "unsaid", "turn-ended"}),
     "action": frozenset({"observation", "turn-ended"}),
-    "watch": frozenset({"perception", "turn-ended"}),
+    "watch": frozenset({"perception", "turn-ended", "answered", "withdrawn"}),
+    "asked": frozenset({"answered", "withdrawn", "turn-ended"}),
 }
 """Which kinds pay a debt; a turn pays speech and actions only where it is abandoned."""
 RECEIPTS = {"speech-started": "speech", "spoken": "speech", "unsaid": "speech", "observation": "action"}
 """Kinds that tell what became of another entry, and of which kind that is."""
 STEPS = frozenset(
     {"model-call", "speech", "action", "transition", "mood", "failure", "drift", "log", *RECEIPTS}
+    | {"look", "asked", "answered", "withdrawn", "limit", "note", "person", "context-cleared"}
 )
 """Kinds that only a turn writes."""
 
@@ -114,7 +116,8 @@ def answered(ledger: Ledger, entry: Entry) -> Findings:
     """A turn pays all that it took, and no other message; one that is let go leaves it to a fresh body."""
     half = ledger.halves.get(entry.thread)
     if half and entry.kind == "turn-ended" and entry.body["outcome"] != "let-go":
-        more = [seq for seq in entry.closes if ledger.kind(seq) == "perception" and seq not in half.took]
+        mine = half.seen.union(half.took)
+        more = [seq for seq in entry.closes if ledger.kind(seq) == "perception" and seq not in mine]
         yield from ((entry.seq, f"it pays {seq}, which its turn did not take") for seq in more)
         left = [seq for seq in half.took if seq not in entry.closes and ledger.is_owed(seq)]
         yield from ((seq, f"it was taken by a turn that ended with {entry.seq}, unanswered") for seq in left)
@@ -136,14 +139,14 @@ def receipt(ledger: Ledger, entry: Entry) -> Findings:
 def step(ledger: Ledger, entry: Entry) -> Findings:
     """What only a turn writes is written by the half turn of its thread, under that turn's path."""
     half = ledger.halves.get(entry.thread)
-    if entry.kind in STEPS and not (half and entry.key.startswith(f"{half.path}/")):
+    if entry.kind in STEPS and not (half and entry.key.startswith((f"{half.path}/", f"{half.id}/"))):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
 def woke(ledger: Ledger, entry: Entry) -> Findings:
-    """A perception that carries others is what a watch became, and pays that watch."""
+    """A perception that carries others, or resumes a body, is what a watch became, and pays that watch."""
     pays = ledger.kind(entry.cause or 0) == "watch" and entry.closes == (entry.cause,)
-    if entry.kind == "perception" and "carries" in entry.body and not pays:
+    if entry.kind == "perception" and ("carries" in entry.body or rank(entry) == "resume") and not pays:
         yield entry.seq, "it carries what waited, but pays no watch"
 
 

@@ -26,12 +26,15 @@ SHAPES: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "usage": {"input": int, "cache_read": int, "cache_write": int, "output": int},
     "speech-started": {"ts": str},
     "spoken": {"ts": str, "text": str},
-    "watch": {"due": NUMBER, "carries": list},
+    "watch": {"due": NUMBER},
+    "look": {"seqs": list},
+    "asked": {"text": str, "to": list, "choices": list, "body": str},
+    "answered": {"value": str, "by": str, "text": str, "meanwhile": list},
     "text": {"name": str, "text": str},
     "action": {"name": str},
     "observation": {"name": str, "text": str},
 }
-SEQS = ("took", "keep", "carries", "seqs")
+SEQS = ("took", "keep", "carries", "seqs", "meanwhile", "said")
 """Fields that list entries."""
 
 

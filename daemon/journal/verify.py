@@ -27,6 +27,7 @@ PENDING = {
     "speech": "begun by a half turn",
     "action": "begun by a half turn",
     "watch": "waiting for its time",
+    "asked": "waiting for an answer",
 }
 """What a debt that is open at the end means."""
 

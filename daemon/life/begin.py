@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from daemon.entry import Entry
 from daemon.errors import Fenced
 from daemon.life.scope import World
+from daemon.life.taking import Taking, taking
 from daemon.life.texts import Texts
 from daemon.life.turn import Turn
 from daemon.ports import Process, Surroundings
@@ -25,6 +27,8 @@ class Blueprint:
     initial: str
     code: str
     surroundings: Surroundings
+    offered: Sequence[str] = ()
+    """The processes that one may go over into; all of them, if none is named."""
 
 
 async def begin(world: World, soul: Blueprint, thread: str) -> Turn | None:
@@ -32,38 +36,49 @@ async def begin(world: World, soul: Blueprint, thread: str) -> Turn | None:
     if half := world.journal.open("turn-began", thread=thread):
         return await _resume(world, soul, half[0])
     await _ripen(world, thread)
-    waiting = world.journal.open("perception", thread=thread)
-    if not waiting:
+    taken = taking(world.journal, thread)
+    if taken is None:
         return None
-    postponed = [w for w in world.journal.open("watch", thread=thread) if "carries" in w.body]
     await _overhear(world, soul.surroundings, thread)
-    return await _begin(world, soul, [*postponed, *waiting])
+    return await _begin(world, soul, taken)
 
 
-async def _begin(world: World, soul: Blueprint, took: Sequence[Entry]) -> Turn:
-    first = next(entry for entry in took if entry.kind == "perception")
-    thread = first.thread
-    path = _path(world, f"{thread}@{first.seq}")
-    texts = await soul.texts.current()
-    process = world.pasts.of(thread, world.journal.last() + 1).process
-    body = {
-        "took": [entry.seq for entry in took],
-        "path": path,
-        "process": process if process in soul.processes else soul.initial,
-        "code": soul.code,
-        "texts": texts,
-    }
+async def _begin(world: World, soul: Blueprint, taken: Taking) -> Turn:
+    cause = next(entry for entry in taken.took if entry.kind == "perception")
+    thread = cause.thread
+    path = _path(world, f"{thread}@{cause.seq}")
+    body: dict[str, Any] = {"took": [entry.seq for entry in taken.took]}
+    if taken.asked:
+        first = first_of(world, taken.asked.body["body"])
+        body = {**first.body, **body, "asked": taken.asked.seq, "code": soul.code}
+    else:
+        process = taken.process or world.pasts.of(thread, world.journal.last() + 1).process
+        body["process"] = process if process in soul.processes else soul.initial
+        body |= {"path": path, "code": soul.code, "texts": await soul.texts.current()}
     began, ours = await world.journal.append(
-        thread, "turn-began", body, key=f"{path}/began", author="core", cause=first.seq
+        thread, "turn-began", body, key=f"{path}/began", author="core", cause=cause.seq
     )
     if not ours:
         raise Fenced(began.key)
-    return Turn(world, soul.texts, began, began.seq, tuple(soul.processes))
+    return _turn(world, soul, began, began.seq)
+
+
+def _turn(world: World, soul: Blueprint, began: Entry, epoch: int) -> Turn:
+    """A body sees what it saw at first, in whichever turn it goes on."""
+    first = first_of(world, began.body["path"])
+    return Turn(world, soul.texts, began, first, epoch, soul.offered or tuple(soul.processes))
+
+
+def first_of(world: World, path: str) -> Entry:
+    """How the body of this path began."""
+    first = world.journal.get(f"{path}/began")
+    assert first is not None, f"a body without a beginning: {path}"
+    return first
 
 
 async def _resume(world: World, soul: Blueprint, began: Entry) -> Turn:
     """Another attempt at a half turn; an entry too, so that a poisonous message is not tried for ever."""
-    path = began.body["path"]
+    path = began.key.removesuffix("/began")
     attempt = attempts(world, path) + 1
     again, ours = await world.journal.append(
         began.thread,
@@ -75,12 +90,12 @@ async def _resume(world: World, soul: Blueprint, began: Entry) -> Turn:
     )
     if not ours:
         raise Fenced(again.key)
-    return Turn(world, soul.texts, began, again.seq, tuple(soul.processes))
+    return _turn(world, soul, began, again.seq)
 
 
-def attempts(world: World, path: str) -> int:
-    """How often the body under this path has been tried."""
-    return 1 + sum(entry.kind == "turn-resumed" for entry in world.journal.under(path))
+def attempts(world: World, turn: str) -> int:
+    """How often the turn of this id has been tried."""
+    return 1 + sum(entry.kind == "turn-resumed" for entry in world.journal.under(turn))
 
 
 def _path(world: World, first: str) -> str:
@@ -103,12 +118,21 @@ async def _ripen(world: World, thread: str) -> None:
             await world.journal.append(
                 thread,
                 "perception",
-                {"carries": watch.body["carries"]},
+                _woken(watch.body),
                 key=f"{watch.key}/woke",
                 author="core",
                 cause=watch.seq,
                 closes=[watch.seq],
             )
+
+
+def _woken(watch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a watch becomes: what it carries, a note that it kept, or word to the body that waits for it."""
+    if "answers" in watch:
+        return {"rank": "resume", "answers": watch["answers"]}
+    if "note" in watch:
+        return dict(watch["note"])
+    return {"carries": watch["carries"]}
 
 
 async def _overhear(world: World, surroundings: Surroundings, thread: str) -> None:

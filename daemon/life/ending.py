@@ -25,6 +25,8 @@ LONG_OUTAGE = 86_400.0
 """Seconds after which an outage is told again."""
 SAME_PLACE = 3
 """A failure at the same key so often is no accident."""
+THINKING = frozenset({"model-call", "transition", "action", "observation", "look", "asked", "answered"})
+"""Steps after which a body has more to say."""
 MAX_FAILURES = 300
 """About a day of trying to say something."""
 
@@ -59,7 +61,7 @@ async def _is_news(turn: Turn) -> bool:
 def hopeless(turn: Turn, max_attempts: int) -> bool:
     """Was this body tried often enough? That Slack took nothing is not its fault."""
     mine = [entry for entry in _failures(turn) if entry.body["error"] != SpeechFailed.__name__]
-    tried = attempts(turn.world, turn.path) - (len(_failures(turn)) - len(mine))
+    tried = attempts(turn.world, turn.id) - (len(_failures(turn)) - len(mine))
     places = Counter(entry.body["at"] for entry in mine)
     return tried > max_attempts or max(places.values(), default=0) >= SAME_PLACE
 
@@ -70,7 +72,7 @@ def speechless(turn: Turn) -> bool:
 
 
 def _failures(turn: Turn) -> list[Entry]:
-    return _of_kind(turn, "failure")
+    return [entry for entry in turn.world.journal.under(turn.id) if entry.kind == "failure"]
 
 
 def _of_kind(turn: Turn, kind: str) -> list[Entry]:
@@ -111,9 +113,15 @@ async def let_go(turn: Turn) -> None:
 
 def _all_said(turn: Turn) -> list[Entry]:
     """What this body has said, if it had said all that it began to say; nothing, if it had not."""
-    calls = _of_kind(turn, "model-call")
-    owes = _owed(turn, "speech", "action") or (calls and calls[-1].body["outcome"] == "failed")
-    return [] if owes else _of_kind(turn, "spoken")
+    steps = [entry for entry in turn.world.journal.under(turn.path) if entry.kind in THINKING]
+    spoken = _of_kind(turn, "spoken")
+    thinks = steps and spoken and steps[-1].seq > spoken[-1].seq and _goes_on(steps[-1])
+    return [] if thinks or _owed(turn, "speech", "action", "asked") else spoken
+
+
+def _goes_on(step: Entry) -> bool:
+    """Did its body mean to go on after this step?"""
+    return step.kind != "transition" or bool(step.body["now"])
 
 
 def _owed(turn: Turn, *kinds: str) -> list[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
-from daemon.errors import Fenced, JournalError, ModelFailed
+from daemon.errors import Fenced, JournalError, ModelFailed, Parked
 from daemon.life.begin import Blueprint, attempts, begin
 from daemon.life.ending import fail, hopeless, let_go, postpone, speechless
 from daemon.life.scope import World
@@ -28,6 +28,8 @@ class Life:
         self._world = world
         self._soul = soul
         self._max_attempts = max_attempts
+        self._turns: dict[str, Turn] = {}
+        """The turns that are taken now, by thread."""
         self._spared: Counter[str] = Counter()
         """How often the journal, and nobody else, ended an attempt at a body."""
 
@@ -36,31 +38,41 @@ class Life:
         turn = await begin(self._world, self._soul, thread)  # fixes what it answers; takes up a half turn
         if turn is None:
             return False
+        self._turns[thread] = turn
         try:
             await self._take(turn)
         except Fenced:
             raise
         except JournalError:
-            self._spared[turn.path] += 1
+            self._spared[turn.id] += 1
             raise
         except Exception as error:  # noqa: BLE001  the turn boundary: a failed attempt, tried again
             await self._failed(turn, error)
+        finally:
+            del self._turns[thread]
         return True
+
+    def notice(self, thread: str) -> None:
+        """Something came for a thread while it takes a turn."""
+        if turn := self._turns.get(thread):
+            turn.notice()
 
     async def _take(self, turn: Turn) -> None:
         if speechless(turn):
             await turn.abandon()
             return
         turn.load()
-        if hopeless(turn, self._max_attempts + self._spared[turn.path]):
+        if hopeless(turn, self._max_attempts + self._spared[turn.id]):
             await fail(turn)
-        elif turn.began.body["code"] != self._soul.code:
+        elif turn.first.body["code"] != self._soul.code:
             await let_go(turn)
         else:
             try:
                 await self._think(turn)
             except ModelFailed as error:
                 await postpone(turn, error.failure)
+            except Parked:  # a turn never waits for a person
+                await turn.park()
 
     async def _think(self, turn: Turn) -> None:
         """Run the current process, and those that it goes over into at once."""
@@ -86,6 +98,6 @@ class Life:
         await turn.append(
             "failure",
             {"at": turn.reached, "error": error.__class__.__name__},
-            key=f"{turn.path}/failure#{turn.epoch}",
+            key=f"{turn.id}/failure#{turn.epoch}",
         )
-        await self._world.clock.sleep(min(2.0 ** attempts(self._world, turn.path), MAX_BACKOFF))
+        await self._world.clock.sleep(min(2.0 ** attempts(self._world, turn.id), MAX_BACKOFF))

@@ -12,7 +12,7 @@ from typing import Any
 from daemon.entry import Entry, digest
 from daemon.errors import JournalError, SpeechFailed
 from daemon.life.scope import Scope
-from daemon.ports import Page, Posted
+from daemon.ports import Choices, Page, Posted
 
 SKEW = 300.0
 """Seconds by which Slack's clock may stand before ours."""
@@ -83,14 +83,14 @@ class Message:
                 self._rests = "?"  # it is set right when the speech ends
         return bool(self._rests)
 
-    async def close(self, page: Page) -> Entry:
+    async def close(self, page: Page, choices: Choices | None = None) -> Entry:
         """It reads so for good."""
         if self.receipt:
             return self.receipt
         intent = await self._intend()
         ts = await self.standing()
-        if ts is None or page.text != self._rests:
-            ts = await self._finish(ts, page.text)
+        if ts is None or page.text != self._rests or choices:
+            ts = await self._finish(ts, page.text, choices)
         return await self._receipt("spoken", {"ts": ts, "text": page.text, "upto": page.upto}, intent)
 
     async def unsay(self) -> Entry | None:
@@ -118,9 +118,9 @@ class Message:
             return
         await scope.append("speech-started", {"ts": self._ts}, key=f"{self._key}/started", cause=intent.seq)
 
-    async def _finish(self, ts: str | None, text: str) -> str:
+    async def _finish(self, ts: str | None, text: str, choices: Choices | None = None) -> str:
         scope = self._scope
-        return await scope.world.speaker.finish(scope.thread, ts, text, self._key, scope.hold)
+        return await scope.world.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices)
 
     async def _found(self, intent: Entry) -> str | None:
         if started := self._scope.read(f"{self._key}/started"):

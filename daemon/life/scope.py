@@ -5,6 +5,7 @@ Keys are paths (`thread@first/name#n`); one scope belongs to one task. See "Keys
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ from daemon.reply import Reply
 
 PATIENCE = 600
 """Seconds for which an answer is kept that the journal does not take."""
+APART = frozenset({"turn-began", "turn-resumed", "turn-ended", "failure", "drift"})
+"""What stands under a body's path and is no step of it."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 
@@ -34,6 +37,8 @@ class World:
     clock: Clock
     budget: Budget
     pasts: Pasts
+    owners: Sequence[str] = ()
+    """The ids of those who own the soul."""
 
 
 class Scope:
@@ -52,8 +57,15 @@ class Scope:
         """The key that was taken last: where a failure happened."""
         self.wording: dict[str, str] = {}
         """The owner's texts that this attempt has read: name to sha256."""
+        self.people: Sequence[str] = ()
+        """Whose messages this body answers."""
+        self.stopping = asyncio.Event()
+        """Set when nobody wants this any more: no call is made then, and the one in flight is ended."""
         self._used: Counter[str] = Counter()
         self._recorded = {entry.key: entry for entry in world.journal.under(path)}
+        steps = [e.seq for e in self._recorded.values() if e.kind not in APART and e.author != "core"]
+        self._horizon = max(steps, default=0)
+        self._upto = 0
 
     def key(self, name: str) -> str:
         """The next key of this name. Taken before the first await of a step."""
@@ -63,7 +75,14 @@ class Scope:
 
     def read(self, key: str) -> Entry | None:
         """What a former attempt recorded under this key."""
-        return self._recorded.get(key)
+        found = self._recorded.get(key)
+        self._upto = max(self._upto, found.seq if found else 0)
+        return found
+
+    @property
+    def replaying(self) -> bool:
+        """Is there still something to read back? Until then nothing new is seen."""
+        return self._upto < self._horizon
 
     async def append(
         self,
@@ -71,6 +90,7 @@ class Scope:
         body: Mapping[str, Any],
         *,
         key: str,
+        author: str = "soul",
         cause: int | None = None,
         closes: Sequence[int] = (),
     ) -> Entry:
@@ -80,6 +100,7 @@ class Scope:
             kind,
             body,
             key=key,
+            author=author,
             cause=cause or self.began.seq,
             closes=closes,
             fence=(self.thread, self.epoch),
@@ -94,10 +115,12 @@ class Scope:
         if not self.world.journal.held(self.thread, self.epoch):
             raise Fenced(self.path)
 
-    async def once(self, kind: str, body: Mapping[str, Any], name: str = "") -> Entry:
+    async def once(
+        self, kind: str, body: Mapping[str, Any], name: str = "", *, closes: Sequence[int] = ()
+    ) -> Entry:
         """Append this entry, or read back the one that a former attempt left."""
         key = self.key(name or kind)
-        return self.read(key) or await self.append(kind, body, key=key)
+        return self.read(key) or await self.append(kind, body, key=key, closes=closes)
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads, claimed by a natural key: True for whoever got it first.
@@ -108,10 +131,17 @@ class Scope:
         entry, _ = await self.world.journal.append(self.thread, "claim", who, key=key, cause=self.began.seq)
         return bool(entry.body == who)
 
-    async def call(self, name: str, memory: WorkingMemory, role: Role, hear: Hear | None = None) -> Entry:
+    async def call(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Entry:
         """One model call, recorded raw whatever came of it; a recorded one is never paid again."""
         key = self.key(name)
-        request = self.world.llm.request(memory, role)
+        request = self.world.llm.request(memory, role, schema)
         saw = digest(request)
         if found := self.read(key):
             if found.body["saw"] != saw:
@@ -119,12 +149,14 @@ class Scope:
             return found
         texts = [memory.name for memory in memory.system if memory.seq]
         seen = {"saw": saw, "texts": texts, "seqs": memory.seqs, "trailing": memory.trailing}
-        about = {"name": name, "role": role, "wording": dict(self.wording), **seen}
+        about = {"name": name, "role": role, "wording": dict(self.wording), "people": self.people, **seen}
+        if schema:
+            about["schema"] = schema
         # the purse is looked at after the lookup, so that a replay never trips over it
         async with self.world.budget.reserved(self.world.llm.reserve(request)) as granted:
             reply = Reply(outcome="over-budget", model=request["model"])
             if granted:
-                reply = await self.world.llm.call(request, hear, self.hold)
+                reply = await self.world.llm.call(request, hear, self.hold, self.stopping)
             call = await self._paid("model-call", {**about, **asdict(reply)}, key)
             self.world.budget.spent(call)
         return call

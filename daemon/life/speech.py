@@ -11,7 +11,7 @@ from itertools import count, takewhile
 from daemon.entry import Entry
 from daemon.life.message import Message
 from daemon.life.scope import Scope
-from daemon.ports import Page
+from daemon.ports import Choices, Page
 
 LONGEST_STREAM = 225.0
 """Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
@@ -49,12 +49,16 @@ class Speech:
         if message.age > LONGEST_STREAM:
             self._cuts.append(self._scope.world.speaker.cut(text, whole[-1].upto if whole else 0))
 
-    async def close(self, text: str) -> Sequence[Entry]:
-        """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence."""
+    async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry]:
+        """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
+
+        Its last message has the buttons.
+        """
         begun = self._begun()
         standing = [message for message in begun if await message.standing()]
         pages = self._pages(text or self._lost_words, len(standing)) if text or standing else []
-        receipts = [await self._message(n).close(page) for n, page in enumerate(pages)]
+        buttons = [None] * (len(pages) - 1) + [choices]
+        receipts = [await self._message(n).close(page, buttons[n]) for n, page in enumerate(pages)]
         return receipts + [entry for message in begun[len(pages) :] if (entry := await message.unsay())]
 
     async def settle(self) -> Sequence[Entry]:

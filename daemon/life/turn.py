@@ -5,44 +5,59 @@ What it reads besides its steps it reads as of its first begin: see there in doc
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from daemon.entry import Entry
-from daemon.life.scope import Scope, World
-from daemon.life.speech import Speech
+from daemon.entry import Entry, rank
+from daemon.life.question import ask, withdraw
+from daemon.life.scope import World
 from daemon.life.texts import Texts
+from daemon.life.voice import Voice
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
-from daemon.ports import Transition
+from daemon.ports import Answered, Question, Transition
+
+PUBLIC = frozenset({"spoken", "answered"})
+"""Steps of a body that waits which the others have seen."""
 
 
-class Turn(Scope):
-    """Implements ports.Turn. `took` are the debts that it pays, `answers` the messages in them."""
+class Turn(Voice):
+    """Implements ports.Turn. `took` are the debts that it pays, `answers` the messages that its body answers.
+
+    `id` names this turn, `path` its body: they differ where a body goes on after a question.
+    """
 
     def __init__(
-        self, world: World, texts: Texts, began: Entry, epoch: int, processes: Sequence[str]
+        self,
+        world: World,
+        texts: Texts,
+        began: Entry,
+        first: Entry,
+        epoch: int,
+        processes: Sequence[str],
     ) -> None:
-        super().__init__(world, began.thread, began.body["path"], began, epoch)
-        self._texts = texts
+        super().__init__(world, texts, began, first, epoch)
+        self.id = began.key.removesuffix("/began")
         self.processes = processes
-        self.process: str = began.body["process"]
+        self.process: str = first.body["process"]
+        self.owners = world.owners
 
     def load(self) -> None:
         """Read what a process needs, as of this body's first begin; before this only its steps are known."""
         journal = self.world.journal
-        before = self.world.pasts.of(self.thread, self.began.seq)
+        before = self.world.pasts.of(self.thread, self.first.seq)
         self.took = journal.many(self.began.body["took"])
-        self.answers = answers(self.took, journal.many)
+        self._first_took = journal.many(self.first.body["took"])
+        self.answers = answers(self._first_took, journal.many)
+        self.people = list(dict.fromkeys(entry.author for entry in self.answers))
         self.mood = before.mood or ""
         self.params = self._first_params = before.params
         self._kept = {memory.seq for memory in before.kept}
+        self._absorbed: list[Entry] = []
         self._heard = [entry.seq for entry in before.heard]
         said = [*before.heard, *self.answers]
-        core = [self._texts.read(self.began.body["texts"][name]) for name in (SOUL, SYSTEM)]
+        core = [self._texts.read(self.first.body["texts"][name]) for name in (SOUL, SYSTEM)]
         self.memory: WorkingMemory = working_memory(
             [
                 *map(remember, core),
@@ -50,18 +65,32 @@ class Turn(Scope):
                 *map(remember, in_order(said)),
             ]
         )
+        self.notice()
+
+    def notice(self) -> None:
+        """Something came: a stop ends what is going on, and an afterthought yields to whoever speaks."""
+        mine = {entry.seq for entry in (*self.took, *self._absorbed)}
+        waiting = [e for e in self.world.journal.open("perception", thread=self.thread) if e.seq not in mine]
+        ranks = {rank(entry) for entry in waiting}
+        yields = self._afterthought and ranks & {"message", "answer"}
+        if "stop" in ranks or yields:
+            self.stopping.set()
+
+    @property
+    def _afterthought(self) -> bool:
+        return all(rank(entry) == "after" for entry in self._first_took)
 
     @property
     def must_answer(self) -> bool:
         """Someone spoke to the soul itself."""
-        return any(entry.body["address"] in ("dm", "mention") for entry in self.answers)
+        return any(entry.body["address"] in ("dm", "mention", "timer") for entry in self.answers)
 
     @property
     def postponed(self) -> Sequence[Entry]:
         """The watches that this turn goes on from: those it took, or those its perceptions were."""
-        perceptions = [entry for entry in self.took if entry.kind == "perception" and entry.cause]
-        woken = [self.world.journal.at(entry.cause or 0) for entry in perceptions]
-        return [entry for entry in [*self.took, *woken] if entry.kind == "watch"]
+        took = self._first_took
+        woken = [self.world.journal.at(e.cause or 0) for e in took if e.kind == "perception" and e.cause]
+        return [entry for entry in [*took, *woken] if entry.kind == "watch" and "carries" in entry.body]
 
     @property
     def place(self) -> str:
@@ -72,58 +101,95 @@ class Turn(Scope):
     @property
     def began_at(self) -> float:
         """When this body first began, in Unix seconds."""
-        return self.began.at
+        return self.first.at
 
-    def text(self, name: str) -> str:
-        """An owner's text as of this body's first begin."""
-        self.wording[name] = sha = self.began.body["texts"][name]
-        return str(self._texts.read(sha).body["text"])
+    async def look(self) -> Sequence[Entry]:
+        """What came since, and waits. What was seen is recorded before anyone asks what it means."""
+        key, journal = self.key("look"), self.world.journal
+        if found := self.read(key):
+            return journal.many(found.body["seqs"])
+        if self.replaying:
+            return ()
+        mine = {entry.seq for entry in (*self.took, *self._absorbed)}
+        waiting = journal.open("perception", thread=self.thread)
+        seen = [e for e in waiting if e.seq not in mine and rank(e) in ("stop", "message")]
+        if seen:
+            await self.append("look", {"seqs": [entry.seq for entry in seen]}, key=key)
+        return seen
 
-    def speech(self) -> Speech:
-        """A message to the person, not yet begun."""
-        return self.speech_at(self.key("say"))
+    def absorb(self, perceptions: Sequence[Entry]) -> None:
+        """These, too, are answered by this turn."""
+        self._absorbed += [entry for entry in perceptions if entry not in self._absorbed]
 
-    def speech_at(self, key: str) -> Speech:
-        """The message that has this key."""
-        return Speech(self, key, self.text("prompts/sentences/lost_words").strip())
+    async def ask(self, name: str, question: Question) -> Answered:
+        """Ask, and go on when it is answered. Raises Parked."""
+        return await ask(self, self.took, name, question)
 
-    async def say(self, text: str, name: str = "say") -> Sequence[Entry]:
-        """A message of its own, posted whole."""
-        return await self.speech_at(self.key(name)).close(text)
+    async def tell(self, name: str, body: Mapping[str, Any]) -> Entry:
+        """A perception for this very thread."""
+        return await self.once("perception", body, name)
 
-    @asynccontextmanager
-    async def showing(self, status: str) -> AsyncIterator[None]:
-        """While inside, Slack shows what the soul is doing."""
-        show = self.world.speaker.status
-        task = asyncio.create_task(show(self.thread, status, self.hold))
-        try:
-            yield
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        finally:
-            await asyncio.gather(task, return_exceptions=True)
-        await show(self.thread, "", self.hold)
+    async def withdraw(self) -> int:
+        """Let go of every body that waits in this thread; how many were there."""
+        waiting = self.world.journal.open("asked", thread=self.thread)
+        for asked in waiting:
+            await withdraw(self, asked)
+        return len(waiting)
+
+    async def limit(self) -> str:
+        """Which bound stands in the way of another call; while it replays, only what was recorded."""
+        key = self.key("limit")
+        if found := self.read(key):
+            return str(found.body["bound"])
+        return ""
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""
-        await self.once("transition", {"to": transition.to, "params": transition.params})
+        now = {"to": transition.to, "params": transition.params, "now": transition.execute_now}
+        await self.once("transition", now)
         self.process, self.params, self.memory = transition.to, transition.params, transition.memory
 
     async def finish(self, outcome: str, memory: WorkingMemory | None) -> None:
         """The turn's last entry: pays what it took, and keeps what `memory` holds that no turn has kept."""
-        keep = [seq for seq in memory.seqs if seq not in self._kept] if memory else []
-        body = {"outcome": outcome, "keep": keep, "process": self.process, "params": self.params}
-        closes = [self.began.seq, *self.began.body["took"], *(self._waits() if outcome == "failed" else ())]
-        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
+        body = {
+            "outcome": outcome,
+            "keep": self._keep(memory) if memory else [],
+            "process": self.process,
+            "params": self.params,
+        }
+        owed = self._waits() if outcome == "failed" else []
+        await self._end(body, [*self.began.body["took"], *owed])
+
+    async def park(self) -> None:
+        """Ends this turn, not its body: what was said aloud is kept, and the thread is free for others."""
+        journal, seen = self.world.journal, list[Entry]()
+        for entry in journal.under(self.path):
+            seen += journal.many(entry.body["seqs"]) if entry.kind == "answered" else ()
+            seen += [entry] if entry.kind in PUBLIC and entry.body.get("text") else ()
+        public = in_order([*journal.many(self._heard), *self.answers])
+        public += sorted([*seen, *self._absorbed], key=lambda entry: entry.seq)
+        body: dict[str, Any] = {"outcome": "parked", "process": None, "params": {}}
+        body["keep"] = self._keep(working_memory(map(remember, public)))
+        await self._end(body, self.began.body["took"])
+
+    def _keep(self, memory: WorkingMemory) -> list[int]:
+        since = self.world.journal.of(self.thread, "turn-ended", since=self.first.seq)
+        kept = self._kept.union(*(entry.body["keep"] for entry in since))
+        return list(dict.fromkeys(seq for seq in memory.seqs if seq not in kept))
+
+    async def _end(self, body: Mapping[str, Any], closes: Sequence[int]) -> None:
+        """What an earlier turn of this body has absorbed is paid already."""
+        more = [e.seq for e in self._absorbed if self.world.journal.is_open(e.seq)]
+        paid = [self.began.seq, *dict.fromkeys([*closes, *more])]
+        await self.append("turn-ended", body, key=f"{self.id}/ended", closes=paid)
 
     async def abandon(self) -> None:
         """The turn's last entry when nothing else can be done: pays all that this body owes, in silence."""
         journal = self.world.journal
         owed = [entry.seq for entry in journal.under(self.path) if journal.is_open(entry.seq)]
         body: dict[str, Any] = {"outcome": "abandoned", "keep": [], "process": None, "params": {}}
-        closes = [*owed, *self.began.body["took"]]
-        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
+        closes = list(dict.fromkeys([*owed, self.began.seq, *self.began.body["took"]]))
+        await self.append("turn-ended", body, key=f"{self.id}/ended", closes=closes)
 
     async def let_go(self, log: Entry) -> None:
         """Ends this body and leaves what it took to a fresh one, which finds `log` in its memory."""
@@ -131,16 +197,16 @@ class Turn(Scope):
         body = {
             "outcome": "let-go",
             "keep": keep,
-            "process": self.began.body["process"],
+            "process": self.first.body["process"],
             "params": self._first_params,
         }
-        closes = [self.began.seq, *self._waits()]
-        await self.append("turn-ended", body, key=f"{self.path}/ended", closes=closes)
+        self._absorbed.clear()
+        await self._end(body, self._waits())
 
     def _waits(self) -> list[int]:
-        """What this body has set itself to wait for."""
-        journal = self.world.journal
-        return [e.seq for e in journal.open("watch", thread=self.thread) if e.cause == self.began.seq]
+        """What this body has set itself to wait for: times, and answers."""
+        waits = self.world.journal.open("watch", "asked", thread=self.thread)
+        return [entry.seq for entry in waits if entry.key.startswith(f"{self.path}/")]
 
 
 def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]]) -> list[Entry]:
@@ -148,7 +214,7 @@ def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]])
     messages = [
         m for entry in took for m in (many(entry.body["carries"]) if "carries" in entry.body else [entry])
     ]
-    return in_order(messages)
+    return in_order([message for message in messages if "ts" in message.body])
 
 
 def in_order(messages: Sequence[Entry]) -> list[Entry]:

@@ -20,12 +20,20 @@ SWEEP = 1.0
 
 
 class AsyncioWaker:
-    """Makes threads take their turns. `live` takes one turn of a thread and says whether there was one."""
+    """Makes threads take their turns. `live` takes one turn of a thread and says whether there was one;
+    `notice` is told what comes for a thread that takes a turn already."""
 
-    def __init__(self, journal: Journal, clock: Clock, live: Callable[[str], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        live: Callable[[str], Awaitable[bool]],
+        notice: Callable[[str], None] = lambda _thread: None,
+    ) -> None:
         self._journal = journal
         self._clock = clock
         self._live = live
+        self._notice = notice
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._lost: set[str] = set()
         self._closing = False
@@ -33,7 +41,9 @@ class AsyncioWaker:
     def wake(self, thread: str) -> None:
         """Let this thread take its turns. Also takes back a thread that was lost to another daemon."""
         self._lost.discard(thread)
-        if not self._closing and thread not in self._busy:
+        if thread in self._busy:
+            self._notice(thread)
+        elif not self._closing:
             self._busy[thread] = asyncio.create_task(self._drive(thread), name=f"turns of {thread}")
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from daemon.entry import rank
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.answer import Answer
 from daemon.mind.asking import Asking
@@ -46,13 +47,15 @@ async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said
             spoken = [step for step in chosen if step.tag == SAY]
             answer = await asking.ask("plainly", role, instruction(turn, spoken, guidance))
             said = answer.plainly
+        if answer.outcome == "cancelled":
+            return await _stopped(turn, memory, asking.speech, answer)
         return await _conclude(turn, memory, asking.speech, answer, said or "")
 
 
 def _will_do(turn: Turn, answer: Answer) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
     silent = answer.said is not None and answer.outcome == "ok" and not turn.must_answer
-    return bool(answer.said) or silent or answer.outcome == "over-budget"
+    return bool(answer.said) or silent or answer.outcome in ("over-budget", "cancelled")
 
 
 async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer, said: str) -> Said:
@@ -68,6 +71,15 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     if usable:
         await _feel(turn, answer.values.get("emotional_state", ""))
     return Said(memory=memory, values=answer.values if usable else {})
+
+
+async def _stopped(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer) -> Said:
+    """Someone stopped the soul: what it had begun to say ends there, and the stop is answered with that."""
+    spoken = await speech.close(f"{answer.heard} …" if answer.heard else _sentence(turn, "stopped"))
+    stops = [entry for entry in await turn.look() if rank(entry) == "stop"]
+    turn.absorb(stops)
+    told = [entry for entry in stops if entry.body["text"]] + [e for e in spoken if e.kind == "spoken"]
+    return Said(memory=memory.with_memory(*map(remember, told)), values={})
 
 
 def _without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

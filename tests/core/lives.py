@@ -55,6 +55,12 @@ class People:
             "ts": event.ts,
             "files": [],
         }
+        if event.rank:
+            body["rank"] = event.rank
+        if event.answers:
+            waiting = self._journal.open("asked", thread=opened.thread)
+            asked = next((e for e in waiting if f"/{event.answers}#" in e.key), None)
+            body |= {"answers": asked.key if asked else "", "value": event.text, "address": "press"}
         kind, key = ("heard", "heard") if event.heard else ("perception", "msg")
         if not event.heard:
             body["address"] = event.address
@@ -91,6 +97,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             budget=Budget(journal, clock, 1.5 * story.price),
             pasts=Pasts(journal),
+            owners=("U9",),
         )
         soul = Blueprint(
             texts=Texts(home / "texts", journal),
@@ -99,7 +106,8 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             code=story.code[min(len(read(home / "lives.jsonl")), len(story.code)) - 1],
             surroundings=NothingEarlier(),
         )
-        waker = AsyncioWaker(journal, clock, Life(world, soul, story.max_attempts).live)
+        life = Life(world, soul, story.max_attempts)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
         await quiet(journal, waker)
@@ -153,6 +161,7 @@ def warm() -> Path:
     home = Path(tempfile.mkdtemp(prefix="warm-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     shutil.copytree(ROOT / "prompts", home / "texts" / "prompts")
+    shutil.copytree(ROOT / "playbooks", home / "texts" / "playbooks")
     shutil.copy(ROOT / "soul.md", home / "texts" / "soul.md")
 
     async def read_texts() -> None:

@@ -27,7 +27,7 @@ def survives(mutant: Mutant) -> bool:
     """Whether nothing fails without this rule, or what should fail is not there."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         copy = Path(folder)
-        for part in ("daemon", "tests", "prompts"):
+        for part in ("daemon", "tests", "prompts", "playbooks"):
             shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         for part in ("soul.md", "config.py", "pyproject.toml"):
             shutil.copy(ROOT / part, copy / part)

@@ -14,7 +14,7 @@ from typing import Any
 from daemon.entry import digest
 from daemon.journal.journal import Journal
 from daemon.memory import WorkingMemory
-from daemon.ports import Hear, Heard, Hold, Page, Posted, Role
+from daemon.ports import Choices, Hear, Heard, Hold, Page, Posted, Role
 from daemon.reply import Reply
 from tests.core.boundary import Boundary, instant
 
@@ -36,6 +36,9 @@ class Event:
     during: int = 0
     heard: bool = False
     address: str = "dm"
+    rank: str = ""
+    answers: str = ""
+    """What the question was called that this presses a button of."""
 
 
 def read(path: Path) -> list[Any]:
@@ -98,8 +101,14 @@ class FileSlack:
         shown = next(message["text"] for message in self.messages() if message["ts"] == ts)
         await self._do(hold, ts, more=text.removeprefix(shown) if text.startswith(shown) else text)
 
-    async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
-        return await self._do(hold, ts, thread=thread, text=text, key="" if ts else digest(key))
+    async def finish(
+        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+    ) -> str:
+        buttons = "".join(f" [{choice.label}]" for choice in choices.choices) if choices else ""
+        return await self._do(hold, ts, thread=thread, text=text + buttons, key="" if ts else digest(key))
+
+    async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
+        hold()
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         mine = [m for m in self.messages() if m["thread"] == thread]
@@ -150,15 +159,21 @@ class FileModel:
     clock: StoryClock
     pace: float
 
-    def request(self, memory: WorkingMemory, role: Role) -> Mapping[str, Any]:
+    def request(
+        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
 
     def reserve(self, request: Mapping[str, Any]) -> float:
         return self.price
 
-    async def call(self, request: Mapping[str, Any], hear: Hear | None, hold: Hold) -> Reply:
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
         hold()
+        if stop.is_set():
+            return Reply(outcome="cancelled", model="echo")
         saw = digest(request)
         paid = [
             entry.key
@@ -169,6 +184,9 @@ class FileModel:
         calls = len(read(self.home / "llm.jsonl"))
         note(self.home / "llm.jsonl", {"saw": saw, **request})
         await self.deliver([event for event in self.events if event.during == calls + 1])
+        if stop.is_set():
+            Boundary.reach()
+            return Reply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)
         reply = self.script(since_spoken(request["messages"]), calls)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
             assert hear is not None

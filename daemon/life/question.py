@@ -1,0 +1,124 @@
+"""How a body asks and waits: the turn ends, and the body runs again when the answer comes. Called by turn.py.
+
+See "Looking up" in docs/ARCHITECTURE.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.entry import Entry, rank
+from daemon.errors import Parked
+from daemon.life.voice import Voice
+from daemon.mind.recall import plain, recall, remember
+from daemon.ports import Answered, Choices, Question
+
+
+async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question) -> Answered:
+    """Ask; read the answer back, or take it from what this turn `took`, or leave the turn with Parked."""
+    key = turn.key(name)
+    buttons = Choices(asked=key, choices=question.choices) if question.choices else None
+    spoken = await turn.speech_at(f"{key}/say#1").close(question.text, buttons) if question.text else ()
+    asked = turn.read(key) or await turn.append("asked", _body(turn, question, spoken), key=key)
+    if question.wait is not None:
+        await _watch(turn, asked, question.wait)
+    answer = turn.read(f"{key}/answer") or await _answer(turn, took, asked, question)
+    if answer is None:
+        raise Parked(key)
+    if buttons:
+        await _settle(turn, asked, spoken[-1], answer)
+    return _answered(turn, answer)
+
+
+def _body(turn: Voice, question: Question, spoken: Sequence[Entry]) -> dict[str, object]:
+    return {
+        "text": question.text,
+        "to": list(question.to),
+        "choices": [choice.value for choice in question.choices],
+        "words": bool(question.to) and not (question.choices or question.resumes),
+        "resumes": question.resumes,
+        "body": turn.path,
+        "about": dict(question.about),
+        "said": [entry.seq for entry in spoken],
+    }
+
+
+async def _watch(turn: Voice, asked: Entry, wait: float) -> None:
+    key = f"{asked.key}/watch"
+    if not turn.read(key):
+        body = {"due": asked.at + wait, "answers": asked.key}
+        await turn.append("watch", body, key=key, cause=asked.seq)
+
+
+async def _answer(
+    turn: Voice, took: Sequence[Entry], asked: Entry, question: Question
+) -> Entry | None:
+    """The answer that this turn took, with what the thread kept meanwhile."""
+    if turn.began.body.get("asked") != asked.seq:
+        return None
+    came = [entry for entry in took if rank(entry) != "after"]
+    first = next((e for e in came if e.author in question.to), came[0])
+    pressed = first.body.get("value", "")
+    value = pressed if rank(first) == "answer" else first.body.get("text", "")
+    labels = {choice.value: choice.label for choice in question.choices}
+    words = f"[{plain(first.body['name'])} chose “{labels.get(pressed, pressed)}”]" if pressed else ""
+    body = {
+        "value": value,
+        "by": first.author if rank(first) != "resume" else "",
+        "text": words,
+        "meanwhile": _meanwhile(turn, asked),
+        "seqs": [entry.seq for entry in came if rank(entry) in ("message", "stop")],
+        "about": asked.body["about"],
+    }
+    closes = [seq for seq in (asked.seq, *_watches(turn, asked)) if turn.world.journal.is_open(seq)]
+    return await turn.append(
+        "answered", body, key=f"{asked.key}/answer", author=first.author, cause=first.seq, closes=closes
+    )
+
+
+def _meanwhile(turn: Voice, asked: Entry) -> list[int]:
+    """What other bodies kept in this thread since the question, and what was said around them."""
+    ended = turn.world.journal.of(turn.thread, "turn-ended", since=asked.seq)
+    path = f"{turn.path}/"
+    others = [entry for entry in ended if turn.world.journal.at(entry.cause or 0).body["path"] + "/" != path]
+    kept = [seq for entry in others for seq in entry.body["keep"]]
+    heard = turn.world.pasts.of(turn.thread, turn.began.seq).heard
+    return [*kept, *(entry.seq for entry in heard)]
+
+
+def _watches(turn: Voice, asked: Entry) -> list[int]:
+    watch = turn.read(f"{asked.key}/watch")
+    return [watch.seq] if watch else []
+
+
+async def _settle(turn: Voice, asked: Entry, spoken: Entry, answer: Entry) -> None:
+    """Its buttons go, and who chose what stands there instead."""
+    text, ts = f"{spoken.body['text']}\n{answer.body['text']}".strip(), spoken.body["ts"]
+
+    async def rewrite() -> str:
+        return await turn.world.speaker.finish(turn.thread, ts, text, f"{asked.key}/say#1", turn.hold)
+
+    await turn.effect("settle", {"ts": ts}, rewrite, repeatable=True)
+
+
+def _answered(turn: Voice, answer: Entry) -> Answered:
+    body, many = answer.body, turn.world.journal.many
+    told = recall([*many(body["meanwhile"]), *many(body["seqs"])])
+    words = (remember(answer),) if body["text"] else ()
+    return Answered(value=body["value"], by=body["by"], memories=(*told, *words))
+
+
+async def withdraw(turn: Voice, asked: Entry) -> None:
+    """Nobody needs to answer this question any more; the body that asked it ends with this."""
+    journal = turn.world.journal
+    watches = [w.seq for w in journal.open("watch", thread=turn.thread) if w.cause == asked.seq]
+    await turn.once("withdrawn", {"asked": asked.seq}, closes=[asked.seq, *watches])
+    if asked.body["choices"] and asked.body["said"]:
+        *_, spoken = journal.many(asked.body["said"])
+
+        async def rewrite() -> str:
+            key = f"{asked.key}/say#1"
+            ts, text = spoken.body["ts"], spoken.body["text"]
+            return await turn.world.speaker.finish(turn.thread, ts, text, key, turn.hold)
+
+        await turn.effect("settle", {"ts": spoken.body["ts"]}, rewrite, repeatable=True)

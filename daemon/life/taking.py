@@ -1,0 +1,83 @@
+"""What a thread's next turn takes of all that waits, and which body it goes on with. Asked by begin.py.
+
+See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn-began`, for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from daemon.entry import Entry, rank
+from daemon.journal.reading import Reading
+
+STOPPING, REFUSING, TRACING = "stopping", "refusing", "tracing"
+"""The processes that a thread turns to for these, whatever it was about."""
+ONWARD = frozenset(
+    {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
+)
+"""Whole messages that mean no more than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taking:
+    """What is taken. `process` is None for the one that the thread is in; `asked`: the body that goes on."""
+
+    took: Sequence[Entry]
+    process: str | None = None
+    asked: Entry | None = None
+
+
+def taking(journal: Reading, thread: str) -> Taking | None:
+    """A stop; one answer; all messages together; one resumption; one afterthought. None: nothing waits."""
+    waiting = journal.open("perception", thread=thread)
+    questions = journal.open("asked", thread=thread)
+    if stops := [e for e in waiting if rank(e) == "stop" and (questions or not e.body["text"])]:
+        return Taking(took=[e for e in waiting if e.seq <= stops[-1].seq], process=STOPPING)
+    if presses := [e for e in waiting if rank(e) == "answer"]:
+        return _pressed(questions, presses[0])
+    messages = [e for e in waiting if rank(e) in ("message", "stop")]
+    if messages:
+        return _said(journal, questions, messages, [e for e in waiting if rank(e) == "after"])
+    if resumptions := [e for e in waiting if rank(e) == "resume"]:
+        question = _named(questions, resumptions[0])
+        return Taking(took=resumptions[:1], asked=question, process=None if question else REFUSING)
+    if waiting:
+        return Taking(took=waiting[:1], process=waiting[0].body["process"])
+    return None
+
+
+def _pressed(questions: Sequence[Entry], press: Entry) -> Taking:
+    """Who may answer is looked at now: a stranger's press is answered, and the question stays open."""
+    question = _named(questions, press)
+    if question and press.author in question.body["to"]:
+        return Taking(took=[press], asked=question)
+    return Taking(took=[press], process=REFUSING)
+
+
+def _said(
+    journal: Reading, questions: Sequence[Entry], messages: Sequence[Entry], afterthoughts: Sequence[Entry]
+) -> Taking:
+    """A command, "go on", an answer; else all messages together, for which afterthoughts are dropped."""
+    first = messages[0]
+    if command := next((e for e in messages if e.body.get("command")), None):
+        return Taking(took=[command], process=TRACING)
+    for question in reversed(questions):
+        body, asked = question.body, [e for e in messages if e.author in question.body["to"]]
+        if body["resumes"] and first in asked and onward(first.body["text"]):
+            return Taking(took=[first], asked=question)
+        if asked and body["words"]:
+            return Taking(took=messages, asked=question)
+    postponed = [w for w in journal.open("watch", thread=first.thread) if "carries" in w.body]
+    return Taking(took=[*postponed, *messages, *afterthoughts])
+
+
+def _named(questions: Iterable[Entry], perception: Entry) -> Entry | None:
+    return next((q for q in questions if q.key == perception.body["answers"]), None)
+
+
+def onward(text: str) -> bool:
+    """Does it say no more than "go on"?"""
+    words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
+    return " ".join(word for word in words if word not in ("please", "bitte", "now")) in ONWARD
