@@ -7,6 +7,7 @@ RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r r
 
 COPY config.py manifest.json soul.md ./
 COPY prompts prompts
+COPY playbooks playbooks
 COPY daemon daemon
 RUN python -m compileall -q config.py daemon \
  && useradd --system --uid 10001 --no-create-home soul \

@@ -15,18 +15,22 @@ from typing import Any, Literal, TypeVar
 from dotenv import dotenv_values
 
 from daemon.errors import ConfigError
+from daemon.limits import PERSON, THREAD, TURN, Limits
 from daemon.setting import (
     count,
     dollars,
     duration,
     folder,
+    folders,
     ids,
+    limits,
     loopback,
     model_url,
     name,
     port,
     shown,
     token,
+    truth,
     url,
 )
 
@@ -47,6 +51,7 @@ MODEL_HINT = "Write the name of a model, or leave it out."
 IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
+LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
 
 
 def setting(default: T, read: Callable[[str], T], hint: str = "", *, secret: bool = False) -> T:
@@ -72,6 +77,10 @@ class Settings:
     claude_model: str = setting("claude-sonnet-5-5", name, MODEL_HINT)
     claude_model_fast: str = setting("claude-haiku-5-5", name, MODEL_HINT)
     claude_model_fallback: str = setting("", name, MODEL_HINT)
+    claude_model_expert: str = setting("", name, MODEL_HINT)
+    ism_enabled: bool = setting(False, truth, "Write true or false.")
+    ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
+    knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", str, secret=True)
@@ -81,6 +90,9 @@ class Settings:
     allowed_channels: frozenset[str] = setting(frozenset(), ids("CDG"), IDS_HINT)
     allowed_bots: frozenset[str] = setting(frozenset(), ids("ABUW"), IDS_HINT)
     budget_daily_usd: float = setting(5.0, dollars, "Write a number, 0 or more; at 0 no call is made.")
+    limit_turn: Limits = setting(TURN, limits(TURN), LIMITS_HINT)
+    limit_thread: Limits = setting(THREAD, limits(THREAD), LIMITS_HINT)
+    limit_person: Limits = setting(PERSON, limits(PERSON), LIMITS_HINT)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:

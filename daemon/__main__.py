@@ -49,6 +49,9 @@ def commands() -> argparse.ArgumentParser:
     add("rehearse", _rehearse, "only a local Slack and a local Claude")
     doctor = add("doctor", _doctor, "what is wrong, and how to mend it; exit 1 if anything is")
     doctor.add_argument("--json", action="store_true", help="the same, for a program")
+    check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
+    check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
+    add("actions", _actions, "what the soul may choose to do, as Markdown")
     trace = add(
         "trace", _trace, "a thread as a tree of causes, with all that was thought: for its owner alone"
     )
@@ -86,6 +89,22 @@ def _doctor(asked: argparse.Namespace) -> int:
 
     logging.disable()  # what went wrong is said in a line of its own
     return asyncio.run(doctor(SystemClock(), asked.json))
+
+
+def _check(asked: argparse.Namespace) -> int:
+    from daemon.actions.built_in import catalogue
+    from daemon.doctor.check import check
+    from daemon.processes import PROCESSES
+    from daemon.project import root
+
+    return check(asked.folder or root(), catalogue(), PROCESSES)
+
+
+def _actions(_: argparse.Namespace) -> int:
+    from daemon.actions.built_in import catalogue
+
+    print(catalogue().document(), end="")
+    return 0
 
 
 def _trace(asked: argparse.Namespace) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
 from config import Settings
+from daemon.behaviour import blueprint, gauge_of, processes_of
 from daemon.clock import SystemClock
 from daemon.connections import access_for, allowed_by, claude_for
 from daemon.console.guard import protect
@@ -19,7 +20,6 @@ from daemon.console.server import mount
 from daemon.introduction import introduce
 from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
-from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.live import Life
 from daemon.life.past import Pasts
@@ -28,8 +28,7 @@ from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
 from daemon.ports import Clock, Process
-from daemon.processes import INITIAL, PROCESSES
-from daemon.project import code, root, settle
+from daemon.project import root, settle
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World as RehearsedSlack
@@ -84,12 +83,13 @@ async def awake(
     words: Path | None = None,
     grace: float = GRACE,
     *,
-    processes: Mapping[str, Process] = PROCESSES,
+    processes: Mapping[str, Process] | None = None,
     writer: type[Writer] = Writer,
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
-    `words` is the folder of soul.md and prompts/, the project's own if not given.
+    `words` is the folder of soul.md, prompts/ and playbooks/, the project's own if not given; `processes` are
+    those that the settings ask for, if not given.
     """
     settle(settings.soul_home)
     listener = bind(settings.host, settings.port)
@@ -110,8 +110,19 @@ async def awake(
         await enter(serving(app, listener))
         await enter(slack)
         pasts, voice = Pasts(journal), slack.speaker
-        world = World(journal=journal, llm=claude, speaker=voice, clock=clock, budget=budget, pasts=pasts)
-        life = Life(world, _soul(texts, processes, slack))
+        world = World(
+            journal=journal,
+            llm=claude,
+            speaker=voice,
+            clock=clock,
+            budget=budget,
+            pasts=pasts,
+            gauge=gauge_of(settings, journal, clock, budget),
+            owners=tuple(sorted(settings.owner_user_ids)),
+        )
+        if processes is None:
+            processes = processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
+        life = Life(world, blueprint(settings, texts, processes, slack.surroundings))
         waker = AsyncioWaker(journal, clock, life.live, life.notice)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
@@ -145,13 +156,3 @@ async def _rehearsed_slack(
 ) -> None:
     world = await stack.enter_async_context(RehearsedSlack(settings.rehearsal_path, clock))
     world.mount(app)
-
-
-def _soul(texts: Texts, processes: Mapping[str, Process], slack: Slack) -> Blueprint:
-    return Blueprint(
-        texts=texts,
-        processes=processes,
-        initial=INITIAL,
-        code=code(),
-        surroundings=slack.surroundings,
-    )

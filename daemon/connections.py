@@ -22,6 +22,7 @@ def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
             "speak": settings.claude_model,
             "fast": settings.claude_model_fast,
             "fallback": settings.claude_model_fallback or settings.claude_model,
+            **({"expert": settings.claude_model_expert} if settings.claude_model_expert else {}),
         },
         clock=clock,
         rehearsed=rehearsed,

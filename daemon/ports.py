@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from daemon.entry import Entry
+from daemon.limits import Limits
 from daemon.memory import Memory, WorkingMemory
 from daemon.reply import Reply
 
@@ -185,8 +186,8 @@ class Question:
     """
 
     text: str = ""
-    to: tuple[str, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    to: Sequence[str] = ()
+    choices: Sequence[Choice] = ()
     resumes: bool = False
     wait: float | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -196,12 +197,14 @@ class Question:
 class Answered:
     """How a question was answered: the choice's value, or the words; by whom; both empty if by nobody.
 
-    `memories` are what this thread kept meanwhile, then the answer: what the body has to hear first.
+    `memories` are the question, what this thread kept meanwhile, and the answer: what the body goes on from.
     """
 
     value: str
     by: str
     memories: tuple[Memory, ...] = ()
+    more: bool = False
+    """Was anything else said meanwhile?"""
 
 
 class Turn(Protocol):
@@ -231,6 +234,11 @@ class Turn(Protocol):
         ...
 
     @property
+    def people(self) -> Sequence[str]:
+        """The ids of those whose messages this body answers, in order."""
+        ...
+
+    @property
     def owners(self) -> Sequence[str]:
         """The ids of those who own the soul, in order."""
         ...
@@ -243,6 +251,11 @@ class Turn(Protocol):
     @property
     def processes(self) -> Sequence[str]:
         """The processes that this one may go over into, by name."""
+        ...
+
+    @property
+    def at_once(self) -> Collection[str]:
+        """Those of them that go to work within the turn that chooses them."""
         ...
 
     @property
@@ -293,6 +306,10 @@ class Turn(Protocol):
         """
         ...
 
+    async def withdraw(self) -> int:
+        """Let go of every body that waits for an answer in this thread; how many there were."""
+        ...
+
     async def tell(self, name: str, body: Mapping[str, Any]) -> Entry:
         """A perception for this very thread: how anything goes on after this turn."""
         ...
@@ -301,11 +318,23 @@ class Turn(Protocol):
         """Tell one person something in this conversation that nobody else sees."""
         ...
 
-    async def limit(self) -> str:
-        """Which bound stands in the way of another call ("calls", "tokens", "money", "time"); empty: none.
+    async def limit(self, limits: Limits | None = None) -> Mapping[str, str]:
+        """Which bound stands in the way of another call; empty: none. Asked before a call, and recorded.
 
-        Asked before a call; what it says is recorded.
+        `bound` is "calls", "tokens", "money" or "time"; `resets` is what a consent sets to zero ("turn",
+        "thread", "person" or "day"). `limits` hold for this turn besides the owner's.
         """
+        ...
+
+    async def outlast(self, failure: str) -> None:
+        """Claude could not answer: tell people once an outage, and go on from here later.
+
+        Raises Parked; ModelFailed when it has lasted a day.
+        """
+        ...
+
+    async def show(self, status: str) -> None:
+        """Slack shows now that the soul is doing this; an empty text: nothing more."""
         ...
 
     async def effect(
@@ -329,3 +358,37 @@ class Turn(Protocol):
 
 Process = Callable[[Turn], Awaitable["WorkingMemory | Transition"]]
 """A mental process: one mode of behaviour."""
+
+
+class Library(Protocol):
+    """The owner's folders, to be searched."""
+
+    async def search(self, query: str) -> str:
+        """The passages that fit best, each line as `path:line: text`; empty if there are none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Something that was said, or noted by the soul, at `at` (Unix seconds).
+
+    `name` is who said it (empty: the soul), or whom a note is about (empty: nobody).
+    """
+
+    kind: Literal["said", "note"]
+    name: str
+    place: str
+    at: float
+    text: str
+
+
+class Memories(Protocol):
+    """What was said and noted, to be looked up where it may be known. What came after `since` is in sight."""
+
+    async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
+        """What fits best, and all readers of `thread` could have read; of itself, what is before `since`."""
+        ...
+
+    async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
+        """A page of what was said in this thread before `since`, oldest first; page 1 is the latest."""
+        ...

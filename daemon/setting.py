@@ -1,6 +1,7 @@
 """How the text of one setting is read: a function each, which raises ValueError with the rest of a sentence.
 
-Used by config.py alone; the sentence begins with the key's name. No error shows a secret.
+Used by config.py, and for the limits of a playbook; the sentence begins with the key's name. No error
+shows a secret.
 """
 
 from __future__ import annotations
@@ -8,13 +9,18 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+
+from daemon.limits import Limits
 
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
 """How secrets begin; of a value that begins so, an error shows no more than that."""
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def shown(text: str) -> str:
@@ -85,9 +91,21 @@ def folder(text: str) -> Path:
         path = Path(name(text)).expanduser()
     except RuntimeError:
         raise ValueError(f"is {shown(text)}, and there is no such user") from None
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"is {shown(text)}, which is a file")
+    try:
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"is {shown(text)}, which is a file")
+    except OSError as error:
+        raise ValueError(f"is {shown(text)}, which cannot be looked at ({error.strerror})") from None
     return path
+
+
+def folders(text: str) -> tuple[Path, ...]:
+    """Folders that exist, separated by commas, each once."""
+    found = {folder(part): None for raw in text.split(",") if (part := raw.strip())}
+    for path in found:
+        if not path.is_dir():
+            raise ValueError(f"names {str(path)!r}, which does not exist")
+    return tuple(found)
 
 
 def ids(initials: str) -> Callable[[str], frozenset[str]]:
@@ -120,6 +138,53 @@ def duration(text: str) -> float:
     if not found:
         raise ValueError(f"is {shown(text)}, not a number with a unit of time")
     return float(found[1]) * UNITS[found[2]]
+
+
+def truth(text: str) -> bool:
+    """Yes or no, in one of the ways in which people write them."""
+    if text.lower() not in TRUTH:
+        raise ValueError(f"is {shown(text)}, neither true nor false")
+    return TRUTH[text.lower()]
+
+
+def limits(usual: Limits) -> Callable[[str], Limits]:
+    """A reader of bounds, `calls=30 tokens=400000 usd=0.50 time=10m`; what it does not name stays as usual.
+
+    `usd=none` switches one bound off, `none` all of them.
+    """
+
+    def read(text: str) -> Limits:
+        if text.lower() == "none":
+            return Limits()
+        bounds: dict[str, Any] = dict(map(_bound, text.split()))
+        return replace(usual, **bounds)
+
+    return read
+
+
+def _bound(part: str) -> tuple[str, float | None]:
+    """One bound: the name of its field, and how far it goes."""
+    word, _, amount = part.partition("=")
+    if word not in BOUNDS:
+        raise ValueError(f"holds {shown(part)}, which is not calls=…, tokens=…, usd=… or time=…")
+    field, read = BOUNDS[word]
+    if amount.lower() == "none":
+        return field, None
+    try:
+        found = read(amount)
+    except ValueError as error:
+        raise ValueError(f"sets {word}, which {error}") from None
+    if not found:
+        raise ValueError(f"sets {word} to nothing at all")
+    return field, found
+
+
+BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
+    "calls": ("calls", lambda text: count(1, 999_999_999)(text)),
+    "tokens": ("tokens", lambda text: count(1, 999_999_999)(text)),
+    "usd": ("usd", dollars),
+    "time": ("seconds", duration),
+}
 
 
 def loopback(host: str) -> bool:

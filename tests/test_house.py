@@ -50,7 +50,8 @@ def test_the_example_names_every_setting_with_its_default() -> None:
     assert example().keys() == {name.upper() for name in Settings.__dataclass_fields__}
     assert Settings.from_env(example()) == Settings()
     shown = {name for name, value in example().items() if value}
-    assert shown == {one.name.upper() for one in Settings.__dataclass_fields__.values() if one.default}
+    fields = Settings.__dataclass_fields__.values()
+    assert shown == {one.name.upper() for one in fields if one.default or one.default is False}
 
 
 def test_the_example_says_a_line_of_meaning_before_every_variable() -> None:

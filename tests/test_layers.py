@@ -17,7 +17,7 @@ ROOMS = (
     ("__main__",),
     ("doctor",),
     ("app", "trace"),
-    ("view",),
+    ("view", "behaviour"),
     ("server", "clock", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
     ("life",),
@@ -29,10 +29,11 @@ ROOMS = (
     ("journal",),
     ("ports",),
     ("entry", "memory", "reply", "errors", "setting"),
+    ("limits",),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
-WIRING = ("__main__", "doctor", "app", "view", "introduction", "connections")
+WIRING = ("__main__", "doctor", "app", "view", "behaviour", "introduction", "connections")
 """The only rooms that know the settings and the rehearsal."""
 VALUES = ("ports", "entry", "memory", "errors")
 """All of ours that the rehearsal, which stands outside, may know."""

@@ -21,6 +21,7 @@ SCOPES: dict[str, set[str]] = {
     "auth_test": set(),
     "bots_info": {"users:read"},
     "chat_appendStream": {"chat:write"},
+    "chat_postEphemeral": {"chat:write"},
     "chat_postMessage": {"chat:write"},
     "chat_startStream": {"chat:write"},
     "chat_stopStream": {"chat:write"},
@@ -33,6 +34,7 @@ SCOPES: dict[str, set[str]] = {
 }
 """What a bot token needs for each method that the daemon may call. From docs.slack.dev/reference/methods."""
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {
+    "agent_session_stopped": {"agent_session_stopped": "chat:write"},
     "app_mention": {"app_mention": "app_mentions:read"},
     "message": {
         "message.channels": "channels:history",
@@ -40,14 +42,17 @@ SUBSCRIPTIONS: dict[str, dict[str, str]] = {
         "message.im": "im:history",
         "message.mpim": "mpim:history",
     },
+    "reaction_added": {"reaction_added": "reactions:read"},
 }
 """What to subscribe to for each type of event that the daemon may listen to, and the scope for it."""
 OTHER_EVENTS = {
-    *("app_context_changed", "app_home_opened", "agent_session_stopped", "agent_session_title_changed"),
+    *("app_context_changed", "app_home_opened", "agent_session_title_changed"),
     *("channel_archive", "channel_rename", "file_shared", "member_joined_channel", "member_left_channel"),
-    *("reaction_added", "reaction_removed", "team_join", "tokens_revoked", "app_uninstalled", "user_change"),
+    *("reaction_removed", "team_join", "tokens_revoked", "app_uninstalled", "user_change"),
 }
 """Types of events that nobody here listens to yet: who does gives them their line above."""
+INTERACTIVE = {"block_actions", "view_submission", "view_closed", "shortcut", "message_action"}
+"""Types of payloads that come only where interactivity is switched on."""
 AGENT = {"assistant:write"}
 """What an app with an agent_view must have."""
 
@@ -82,6 +87,10 @@ def test_every_method_that_is_called_is_in_the_table() -> None:
 def test_the_events_are_those_that_are_listened_to() -> None:
     assert heard() - SUBSCRIPTIONS.keys() == set()
     assert {event for one in heard() for event in SUBSCRIPTIONS[one]} == SUBSCRIBED
+
+
+def test_buttons_work_if_there_are_any() -> None:
+    assert MANIFEST["settings"]["interactivity"]["is_enabled"] == bool(words() & INTERACTIVE)
 
 
 def test_the_scopes_are_those_that_are_needed() -> None:

@@ -10,6 +10,7 @@ import pytest
 import config
 from config import Settings
 from daemon.errors import ConfigError
+from daemon.limits import TURN, Limits
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1-2-three", "SLACK_APP_TOKEN": "xapp-1-2-three"}
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-four"}
@@ -69,6 +70,27 @@ def test_every_value_arrives_as_what_it_is() -> None:
         owner_user_ids=frozenset({"U0ALICE0001", "W0BOB"}),
         allowed_channels=frozenset({"C1", "G2"}),
     )
+
+
+@pytest.mark.parametrize(("text", "meant"), [("true", True), ("Yes", True), ("1", True), ("FALSE", False)])
+def test_yes_and_no_are_written_in_many_ways(text: str, meant: bool) -> None:
+    assert Settings.from_env({"ISM_ENABLED": text}).ism_enabled is meant
+
+
+def test_what_a_limit_leaves_out_stays_as_usual_and_none_takes_a_bound_away() -> None:
+    assert Settings.from_env({"LIMIT_TURN": "usd=0.50 time=10m"}).limit_turn == dataclasses.replace(
+        TURN, usd=0.5, seconds=600.0
+    )
+    assert Settings.from_env({"LIMIT_PERSON": "calls=7 usd=none"}).limit_person == Limits(calls=7)
+    assert Settings.from_env({"LIMIT_TURN": "None"}).limit_turn == Limits()
+
+
+def test_folders_to_look_things_up_in_are_there_and_each_is_named_once(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two: notes"
+    one.mkdir()
+    two.mkdir()
+    settings = Settings.from_env({"KNOWLEDGE_DIRS": f"{one}, {two},{one},"})
+    assert settings.knowledge_dirs == (one, two)
 
 
 def test_all_bad_keys_are_named_at_once() -> None:
@@ -132,6 +154,21 @@ def test_all_bad_keys_are_named_at_once() -> None:
         ),
         ({"HOST": "192.0.2.1"}, "CONSOLE_TOKEN is missing; with HOST='192.0.2.1' others can reach"),
         ({"HOST": "example.org"}, "CONSOLE_TOKEN is missing"),
+        ({"ISM_ENABLED": "maybe"}, "ISM_ENABLED is 'maybe', neither true nor false. Write true or false."),
+        ({"ISM_MAX_LOOPS": "0"}, "ISM_MAX_LOOPS is '0', not a number from 1 to 50"),
+        ({"KNOWLEDGE_DIRS": "no-such-folder"}, "KNOWLEDGE_DIRS names 'no-such-folder', which does not exist"),
+        ({"KNOWLEDGE_DIRS": __file__}, "which is a file. Name folders"),
+        ({"KNOWLEDGE_DIRS": "x" * 300}, "which cannot be looked at (File name too long)"),
+        (
+            {"LIMIT_TURN": "30"},
+            "LIMIT_TURN holds '30', which is not calls=…, tokens=…, usd=… or time=…. Write",
+        ),
+        ({"LIMIT_TURN": "calls=many"}, "LIMIT_TURN sets calls, which is 'many', not a number from 1 to"),
+        (
+            {"LIMIT_THREAD": "time=10"},
+            "LIMIT_THREAD sets time, which is '10', not a number with a unit of time",
+        ),
+        ({"LIMIT_PERSON": "usd=0"}, "LIMIT_PERSON sets usd to nothing at all. Write it like"),
         (
             SLACK,
             "ANTHROPIC_API_KEY is missing; in a real workspace nobody should talk to a script. Get one at",

@@ -5,14 +5,15 @@ The registry holds definitions; a run binds them to itself as `daemon.ism.Action
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from daemon.entry import Entry
 from daemon.ism import Finish, ISMResult
-from daemon.memory import WorkingMemory
+from daemon.memory import Memory, WorkingMemory
 from daemon.ports import Role, Turn
 
 Outcome = str | ISMResult | Finish | None
@@ -38,12 +39,24 @@ class Run(Protocol):
         ...
 
     @property
-    def findings(self) -> str:
-        """What the run has come to so far, as a text for the model."""
+    def notes(self) -> str:
+        """What the run has come to so far, as a text for the model; empty: nothing."""
+        ...
+
+    async def call(self, name: str, memory: WorkingMemory, role: Role) -> Entry:
+        """One answer of a model, through outages and refusals; `cancelled` if someone stopped it."""
         ...
 
     async def interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        ...
+
+    def hear(self, memories: Iterable[Memory]) -> None:
+        """This was said since: the conversation has it, and the chooser hears it next."""
+        ...
+
+    def told(self, memory: WorkingMemory) -> None:
+        """They were told what it came to; this is the conversation now."""
         ...
 
     def words(self, name: str, **words: str) -> str:
@@ -59,8 +72,8 @@ Perform = Callable[[Run, Any], Awaitable[Outcome]]
 class Definition:
     """A named thing that the soul may choose to do.
 
-    `description` is for the model, one sentence. `repeatable`: may be done again where a crash left its outcome
-    unknown. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen alone.
+    `description` is for the model, one sentence. `repeatable`: may be done again where a crash left open
+    what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen alone.
     `effect`: it is one step, recorded as intent and observation; else it consists of steps of its own.
     """
 
@@ -73,13 +86,3 @@ class Definition:
     terminal: bool = False
     exclusive: bool = False
     effect: bool = False
-
-
-def named(definitions: Sequence[Definition]) -> dict[str, Definition]:
-    """Definitions by name; raises ValueError for a name that is there twice, or means the end of a run."""
-    found: dict[str, Definition] = {}
-    for one in definitions:
-        if one.name in found:
-            raise ValueError(f"two actions are named {one.name}")
-        found[one.name] = one
-    return found

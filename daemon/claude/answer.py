@@ -17,13 +17,17 @@ CHARACTERS = 3
 
 @dataclass(slots=True)
 class Answer:
-    """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing."""
+    """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing.
+
+    `stopped`: we broke it off.
+    """
 
     texts: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     stop_reason: str | None = None
     first_text: float | None = None
     failure: str = ""
+    stopped: bool = False
     after: float = 0.0
     """Seconds that the server wants to be left alone."""
 
@@ -33,8 +37,10 @@ class Answer:
         return "".join(self.texts)
 
     @property
-    def outcome(self) -> Literal["ok", "cut", "refused", "failed"]:
+    def outcome(self) -> Literal["ok", "cut", "refused", "cancelled", "failed"]:
         """How it ended, as in Reply."""
+        if self.stopped:
+            return "cancelled"
         if self.failure:
             return "failed"
         if self.stop_reason == "refusal":
@@ -56,6 +62,12 @@ class Answer:
             case {"type": "error", "error": {"type": kind, **said}}:
                 raise Broken(str(said.get("message")), str(kind))
         return ""
+
+    def stop(self, prompt: int) -> None:
+        """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""
+        self.stopped = True
+        if self.usage == Usage():
+            self.usage = Usage(input=prompt)
 
     def billed(self) -> Usage:
         """The tokens to pay for; of an answer that broke off, the server never told how many."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
-from daemon.claude.answer import Answer, together
+from daemon.claude.answer import CHARACTERS, Answer, together
 from daemon.claude.failure import FAILURES, Broken, after, detail, failure
+from daemon.claude.form import formed, plain
 from daemon.claude.models import cost, model
-from daemon.claude.patience import Patience
+from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import request
 from daemon.claude.retry import TRIES, pause
 from daemon.memory import WorkingMemory
@@ -58,6 +62,8 @@ class Claude:
         self._key = api_key
         self._clock = clock
         self._rehearsed = rehearsed
+        self._formless: set[str] = set()
+        """Models that were found to refuse a schema here, where the table says that they take one."""
         self._client = AsyncAnthropic(
             api_key=api_key,
             base_url=base_url or ANTHROPIC,
@@ -76,9 +82,11 @@ class Claude:
     ) -> None:
         await self._client.close()
 
-    def request(self, memory: WorkingMemory, role: Role) -> Mapping[str, Any]:
-        """The request that `call` would send for this memory."""
-        return request(memory, model(self._models[role]))
+    def request(
+        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """The request that `call` would send for this memory; the schema is left out where it is refused."""
+        return request(memory, model(self._models[role]), schema)
 
     def reserve(self, request: Mapping[str, Any]) -> float:
         """The most that this request can cost, in dollars, with all its tries."""
@@ -89,23 +97,46 @@ class Claude:
         whole = cost(spec, Usage(cache_write=prompt, output=request["max_tokens"]))
         return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
 
-    async def call(self, request: Mapping[str, Any], hear: Hear | None, hold: Hold) -> Reply:
-        """Send it, again where that may help and nothing was heard yet.
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
+        """Send it, again where that may help and nothing was heard yet, until someone stops the soul.
 
-        Raises only what `hold` and `hear` raise, and cancellation.
+        Raises only what `hold` and `hear` raise, and cancellation. What is broken off is paid for, too:
+        the server never tells how much, so tokens that it had not counted are reckoned from the texts.
         """
         began, tries = self._clock.now(), list[Answer]()
-        while True:
+        sent = plain(request) if request["model"] in self._formless else request
+        while not stop.is_set():
             hold()
-            tries.append(await self._try(request, hear, began + LONGEST))
+            tries.append(await self._try(sent, hear, began + LONGEST, stop))
+            if tries[-1].failure == "bad-request" and formed(sent):
+                sent = plain(request)
+                continue
+            self._learn(request, sent, tries[-1])
             wait = pause(tries[-1], len(tries))
             if wait is None or self._clock.now() + wait - began >= LONGEST:
                 return self._reply(request["model"], tries, began)
-            await self._clock.sleep(wait)
+            await self._rest(wait, stop)
+        return replace(self._reply(request["model"], tries, began), outcome="cancelled", failure="")
 
-    async def _try(self, request: Mapping[str, Any], hear: Hear | None, until: float) -> Answer:
+    def _learn(self, asked: Mapping[str, Any], sent: Mapping[str, Any], answer: Answer) -> None:
+        """A model that answers only without the schema is asked without one, as long as we live."""
+        name = asked["model"]
+        if formed(asked) and not formed(sent) and not answer.failure and name not in self._formless:
+            log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
+            self._formless.add(name)
+
+    async def _rest(self, seconds: float, stop: asyncio.Event) -> None:
+        with suppress(Stopped):
+            async with Patience(self._clock, math.inf, stop):
+                await self._clock.sleep(seconds)
+
+    async def _try(
+        self, request: Mapping[str, Any], hear: Hear | None, until: float, stop: asyncio.Event
+    ) -> Answer:
         answer = Answer()
-        async with aclosing(self._deltas(request, answer, until)) as deltas:
+        async with aclosing(self._deltas(request, answer, Patience(self._clock, until, stop))) as deltas:
             async for delta in deltas:
                 if answer.first_text is None:
                     answer.first_text = self._clock.now()
@@ -114,27 +145,31 @@ class Claude:
         return answer
 
     async def _deltas(
-        self, request: Mapping[str, Any], answer: Answer, until: float
+        self, request: Mapping[str, Any], answer: Answer, patience: Patience
     ) -> AsyncGenerator[str, None]:
         """The texts of the answer as they come. What the consumer raises does not pass through here."""
         try:
-            async with Patience(self._clock, until) as patience:
+            async with patience:
                 patience.wait(FIRST)
                 async with await self._client.messages.create(**request, stream=True) as stream:
                     async for event in AsyncStream.raw_events(stream.response):
                         if event.data and (delta := answer.take(event.data)):
-                            patience.rest()
+                            patience.rest(stream.close)
                             yield delta
                         patience.wait(STALL)
             if answer.stop_reason is None:
                 raise Broken("the stream ended in the middle")
-        except FAILURES as error:
-            if answer.stop_reason is None:  # else it was whole before that
-                answer.failure, answer.after = failure(error), after(error)
-                log.warning("Claude did not answer: %s (%s)", answer.failure, detail(error, self._key))
+        except (*FAILURES, Stopped) as error:
+            if answer.stop_reason is not None:  # it was whole before that
+                return
+            if isinstance(error, Stopped):
+                answer.stop(len(json.dumps(request, ensure_ascii=False)) // CHARACTERS)
+                return
+            answer.failure, answer.after = failure(error), after(error)
+            log.warning("Claude did not answer: %s (%s)", answer.failure, detail(error, self._key))
 
     def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
-        answer, usages = tries[-1], [one.billed() for one in tries]
+        answer, usages = tries[-1] if tries else Answer(), [one.billed() for one in tries]
         worth = sum(cost(model(name), usage) for usage in usages)
         return Reply(
             outcome=answer.outcome,

@@ -11,6 +11,8 @@ from daemon.reply import Usage
 MILLION = 1_000_000
 SPOKEN = 8_000
 """Output tokens for an answer, about three messages in Slack; what is longer is cut."""
+CHOSEN = 2_000
+"""Output tokens for an answer that is held to a schema: a choice with its arguments, not prose."""
 THINKING = 4_000
 """More output tokens for models that think before they speak, which nobody can switch off."""
 
@@ -29,7 +31,8 @@ class Price:
 class Model:
     """One model. `thinking` and `effort` are sent as they stand, None is left out.
 
-    `long` is the price of a call whose prompt has more than `step` tokens.
+    `long` is the price of a call whose prompt has more than `step` tokens; `thoughts` are the output tokens
+    that it may need before it speaks. `structured`: its answer can be held to a JSON schema.
     """
 
     id: str
@@ -38,8 +41,9 @@ class Model:
     long: Price | None = None
     thinking: Mapping[str, Any] | None = None
     effort: str | None = None
-    max_tokens: int = SPOKEN
+    thoughts: int = 0
     caches: bool = False
+    structured: bool = False
 
 
 KNOWN = (
@@ -51,6 +55,7 @@ KNOWN = (
         thinking={"type": "disabled"},
         effort="low",
         caches=True,
+        structured=True,
     ),
     Model(
         id="claude-sonnet-5-5",
@@ -58,20 +63,23 @@ KNOWN = (
         thinking={"type": "between_tools"},
         effort="low",
         caches=True,
+        structured=True,
     ),
     Model(
         id="claude-opus-5-5",
         price=Price(input=4, output=20, cache_read=0.20, cache_write=5),
         effort="low",
-        max_tokens=SPOKEN + THINKING,
+        thoughts=THINKING,
         caches=True,
+        structured=True,
     ),
     Model(
         id="claude-fable-5-1",
         price=Price(input=10, output=50, cache_read=0.25, cache_write=12.50),
         effort="low",
-        max_tokens=SPOKEN + THINKING,
+        thoughts=THINKING,
         caches=True,
+        structured=True,
     ),
 )
 """As published in November 2026; a cache write is the five-minute one, 1.25 times the input."""

@@ -6,11 +6,11 @@ changes stands last, as trailing text, and every cache breakpoint stands before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from daemon.claude.models import Model
+from daemon.claude.models import CHOSEN, SPOKEN, Model
 from daemon.memory import Memory, WorkingMemory
 
 WORDLESS = "…"
@@ -21,21 +21,34 @@ Block = dict[str, Any]
 Message = dict[str, Any]
 
 
-def request(memory: WorkingMemory, spec: Model) -> dict[str, Any]:
-    """The request that asks this model to go on from this memory: JSON, without `stream`."""
+def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The request that asks this model to go on from this memory: JSON, without `stream`.
+
+    The answer is held to `schema` where this model can be; elsewhere only the prompt asks for JSON.
+    """
+    form = schema if spec.structured else None
     system = _blocks(memory.system)
     messages = _messages(memory.conversation)
     if spec.caches:
         _mark([*system[-1:], *_lasting(messages)])
     _trail(messages, memory.trailing)
-    asked: dict[str, Any] = {"model": spec.id, "max_tokens": spec.max_tokens, "messages": messages}
+    room = (SPOKEN if form is None else CHOSEN) + spec.thoughts
+    asked: dict[str, Any] = {"model": spec.id, "max_tokens": room, "messages": messages}
     if system:
         asked["system"] = system
     if spec.thinking:
         asked["thinking"] = dict(spec.thinking)
-    if spec.effort:
-        asked["output_config"] = {"effort": spec.effort}
+    if config := _config(spec, form):
+        asked["output_config"] = config
     return asked
+
+
+def _config(spec: Model, form: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Changes between two calls cost the cached messages: a schema stays the same during a run."""
+    config: dict[str, Any] = {"effort": spec.effort} if spec.effort else {}
+    if form is not None:
+        config["format"] = {"type": "json_schema", "schema": form}
+    return config
 
 
 def _text(text: str) -> Block:
@@ -62,12 +75,13 @@ def _messages(conversation: Sequence[Memory]) -> list[Message]:
 
 
 def _lasting(messages: Sequence[Message]) -> list[Block]:
-    """The blocks to cache: the last one, and the one where the previous call's breakpoint stood.
+    """The blocks to cache: the last one, and those where the previous call's breakpoint may have stood.
 
-    The second makes the hit sure: the API looks back no more than 20 blocks from a breakpoint.
+    They make the hit sure: the API looks back no more than 20 blocks from a breakpoint, and a round of a run
+    may add many, with an answer and a thought in them. With the system prompt's these are all four.
     """
     answers = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    before = messages[answers[-1] - 1]["content"][-1:] if answers else []
+    before = [messages[i - 1]["content"][-1] for i in answers[-2:]]
     return [*before, *(messages[-1]["content"][-1:] if messages else [])]
 
 

@@ -17,6 +17,8 @@ from daemon.journal.journal import Journal
 
 STATIC = Path(__file__).parent / "static"
 SEQ = re.compile(r"[0-9]{1,15}")
+SESSION = re.compile(r"sess-")
+"""How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`."""
 
 NO_SEQ = "since must be a seq of the journal: a whole number."
 NO_CALL = "There is no model call with this seq in the journal."
@@ -96,11 +98,12 @@ class Views:
         return web.json_response({"entry": as_json(entry), "request": seen, "agrees": agrees})
 
     async def thread(self, request: web.Request) -> web.Response:
-        """All entries of the conversation `{team}:{channel}:{root ts}`, however old."""
-        opened = self._console.journal.get(f"thread:{request.match_info['key']}")
+        """All entries of the conversation `{team}:{channel}:{root ts}`, or `sess-…`, however old."""
+        journal, key = self._console.journal, request.match_info["key"]
+        opened = journal.latest(key, "thread") if SESSION.match(key) else journal.get(f"thread:{key}")
         if opened is None:  # nobody has spoken to the soul there yet
             return web.json_response({"thread": None, "entries": []})
-        entries = self._console.journal.of(opened.thread)
+        entries = journal.of(opened.thread)
         return web.json_response({"thread": opened.thread, "entries": [as_json(e) for e in entries]})
 
     async def shutdown(self, _app: web.Application) -> None:

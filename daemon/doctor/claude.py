@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from daemon.claude.client import Claude
 from daemon.claude.models import is_known
 from daemon.doctor.finding import Finding, ill
@@ -21,7 +23,7 @@ async def claude(llm: Claude) -> Finding:
     """Say hello to the model that speaks."""
     memory = working_memory([Memory(role="user", content=HELLO)])
     async with llm:
-        reply = await llm.call(llm.request(memory, "speak"), None, lambda: None)
+        reply = await llm.call(llm.request(memory, "speak"), None, lambda: None, asyncio.Event())
     if reply.outcome in ("ok", "cut"):
         return Finding(
             name="claude", said=f"{reply.model} answered in {reply.seconds:.1f} s, {_price(reply)}"

@@ -13,7 +13,7 @@ from config import Settings, load
 from daemon.connections import access_for, claude_for
 from daemon.doctor import machine
 from daemon.doctor.claude import claude
-from daemon.doctor.finding import Finding, ill
+from daemon.doctor.finding import Finding, ill, line
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
 from daemon.ports import Clock
@@ -35,11 +35,6 @@ async def doctor(clock: Clock, as_json: bool) -> int:
     else:
         print(f"To make the Slack app from manifest.json, open:\n{link}")
     return 0 if ok else 1
-
-
-def line(finding: Finding) -> str:
-    """A finding for a person."""
-    return f"{'✓' if finding.ok else '✗'} {finding.name:<10} {finding.said}"
 
 
 def app_link() -> str:

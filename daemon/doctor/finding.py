@@ -1,4 +1,4 @@
-"""What the doctor found out about one thing that the daemon needs. Made by the checks, shown by doctor.py."""
+"""What was found out about one thing that the daemon needs. Made by the checks, shown by doctor and check."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ class Finding:
 def ill(name: str, said: str) -> Finding:
     """Something to mend."""
     return Finding(name=name, said=said, ok=False)
+
+
+def line(finding: Finding, width: int = 10) -> str:
+    """A finding for a person; its name takes `width` characters."""
+    return f"{'✓' if finding.ok else '✗'} {finding.name:<{width}} {finding.said}"

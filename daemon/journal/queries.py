@@ -22,6 +22,13 @@ MANY = ENTRIES.where(ENTRY.c.seq.in_(SEQS))
 UNDER = ENTRIES.where(ENTRY.c.key >= bindparam("first"), ENTRY.c.key < bindparam("end"))
 ALL_OF = OF_THREAD.where(ENTRY.c.seq > bindparam("since"))
 OF = ALL_OF.where(ENTRY.c.kind.in_(KINDS))
+BELOW = ENTRIES.where(
+    ENTRY.c.thread > bindparam("first"),
+    ENTRY.c.thread < bindparam("end"),
+    (ENTRY.c.kind + "").in_(KINDS),
+    ENTRY.c.seq + 0 > bindparam("since"),
+).order_by(None)
+"""Found by thread alone, which few have below them: by kind or seq it would read the whole journal."""
 LATEST = (
     OF_THREAD.where(ENTRY.c.kind == bindparam("kind"), ENTRY.c.seq < bindparam("before"))
     .order_by(None)

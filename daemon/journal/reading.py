@@ -60,6 +60,13 @@ class Reading:
             return self._entries(queries.ALL_OF, thread=thread, since=since)
         return self._entries(queries.OF, thread=thread, kinds=kinds, since=since)
 
+    def tree(self, root: str, *kinds: str, since: int = 0) -> list[Entry]:
+        """The entries of these kinds of a thread and of all threads under it, after seq `since`, in order."""
+        own = self.of(root, *kinds, since=since)
+        below = {"first": f"{root}.", "end": f"{root}/"}  # "/" follows "."
+        inside = self._entries(queries.BELOW, **below, kinds=kinds, since=since)
+        return sorted([*own, *inside], key=lambda entry: entry.seq)
+
     def latest(self, thread: str, kind: str, before: int = ALWAYS) -> Entry | None:
         """A thread's last entry of this kind, before seq `before` if given."""
         return next(iter(self._entries(queries.LATEST, thread=thread, kind=kind, before=before)), None)

@@ -5,7 +5,7 @@ Life calls it. What is read here is read once; the turn reads everything as of i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ class Blueprint:
     surroundings: Surroundings
     offered: Sequence[str] = ()
     """The processes that one may go over into; all of them, if none is named."""
+    at_once: Collection[str] = ()
+    """Those of them that go to work within the turn that chooses them."""
 
 
 async def begin(world: World, soul: Blueprint, thread: str) -> Turn | None:
@@ -54,6 +56,8 @@ async def _begin(world: World, soul: Blueprint, taken: Taking) -> Turn:
     else:
         process = taken.process or world.pasts.of(thread, world.journal.last() + 1).process
         body["process"] = process if process in soul.processes else soul.initial
+        if taken.process:
+            body["apart"] = {"why": taken.why}
         body |= {"path": path, "code": soul.code, "texts": await soul.texts.current()}
     began, ours = await world.journal.append(
         thread, "turn-began", body, key=f"{path}/began", author="core", cause=cause.seq
@@ -66,7 +70,7 @@ async def _begin(world: World, soul: Blueprint, taken: Taking) -> Turn:
 def _turn(world: World, soul: Blueprint, began: Entry, epoch: int) -> Turn:
     """A body sees what it saw at first, in whichever turn it goes on."""
     first = first_of(world, began.body["path"])
-    return Turn(world, soul.texts, began, first, epoch, soul.offered or tuple(soul.processes))
+    return Turn(world, soul.texts, began, first, epoch, soul.offered or tuple(soul.processes), soul.at_once)
 
 
 def first_of(world: World, path: str) -> Entry:

@@ -6,32 +6,51 @@ Looked at before each paid call; the day is a UTC day.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
+from daemon.life.spent import NOTHING, Spent, lifts
 from daemon.ports import Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """One UTC day: when it began, what was billed, and what it would have cost unrehearsed (dollars)."""
+    """One UTC day: when it began, what was billed, and what it would have cost unrehearsed (dollars).
+
+    `lifted` is what had been billed when an owner last let it go on; `people` is what was done for each
+    person (by id), since an owner last let that go on.
+    """
 
     began: float
     cost: float = 0.0
     worth: float = 0.0
+    lifted: float = 0.0
+    people: Mapping[str, Spent] = field(default_factory=dict)
 
-    def with_call(self, call: Entry) -> Day:
-        """This day with one more call in it, if the call is of this day."""
-        if call.at < self.began:
+    def after(self, entry: Entry) -> Day:
+        """This day with one more call or answer in it, if that is of this day."""
+        if entry.at < self.began:
             return self
-        return Day(
-            began=self.began,
+        if entry.kind == "model-call":
+            return self._with_call(entry)
+        match lifts(entry):
+            case "day":
+                return replace(self, lifted=self.cost)
+            case "person":
+                return replace(self, people={**self.people, str(entry.body["about"].get("person")): NOTHING})
+        return self
+
+    def _with_call(self, call: Entry) -> Day:
+        people = {who: self.people.get(who, NOTHING).after(call) for who in call.body.get("people", ())}
+        return replace(
+            self,
             cost=self.cost + call.body["cost"],
             worth=self.worth + call.body["worth"],
+            people={**self.people, **people},
         )
 
 
@@ -52,9 +71,15 @@ class Budget:
             self._day = self._fold()
         return self._day
 
-    def spent(self, call: Entry) -> None:
-        """A call was recorded."""
-        self._day = self.today().with_call(call)
+    def spent(self, entry: Entry) -> None:
+        """A call was recorded, or an answer, which may let the day or a person go on."""
+        if self._midnight() == self._day.began:  # else the fold will find it in the journal
+            self._day = self._day.after(entry)
+
+    def fits(self, amount: float) -> bool:
+        """May this much be spent today? Free is always granted; an owner may grant as much again."""
+        day = self.today()
+        return amount == 0 or day.cost - day.lifted + amount <= self.daily
 
     @asynccontextmanager
     async def reserved(self, amount: float) -> AsyncIterator[bool]:
@@ -62,9 +87,9 @@ class Budget:
 
         Where only what is in flight stands in the way, it waits: a reservation is more than a call costs.
         """
-        while self._fits(amount) and not self._fits(amount + self._in_flight):
+        while self.fits(amount) and not self.fits(amount + self._in_flight):
             await self._released.wait()
-        granted = self._fits(amount)
+        granted = self.fits(amount)
         held = amount if granted else 0.0
         self._in_flight += held
         try:
@@ -74,13 +99,11 @@ class Budget:
             self._released.set()
             self._released = asyncio.Event()
 
-    def _fits(self, amount: float) -> bool:
-        return amount == 0 or self.today().cost + amount <= self.daily
-
     def _fold(self) -> Day:
         day = Day(began=self._midnight())
-        for call in self._journal.kind("model-call", since=day.began):
-            day = day.with_call(call)
+        kinds = (self._journal.kind(kind, since=day.began) for kind in ("model-call", "answered"))
+        for entry in sorted((entry for found in kinds for entry in found), key=lambda entry: entry.seq):
+            day = day.after(entry)
         return day
 
     def _midnight(self) -> float:

@@ -6,6 +6,7 @@ from collections import Counter
 
 from daemon.entry import Entry
 from daemon.errors import SpeechFailed
+from daemon.life import outage
 from daemon.life.begin import attempts
 from daemon.life.scope import UNKNOWN
 from daemon.life.speech import PART, Speech
@@ -15,14 +16,6 @@ from daemon.mind.answer import Answer
 from daemon.mind.recall import remember
 from daemon.mind.wording import fill
 
-WAITS = (60.0, 300.0, 1800.0)
-"""Seconds until an unanswered message is tried again; the last one repeats."""
-MAX_WAITS = 50
-"""About a day of trying; then the turn has failed."""
-MOST_WAITS = {"bad-request": 2}
-"""What Claude does not understand today it hardly will tomorrow."""
-LONG_OUTAGE = 86_400.0
-"""Seconds after which an outage is told again."""
 SAME_PLACE = 3
 """A failure at the same key so often is no accident."""
 THINKING = frozenset({"model-call", "transition", "action", "observation", "look", "asked", "answered"})
@@ -34,28 +27,17 @@ MAX_FAILURES = 300
 async def postpone(turn: Turn, failure: str) -> None:
     """Claude could not answer: tell the person, once an outage, and try again later."""
     tries = max((entry.body["tries"] for entry in turn.postponed), default=0)
-    if tries >= MOST_WAITS.get(failure, MAX_WAITS):
+    if outage.hopeless(failure, tries):
         await fail(turn)
         return
-    if turn.must_answer and await _is_news(turn):
-        await turn.say(turn.text("prompts/sentences/unreachable").strip())
-    due = turn.world.clock.now() + WAITS[min(tries, len(WAITS) - 1)]
+    if turn.must_answer:
+        mine = _of_kind(turn, "model-call")[-1]  # as of then: a replay must decide as before
+        await outage.tell(turn, outage.last_well(turn, mine.seq, mine.at))
+    due = turn.world.clock.now() + outage.wait(tries)
     carries = [entry.seq for entry in turn.answers]
     await turn.once("watch", {"due": due, "carries": carries, "tries": tries + 1})
     await turn.finish("postponed", None)
-    await turn.world.speaker.status(turn.thread, "", turn.hold)
-
-
-async def _is_news(turn: Turn) -> bool:
-    """Has one of those who wait not been told of this outage? It began after the last call that went well.
-
-    As of this body's own last call: a replay must decide as before, whatever went well meanwhile.
-    """
-    *_, mine = _of_kind(turn, "model-call")
-    calls = turn.world.journal.kind("model-call", since=mine.at - LONG_OUTAGE)
-    well = [call.seq for call in calls if call.seq < mine.seq and call.body["outcome"] != "failed"]
-    people = dict.fromkeys(entry.author for entry in turn.answers)
-    return any([await turn.claim(f"told:{person}:{max(well, default=0)}") for person in people])
+    await turn.show("")
 
 
 def hopeless(turn: Turn, max_attempts: int) -> bool:
@@ -101,7 +83,7 @@ async def let_go(turn: Turn) -> None:
     A body that had its answer, or had said all it began to say, is ended: nobody wants to hear it again.
     """
     *_, last = [None, *map(Answer, _of_kind(turn, "model-call"))]
-    if last and last.said:
+    if last and last.said and not _thinks(turn, last.call):
         key = next((speech.key for speech in _owed(turn, "speech")), f"{turn.path}/say#1")
         await turn.speech_at(key.partition(PART)[0]).close(last.said)
         await turn.finish("ended", turn.memory.with_memory(remember(last.call)))
@@ -113,15 +95,14 @@ async def let_go(turn: Turn) -> None:
 
 def _all_said(turn: Turn) -> list[Entry]:
     """What this body has said, if it had said all that it began to say; nothing, if it had not."""
-    steps = [entry for entry in turn.world.journal.under(turn.path) if entry.kind in THINKING]
     spoken = _of_kind(turn, "spoken")
-    thinks = steps and spoken and steps[-1].seq > spoken[-1].seq and _goes_on(steps[-1])
-    return [] if thinks or _owed(turn, "speech", "action", "asked") else spoken
+    return [] if (spoken and _thinks(turn, spoken[-1])) or _owed(turn, "speech", "action") else spoken
 
 
-def _goes_on(step: Entry) -> bool:
-    """Did its body mean to go on after this step?"""
-    return step.kind != "transition" or bool(step.body["now"])
+def _thinks(turn: Turn, last: Entry) -> bool:
+    """Has this body gone on thinking after this step?"""
+    later = [entry for entry in turn.world.journal.under(turn.path) if entry.seq > last.seq]
+    return any(e.kind in THINKING and (e.kind != "transition" or e.body["now"]) for e in later)
 
 
 def _owed(turn: Turn, *kinds: str) -> list[Entry]:

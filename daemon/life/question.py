@@ -17,7 +17,7 @@ from daemon.ports import Answered, Choices, Question
 async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question) -> Answered:
     """Ask; read the answer back, or take it from what this turn `took`, or leave the turn with Parked."""
     key = turn.key(name)
-    buttons = Choices(asked=key, choices=question.choices) if question.choices else None
+    buttons = Choices(asked=key, choices=tuple(question.choices)) if question.choices else None
     spoken = await turn.speech_at(f"{key}/say#1").close(question.text, buttons) if question.text else ()
     asked = turn.read(key) or await turn.append("asked", _body(turn, question, spoken), key=key)
     if question.wait is not None:
@@ -26,8 +26,8 @@ async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question)
     if answer is None:
         raise Parked(key)
     if buttons:
-        await _settle(turn, asked, spoken[-1], answer)
-    return _answered(turn, answer)
+        await _settle(turn, asked, spoken[-1], answer.body["text"])
+    return _answered(turn, asked, answer)
 
 
 def _body(turn: Voice, question: Question, spoken: Sequence[Entry]) -> dict[str, object]:
@@ -50,9 +50,7 @@ async def _watch(turn: Voice, asked: Entry, wait: float) -> None:
         await turn.append("watch", body, key=key, cause=asked.seq)
 
 
-async def _answer(
-    turn: Voice, took: Sequence[Entry], asked: Entry, question: Question
-) -> Entry | None:
+async def _answer(turn: Voice, took: Sequence[Entry], asked: Entry, question: Question) -> Entry | None:
     """The answer that this turn took, with what the thread kept meanwhile."""
     if turn.began.body.get("asked") != asked.seq:
         return None
@@ -71,9 +69,11 @@ async def _answer(
         "about": asked.body["about"],
     }
     closes = [seq for seq in (asked.seq, *_watches(turn, asked)) if turn.world.journal.is_open(seq)]
-    return await turn.append(
+    answered = await turn.append(
         "answered", body, key=f"{asked.key}/answer", author=first.author, cause=first.seq, closes=closes
     )
+    turn.world.budget.spent(answered)
+    return answered
 
 
 def _meanwhile(turn: Voice, asked: Entry) -> list[int]:
@@ -91,9 +91,9 @@ def _watches(turn: Voice, asked: Entry) -> list[int]:
     return [watch.seq] if watch else []
 
 
-async def _settle(turn: Voice, asked: Entry, spoken: Entry, answer: Entry) -> None:
+async def _settle(turn: Voice, asked: Entry, spoken: Entry, answer: str) -> None:
     """Its buttons go, and who chose what stands there instead."""
-    text, ts = f"{spoken.body['text']}\n{answer.body['text']}".strip(), spoken.body["ts"]
+    text, ts = f"{spoken.body['text']}\n{answer}".strip(), spoken.body["ts"]
 
     async def rewrite() -> str:
         return await turn.world.speaker.finish(turn.thread, ts, text, f"{asked.key}/say#1", turn.hold)
@@ -101,24 +101,23 @@ async def _settle(turn: Voice, asked: Entry, spoken: Entry, answer: Entry) -> No
     await turn.effect("settle", {"ts": ts}, rewrite, repeatable=True)
 
 
-def _answered(turn: Voice, answer: Entry) -> Answered:
+def _answered(turn: Voice, asked: Entry, answer: Entry) -> Answered:
     body, many = answer.body, turn.world.journal.many
-    told = recall([*many(body["meanwhile"]), *many(body["seqs"])])
+    told = recall(many([*asked.body["said"], *body["meanwhile"], *body["seqs"]]))
     words = (remember(answer),) if body["text"] else ()
-    return Answered(value=body["value"], by=body["by"], memories=(*told, *words))
+    more = bool(body["meanwhile"])
+    return Answered(value=body["value"], by=body["by"], memories=(*told, *words), more=more)
 
 
-async def withdraw(turn: Voice, asked: Entry) -> None:
-    """Nobody needs to answer this question any more; the body that asked it ends with this."""
-    journal = turn.world.journal
-    watches = [w.seq for w in journal.open("watch", thread=turn.thread) if w.cause == asked.seq]
-    await turn.once("withdrawn", {"asked": asked.seq}, closes=[asked.seq, *watches])
-    if asked.body["choices"] and asked.body["said"]:
-        *_, spoken = journal.many(asked.body["said"])
-
-        async def rewrite() -> str:
-            key = f"{asked.key}/say#1"
-            ts, text = spoken.body["ts"], spoken.body["text"]
-            return await turn.world.speaker.finish(turn.thread, ts, text, key, turn.hold)
-
-        await turn.effect("settle", {"ts": spoken.body["ts"]}, rewrite, repeatable=True)
+async def withdraw(turn: Voice) -> int:
+    """Nobody needs to answer what waits in this thread; the bodies that asked end with this. How many?"""
+    journal, key = turn.world.journal, turn.key("withdrawn")
+    if not (withdrawn := turn.read(key)):
+        waiting = [entry.seq for entry in journal.open("asked", thread=turn.thread)]
+        watches = [w.seq for w in journal.open("watch", thread=turn.thread) if w.cause in waiting]
+        withdrawn = await turn.append("withdrawn", {"seqs": waiting}, key=key, closes=[*waiting, *watches])
+    for asked in journal.many(withdrawn.body["seqs"]):
+        if asked.body["choices"] and asked.body["said"]:
+            *_, spoken = journal.many(asked.body["said"])
+            await _settle(turn, asked, spoken, "")
+    return len(withdrawn.body["seqs"])

@@ -15,6 +15,7 @@ from daemon.entry import Entry, digest
 from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
 from daemon.life.budget import Budget
+from daemon.life.limits import Gauge
 from daemon.life.past import Pasts
 from daemon.memory import WorkingMemory
 from daemon.ports import LLM, Clock, Hear, Role, Speaker
@@ -37,6 +38,7 @@ class World:
     clock: Clock
     budget: Budget
     pasts: Pasts
+    gauge: Gauge
     owners: Sequence[str] = ()
     """The ids of those who own the soul."""
 
@@ -72,6 +74,10 @@ class Scope:
         self._used[name] += 1
         self.reached = f"{self.path}/{name}#{self._used[name]}"
         return self.reached
+
+    def uses(self, name: str) -> int:
+        """How often a step of this name was taken."""
+        return self._used[name]
 
     def read(self, key: str) -> Entry | None:
         """What a former attempt recorded under this key."""

@@ -22,11 +22,15 @@ ONWARD = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taking:
-    """What is taken. `process` is None for the one that the thread is in; `asked`: the body that goes on."""
+    """What is taken. `process` is None for the one that the thread is in; `asked`: the body that goes on.
+
+    `why` is told to a process that refuses.
+    """
 
     took: Sequence[Entry]
     process: str | None = None
     asked: Entry | None = None
+    why: str = ""
 
 
 def taking(journal: Reading, thread: str) -> Taking | None:
@@ -53,7 +57,7 @@ def _pressed(questions: Sequence[Entry], press: Entry) -> Taking:
     question = _named(questions, press)
     if question and press.author in question.body["to"]:
         return Taking(took=[press], asked=question)
-    return Taking(took=[press], process=REFUSING)
+    return Taking(took=[press], process=REFUSING, why="stranger" if question else "stale")
 
 
 def _said(

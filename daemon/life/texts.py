@@ -1,4 +1,4 @@
-"""The owner's files (soul.md and prompts/), read when they change; each version is an entry of the journal.
+"""The owner's files (soul.md, prompts/, playbooks/), read when they change; each version is an entry.
 
 A file that can't be used keeps its last good version, and that is said, once, in the log and the journal.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from daemon.entry import Entry
 from daemon.errors import ConfigError
 from daemon.journal.journal import Journal
+from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import WORDING, fault
 
 log = logging.getLogger(__name__)
@@ -30,14 +31,20 @@ class Texts:
         self._stamps: dict[str, tuple[int, int]] = {}
         self._good: dict[str, str] = {}
         self._entered: dict[str, Entry] = {}
-        if faults := [sentence for name in WORDING if (sentence := self._look(name))]:
+        if faults := [sentence for name in self._names() if (sentence := self._look(name))]:
             raise ConfigError("\n".join(faults))
+
+    @property
+    def playbooks(self) -> list[str]:
+        """The names of the playbooks that can be used."""
+        names = (name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
+        return sorted(names)
 
     async def current(self) -> Mapping[str, str]:
         """Name to sha256 of every text as it is now, each in the journal under `text:{sha256}`."""
-        for name in WORDING:
+        for name in self._names():
             if sentence := self._look(name):
-                log.warning("%s The last good version stays in use.", sentence)
+                log.warning("%s%s", sentence, " The last good version stays in use." * (name in self._good))
                 key = f"fault:{hashlib.sha256(sentence.encode()).hexdigest()}"
                 await self._journal.append(
                     SELF, "fault", {"name": name, "text": sentence}, key=key, author="core"
@@ -52,6 +59,11 @@ class Texts:
                 raise KeyError(sha)
             self._entered[sha] = entry
         return self._entered[sha]
+
+    def _names(self) -> Iterable[str]:
+        """The texts that must be there, those that were, and the playbooks that are."""
+        there = (self._folder / PLAYBOOKS).glob("[!.]*.md")
+        return dict.fromkeys((*WORDING, *self._good, *sorted(f"{PLAYBOOKS}{path.stem}" for path in there)))
 
     async def _enter(self, name: str, text: str) -> str:
         sha = hashlib.sha256(text.encode()).hexdigest()

@@ -5,14 +5,16 @@ What it reads besides its steps it reads as of its first begin: see there in doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank
+from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.voice import Voice
+from daemon.limits import Limits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
@@ -36,12 +38,16 @@ class Turn(Voice):
         first: Entry,
         epoch: int,
         processes: Sequence[str],
+        at_once: Collection[str] = (),
     ) -> None:
         super().__init__(world, texts, began, first, epoch)
         self.id = began.key.removesuffix("/began")
         self.processes = processes
+        self.at_once = at_once
         self.process: str = first.body["process"]
         self.owners = world.owners
+        self._apart: Mapping[str, Any] | None = first.body.get("apart")
+        """Of a turn beside what the thread is about: it leaves the thread's process as it is."""
 
     def load(self) -> None:
         """Read what a process needs, as of this body's first begin; before this only its steps are known."""
@@ -52,7 +58,8 @@ class Turn(Voice):
         self.answers = answers(self._first_took, journal.many)
         self.people = list(dict.fromkeys(entry.author for entry in self.answers))
         self.mood = before.mood or ""
-        self.params = self._first_params = before.params
+        self.params = self._first_params = self._apart or before.params
+        self._process, self._past_params = before.process, before.params
         self._kept = {memory.seq for memory in before.kept}
         self._absorbed: list[Entry] = []
         self._heard = [entry.seq for entry in before.heard]
@@ -131,17 +138,20 @@ class Turn(Voice):
 
     async def withdraw(self) -> int:
         """Let go of every body that waits in this thread; how many were there."""
-        waiting = self.world.journal.open("asked", thread=self.thread)
-        for asked in waiting:
-            await withdraw(self, asked)
-        return len(waiting)
+        return await withdraw(self)
 
-    async def limit(self) -> str:
+    async def limit(self, limits: Limits | None = None) -> Mapping[str, str]:
         """Which bound stands in the way of another call; while it replays, only what was recorded."""
         key = self.key("limit")
-        if found := self.read(key):
-            return str(found.body["bound"])
-        return ""
+        if (found := self.read(key)) or self.replaying:
+            return found.body if found else {}
+        body, gauge = self.world.journal.under(self.path), self.world.gauge
+        standing = gauge.standing(body, self.people, limits=limits)
+        return (await self.append("limit", standing.about, key=key)).body if standing.bound else {}
+
+    async def outlast(self, failure: str) -> None:
+        """Claude could not answer: go on from here later. Raises Parked, or ModelFailed."""
+        await outlast(self, self.took, failure, loud=self.must_answer)
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""
@@ -154,8 +164,8 @@ class Turn(Voice):
         body = {
             "outcome": outcome,
             "keep": self._keep(memory) if memory else [],
-            "process": self.process,
-            "params": self.params,
+            "process": self._process if self._apart is not None else self.process,
+            "params": self._past_params if self._apart is not None else self.params,
         }
         owed = self._waits() if outcome == "failed" else []
         await self._end(body, [*self.began.body["took"], *owed])
@@ -171,6 +181,7 @@ class Turn(Voice):
         body: dict[str, Any] = {"outcome": "parked", "process": None, "params": {}}
         body["keep"] = self._keep(working_memory(map(remember, public)))
         await self._end(body, self.began.body["took"])
+        await self.show("")
 
     def _keep(self, memory: WorkingMemory) -> list[int]:
         since = self.world.journal.of(self.thread, "turn-ended", since=self.first.seq)
@@ -214,7 +225,7 @@ def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]])
     messages = [
         m for entry in took for m in (many(entry.body["carries"]) if "carries" in entry.body else [entry])
     ]
-    return in_order([message for message in messages if "ts" in message.body])
+    return in_order([m for m in messages if "ts" in m.body and (m.body["text"] or rank(m) != "stop")])
 
 
 def in_order(messages: Sequence[Entry]) -> list[Entry]:

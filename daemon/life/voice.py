@@ -52,8 +52,7 @@ class Voice(Scope):
     @asynccontextmanager
     async def showing(self, status: str) -> AsyncIterator[None]:
         """While inside, Slack shows what the soul is doing."""
-        show = self.world.speaker.status
-        task = asyncio.create_task(show(self.thread, status, self.hold))
+        task = asyncio.create_task(self.show(status))
         try:
             yield
         except asyncio.CancelledError:
@@ -61,4 +60,8 @@ class Voice(Scope):
             raise
         finally:
             await asyncio.gather(task, return_exceptions=True)
-        await show(self.thread, "", self.hold)
+        await self.show("")
+
+    async def show(self, status: str) -> None:
+        """Slack shows now that the soul is doing this; an empty text: nothing more."""
+        await self.world.speaker.status(self.thread, status, self.hold)

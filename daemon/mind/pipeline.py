@@ -28,22 +28,32 @@ class Said:
 
     memory: WorkingMemory
     values: Mapping[str, str]
+    stopped: bool = False
 
 
-async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said:
+async def converse(
+    turn: Turn,
+    steps: Sequence[str],
+    guidance: str = "",
+    *,
+    memory: WorkingMemory | None = None,
+    notes: str = "",
+    role: Role = "speak",
+) -> Said:
     """Think, speak and feel in one call. `guidance` is an instruction of the process, already filled.
 
+    `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call.
     When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
     Where the model refused, this goes to the one that stands in for it. Then apologise. Raises ModelFailed.
     """
     chosen = [STEPS[name] for name in steps]
-    memory = situated(turn)
+    memory = situated(turn, memory or turn.memory).with_region("notes", notes)
     asking = Asking(turn, memory)
     async with turn.showing(feeling(turn).status):
-        answer = await asking.ask("pipeline", "speak", instruction(turn, chosen, guidance))
+        answer = await asking.ask("pipeline", role, instruction(turn, chosen, guidance))
         said = answer.said
         if not _will_do(turn, answer):
-            role: Role = "fallback" if answer.outcome == "refused" else "speak"
+            role = "fallback" if answer.outcome == "refused" else role
             spoken = [step for step in chosen if step.tag == SAY]
             answer = await asking.ask("plainly", role, instruction(turn, spoken, guidance))
             said = answer.plainly
@@ -54,14 +64,16 @@ async def converse(turn: Turn, steps: Sequence[str], guidance: str = "") -> Said
 
 def _will_do(turn: Turn, answer: Answer) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
-    silent = answer.said is not None and answer.outcome == "ok" and not turn.must_answer
+    later = answer.values.get("next_process") in turn.at_once
+    silent = answer.said is not None and answer.outcome == "ok" and (later or not turn.must_answer)
     return bool(answer.said) or silent or answer.outcome in ("over-budget", "cancelled")
 
 
 async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer, said: str) -> Said:
     """Say it; whoever waits for an answer and gets none hears a sentence of the owner's."""
-    spoken = await speech.close(_worded(turn, answer, said))
-    usable = answer.usable and (bool(said) or not turn.must_answer)
+    later = answer.values.get("next_process") in turn.at_once
+    spoken = await speech.close(said if later else _worded(turn, answer, said))
+    usable = answer.usable and (bool(said) or later or not turn.must_answer)
     if answer.outcome == "refused":
         memory = _without_question(turn, memory)
     if usable and answer.call.body["text"].strip():
@@ -79,7 +91,7 @@ async def _stopped(turn: Turn, memory: WorkingMemory, speech: Speech, answer: An
     stops = [entry for entry in await turn.look() if rank(entry) == "stop"]
     turn.absorb(stops)
     told = [entry for entry in stops if entry.body["text"]] + [e for e in spoken if e.kind == "spoken"]
-    return Said(memory=memory.with_memory(*map(remember, told)), values={})
+    return Said(memory=memory.with_memory(*map(remember, told)), values={}, stopped=True)
 
 
 def _without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

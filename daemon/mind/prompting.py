@@ -21,8 +21,8 @@ def feeling(turn: Turn) -> Mood:
     return table.get(turn.mood) or next(iter(table.values()))
 
 
-def situated(turn: Turn) -> WorkingMemory:
-    """The turn's memory with what changes from call to call: who is there, the mood, the time."""
+def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
     soul = name_of(turn.text(SOUL))
     now = datetime.fromtimestamp(turn.began_at, UTC)
     people = listed(entry.body["name"] for entry in turn.answers)
@@ -30,7 +30,7 @@ def situated(turn: Turn) -> WorkingMemory:
     mood = fill(turn.text("prompts/mood"), mood=feeling(turn).name, name=soul)
     date, time = f"{now.day} {now:%B %Y}", f"{now:%H:%M}"
     today = fill(turn.text("prompts/time"), weekday=f"{now:%A}", date=date, time=time)
-    return turn.memory.with_region("person", person).with_region("mood", mood).with_region("time", today)
+    return memory.with_region("person", person).with_region("mood", mood).with_region("time", today)
 
 
 def instruction(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:

@@ -29,6 +29,7 @@ STEPS = {
         CognitiveStep(name="external_dialogue", tag="say"),
         CognitiveStep(name="emotional_state", tag="mood"),
         CognitiveStep(name="next_process", tag="next"),
+        CognitiveStep(name="learned", tag="learned"),
     )
 }
 TAGS = tuple(step.tag for step in STEPS.values())

@@ -1,6 +1,7 @@
 """The owner's words: which files there are, which placeholders each may use, and how they are filled.
 
-Every instruction to a model and every fixed sentence to a person is such a file; life/ reads them.
+Every instruction to a model and every fixed sentence to a person is such a file; life/ reads them. Beside
+those that are named here, each file in playbooks/ is one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 
+from daemon.mind.decree import CHOOSING, faults
+from daemon.mind.labels import LABELS
+from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.steps import STEPS
 
 SOUL = "soul"
@@ -19,6 +23,8 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     SOUL: None,
     SYSTEM: None,
     MOODS: None,
+    f"{PLAYBOOKS}problem_solving": None,
+    f"{PLAYBOOKS}expert": None,
     "prompts/person": frozenset({"names", "place", "name"}),
     "prompts/mood": frozenset({"mood", "name"}),
     "prompts/time": frozenset({"weekday", "date", "time"}),
@@ -27,18 +33,38 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     "prompts/silence": frozenset({"name"}),
     "prompts/greeting": frozenset({"names", "name"}),
     "prompts/interrupted": frozenset({"log"}),
+    LABELS: None,
+    CHOOSING: None,
+    "prompts/notes": frozenset({"findings", "name"}),
+    "prompts/think": frozenset({"name"}),
+    "prompts/judge": frozenset({"goal", "name"}),
+    "prompts/conclude": frozenset({"name"}),
+    "prompts/unfinished": frozenset({"name"}),
+    "prompts/problem": frozenset({"goal", "rules", "name"}),
+    "prompts/closing": frozenset({"name"}),
+    "prompts/reminder": frozenset({"text"}),
     **{step.prompt: STEP_WORDS for step in STEPS.values()},
     "prompts/sentences/unreachable": frozenset(),
     "prompts/sentences/over_budget": frozenset(),
     "prompts/sentences/lost_words": frozenset(),
     "prompts/sentences/failed": frozenset(),
     "prompts/sentences/cut": frozenset(),
+    "prompts/sentences/stopped": frozenset(),
+    "prompts/sentences/not_yours": frozenset(),
+    "prompts/sentences/stale": frozenset(),
+    "prompts/sentences/parked": frozenset(),
+    "prompts/sentences/limit": frozenset({"bound"}),
+    "prompts/sentences/approve": frozenset({"action", "args"}),
+    "prompts/sentences/escalated": frozenset({"owner"}),
+    "prompts/sentences/escalated_to_nobody": frozenset(),
 }
 """Each text by name (its path without .md), and its placeholders; None: taken as it is, `$` and all."""
 REQUIRED: Mapping[str, str] = {
     "prompts/pipeline": "sections",
     "prompts/plain": "sections",
     "prompts/interrupted": "log",
+    "prompts/notes": "findings",
+    "prompts/reminder": "text",
     **{step.prompt: "tag" for step in STEPS.values()},
 }
 """Placeholders without which a text would ask for nothing."""
@@ -58,8 +84,12 @@ def fault(name: str, text: str) -> str | None:
     """What is wrong with a text, in a sentence for the owner; None when it can be used."""
     if not text.strip():
         return "it is empty"
+    if name.startswith(PLAYBOOKS):
+        return _playbook_fault(name.removeprefix(PLAYBOOKS), text)
     if name == MOODS:
         return None if moods(text) else "it has no line of the form `- mood: thinks | says | is thinking…`"
+    if name == CHOOSING:
+        return "; ".join(faults(text)) or None
     allowed = WORDING[name]
     if allowed is None:
         return None
@@ -71,6 +101,14 @@ def fault(name: str, text: str) -> str | None:
         return f"it uses ${', $'.join(sorted(strange))}; it may use: {known}"
     if (needed := REQUIRED.get(name)) and needed not in template.get_identifiers():
         return f"it lacks ${needed}, without which it asks for nothing"
+    return None
+
+
+def _playbook_fault(name: str, text: str) -> str | None:
+    try:
+        playbook(name, text)
+    except ValueError as error:
+        return str(error)
     return None
 
 

@@ -1,4 +1,4 @@
-"""The initial process: thinks, answers and feels in one call; sends newcomers to `greeting` first."""
+"""The initial process: thinks, answers, feels and chooses what comes next, in one call."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.ports import Transition, Turn
 
-COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
+COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
 
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:
     """Answer whoever spoke; someone never met before is greeted in the same answer."""
     if new := await newcomers(turn):
         return Transition(to="greeting", memory=turn.memory, execute_now=True, params={"new": new})
-    return (await converse(turn, COGNITIVE_STEPS)).memory
+    said = await converse(turn, COGNITIVE_STEPS)
+    to = said.values.get("next_process", "")
+    if to == "conversation" or to not in turn.processes:
+        return said.memory
+    return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)

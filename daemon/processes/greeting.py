@@ -1,4 +1,4 @@
-"""A first contact: greets and answers in one call, then leaves the thread to `conversation`."""
+"""A first contact: greets and answers in one call, then leaves the thread to what comes next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from daemon.mind.recall import listed
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.ports import Transition, Turn
 
-COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
+COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
 
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
@@ -18,4 +18,7 @@ async def greeting(turn: Turn) -> WorkingMemory | Transition:
     soul = name_of(turn.text(SOUL))
     welcome = fill(turn.text("prompts/greeting"), names=listed(new), name=soul) if new else ""
     said = await converse(turn, COGNITIVE_STEPS, welcome)
-    return Transition(to="conversation", memory=said.memory)
+    to = said.values.get("next_process", "")
+    if to not in turn.processes:
+        to = "conversation"
+    return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)

@@ -27,6 +27,11 @@ class Channel:
     created: int
     members: tuple[str, ...]
 
+    @property
+    def shared(self) -> bool:
+        """Whether people of another company read along: here a channel whose name begins with "ext-"."""
+        return self.name.startswith("ext-")
+
     def shown_to(self, user: str) -> bool:
         """Whether this user may know of it."""
         return self.kind == "channel" or user in self.members
@@ -92,7 +97,10 @@ def channel_json(channel: Channel, user: str) -> dict[str, Any]:
         "created": channel.created // MICROS,
         "is_im": channel.kind == "im",
         "is_archived": False,
+        "is_shared": channel.shared,
+        "is_ext_shared": channel.shared,
         "is_org_shared": False,
+        "is_pending_ext_shared": False,
     }
     if channel.kind == "im":
         others = [member for member in channel.members if member != user]

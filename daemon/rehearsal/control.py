@@ -77,7 +77,7 @@ class Control:
 
 
 def state_of(workspace: Workspace) -> dict[str, Any]:
-    """People with their tokens, apps with what they were sent, conversations, status lines."""
+    """People with their tokens, apps with what they were sent, conversations, who is at work, whispers."""
     courier, links = workspace.courier, workspace.links
     public = ("id", "user", "bot", "name", "agent")
     apps = [
@@ -100,6 +100,8 @@ def state_of(workspace: Workspace) -> dict[str, Any]:
         "apps": apps,
         "channels": channels,
         "statuses": [line.json() for line in workspace.statuses.all()],
+        "sessions": workspace.statuses.sessions(),
+        "whispers": list(workspace.whispers),
         "speed": courier.speed,
     }
 

@@ -148,13 +148,21 @@ def _about(payload: object) -> str:
 
 
 def _frame(envelope: str, delivery: Delivery) -> str:
+    payload = json.loads(delivery.payload)
     return json.dumps(
         {
             "envelope_id": envelope,
-            "type": "events_api",
+            "type": _type(payload),
             "accepts_response_payload": False,
             "retry_attempt": delivery.attempts,
             "retry_reason": "timeout" if delivery.attempts else "",
-            "payload": json.loads(delivery.payload),
+            "payload": payload,
         }
     )
+
+
+def _type(payload: object) -> str:
+    match payload:
+        case {"type": "block_actions"}:
+            return "interactive"
+    return "events_api"

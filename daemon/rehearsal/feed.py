@@ -2,7 +2,8 @@
 
 Each event is one JSON object with `type` and `channel` (an id): `message` and `changed` (`message`, whole: a
 stream's text so far, its reactions), `deleted` (`ts`), `ephemeral` (`message`), `status` (`thread_ts`,
-`user`, `status` or "", `loading_messages`, `until`), `channel` (that conversation is new or has new members).
+`user`, `status` or "", `loading_messages`, `until`), `session` (`thread_ts`, `user`, `working`), `channel`
+(that conversation is new or has new members).
 """
 
 from __future__ import annotations

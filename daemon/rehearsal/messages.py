@@ -13,6 +13,8 @@ from daemon.rehearsal.stamps import micros_of, ts_of
 
 COLUMNS = "select stamp, channel, thread, broadcast, streaming, body from message"
 STREAM_LASTS = 300.0
+FOREVER = 1 << 62
+"""Later than any stamp."""
 PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
 
 

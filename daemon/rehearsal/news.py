@@ -20,10 +20,10 @@ def posted(workspace: Workspace, channel: Channel, message: Message) -> None:
     told = message_json(workspace.db, message)
     place = {"channel": channel.id, "event_ts": message.ts}
     for app in apps_in(channel):
-        _emit(workspace, app, {**told, **place, "channel_type": channel.kind})
+        _emit(workspace, channel, app, {**told, **place, "channel_type": channel.kind})
         if channel.kind != "im" and mentions(message, app.user) and app.user != message.body["user"]:
             mention = {name: value for name, value in told.items() if name not in NOT_IN_MENTIONS}
-            _emit(workspace, app, {**mention, **place, "type": "app_mention"})
+            _emit(workspace, channel, app, {**mention, **place, "type": "app_mention"})
     tell(workspace, channel, message, "message")
 
 
@@ -41,11 +41,13 @@ def deleted(workspace: Workspace, channel: Channel, message: Message, before: di
     workspace.feed.tell(channel, {"type": "deleted", "ts": message.ts})
 
 
-def happened(workspace: Workspace, channel: Channel, event: dict[str, Any]) -> None:
-    """Anything else that the apps in the channel hear of (a reaction, a new member)."""
+def happened(
+    workspace: Workspace, channel: Channel, event: dict[str, Any], to: Iterable[App] | None = None
+) -> None:
+    """Anything else that these apps hear of, or all in the channel (a reaction, a new member)."""
     stamp = ts_of(mint(workspace.db, workspace.clock))
-    for app in apps_in(channel):
-        _emit(workspace, app, {**event, "event_ts": stamp})
+    for app in apps_in(channel) if to is None else to:
+        _emit(workspace, channel, app, {**event, "event_ts": stamp})
 
 
 def tell(workspace: Workspace, channel: Channel, message: Message, kind: str) -> None:
@@ -81,9 +83,9 @@ def _alter(workspace: Workspace, channel: Channel, subtype: str, what: dict[str,
     stamp = ts_of(mint(workspace.db, workspace.clock))
     happened_at = {"channel_type": channel.kind, "ts": stamp, "event_ts": stamp}
     for app in apps_in(channel):
-        _emit(workspace, app, {**event, **happened_at})
+        _emit(workspace, channel, app, {**event, **happened_at})
 
 
-def _emit(workspace: Workspace, app: App, event: dict[str, Any]) -> None:
+def _emit(workspace: Workspace, channel: Channel, app: App, event: dict[str, Any]) -> None:
     event_id, payload = payload_of(workspace, app, event)
-    workspace.courier.post(app.id, event_id, payload)
+    workspace.courier.post(app.id, event_id, payload | {"is_ext_shared_channel": channel.shared})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from daemon.rehearsal.people import APPS, ECHO, PEOPLE, SOUL
+from daemon.rehearsal.people import ALICE, APPS, BOB, ECHO, PEOPLE, SOUL
 
 SCHEMA = """
 create table if not exists stamp (last integer not null);
@@ -32,6 +32,7 @@ PUBLIC = {
     "random": ("C0RANDOM002", (*EVERYBODY, SOUL.user, ECHO.user)),
     "workshop": ("C0WORKSHOP3", (*EVERYBODY, SOUL.user)),
 }
+PRIVATE = {"backroom": ("C0BACKROOM4", (ALICE.id, BOB.id, SOUL.user))}
 
 
 def open_store(path: Path) -> sqlite3.Connection:
@@ -60,6 +61,8 @@ def _fill(db: sqlite3.Connection) -> None:
     db.execute("insert into stamp values (0)")
     for name, (id, members) in PUBLIC.items():
         add_channel(db, id, "channel", name, members)
+    for name, (id, members) in PRIVATE.items():
+        add_channel(db, id, "group", name, members)
     for person in PEOPLE:
         for number, app in enumerate(APPS, start=1):
             add_channel(db, f"D0{person.name.upper():0<8}{number}", "im", "", (person.id, app.user))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
 
 from daemon.ports import Clock
 from daemon.rehearsal.courier import Courier
@@ -13,10 +15,15 @@ from daemon.rehearsal.messages import STREAM_LASTS, Message
 from daemon.rehearsal.statuses import Statuses
 from daemon.rehearsal.switchboard import Switchboard
 
+WHISPERS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """Everything there is, handed to each method."""
+    """Everything there is, handed to each method.
+
+    `whispers` are the last ephemeral messages: {"user" (who saw it), "channel", "message"}.
+    """
 
     db: sqlite3.Connection
     clock: Clock
@@ -25,6 +32,7 @@ class Workspace:
     feed: Feed
     statuses: Statuses
     faults: Switchboard
+    whispers: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=WHISPERS))
 
     def streams(self, message: Message) -> bool:
         """Whether this message still takes text: Slack ends a stream after five minutes, a fault sooner."""

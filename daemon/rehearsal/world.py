@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
 from daemon.ports import Clock
+from daemon.rehearsal import gestures
 from daemon.rehearsal.api.dispatch import Api
 from daemon.rehearsal.control import Control
 from daemon.rehearsal.courier import Courier
@@ -61,8 +62,13 @@ class World:
         app.router.add_route("*", "/api/{method:.*}", Api(self.workspace).answer)
         app.router.add_get("/link/", Gate(self.workspace).enter)
         Control(self.workspace).mount(app.router)
+        gestures.mount(self.workspace, app.router)
         expose(app, self.faults)
         app.on_shutdown.append(self.hang_up)
+
+    def whispers(self, user: str) -> list[dict[str, Any]]:
+        """The ephemeral messages that this person got, oldest first, as Slack's messages."""
+        return [one["message"] for one in self.workspace.whispers if one["user"] == user]
 
     async def hang_up(self, _: web.Application | None = None) -> None:
         """Close the sockets and the pages' feeds, so that the server can end."""

@@ -10,39 +10,44 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
 from daemon.entry import digest
-from daemon.ports import Hold
+from daemon.ports import Choices, Hold
 from daemon.slack.place import Place
-from daemon.slack.web import LIMITED, Web, error_of
+from daemon.slack.press import buttons
+from daemon.slack.web import LIMITED, Method, Web, error_of
 
 EVENT = "soul_speech"
 """The metadata's event_type; its payload is `{"key": digest of the speech's key}`."""
 GONE = "message_not_found"
+UPDATE_MOST = 4_000
+"""Characters of `text` that chat.update takes; of markdown it takes three times as many."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One message on its way into a place. `key` is the speech's; texts cannot ping any more."""
+    """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`."""
 
     web: Web
     place: Place
     key: str
+    keep: frozenset[str]
 
     @property
     def metadata(self) -> dict[str, Any]:
         """How the message is known again after a crash."""
         return {"event_type": EVENT, "event_payload": {"key": digest(self.key)}}
 
-    async def post(self, text: str, hold: Hold) -> str:
+    async def post(self, text: str, hold: Hold, choices: Choices | None = None) -> str:
         """Say it whole; returns its ts."""
+        content = _in_blocks(text, choices) if choices else {"markdown_text": text}
         answer = await self.web.call(
             hold,
             self.web.client.chat_postMessage,
             channel=self.place.channel,
             thread_ts=self.place.root,
-            markdown_text=text,
             metadata=self.metadata,
+            **content,
         )
         return str(answer["ts"])
 
@@ -67,12 +72,17 @@ class Draft:
         append = self.web.client.chat_appendStream
         await self.web.once(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
 
-    async def stop(self, ts: str, rest: str, hold: Hold) -> bool:
+    async def stop(self, ts: str, rest: str, hold: Hold, choices: Choices | None = None) -> bool:
         """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
-        stop, place = self.web.client.chat_stopStream, self.place
         try:
             await self.web.call(
-                hold, stop, channel=place.channel, ts=ts, markdown_text=rest or None, metadata=self.metadata
+                hold,
+                self.web.client.chat_stopStream,
+                channel=self.place.channel,
+                ts=ts,
+                markdown_text=rest or None,
+                blocks=[buttons(choices)] if choices else None,
+                metadata=self.metadata,
             )
         except SlackApiError as refusal:
             if error_of(refusal) == LIMITED:
@@ -82,13 +92,31 @@ class Draft:
             return False
         return True
 
-    async def rewrite(self, ts: str, text: str, hold: Hold, *, patient: bool = True) -> None:
-        """Let the message read so. One that was deleted in Slack stays deleted."""
-        call = self.web.call if patient else self.web.once
-        update, place = self.web.client.chat_update, self.place
+    async def grow(self, ts: str, text: str, hold: Hold) -> None:
+        """Let a message that is no stream read so for now; a rate limit is the caller's."""
+        await self._update(self.web.once, hold, ts, markdown_text=text)
+
+    async def rewrite(self, ts: str, text: str, hold: Hold, choices: Choices | None = None) -> None:
+        """Let it read so for good, with these buttons or none. One that was deleted in Slack stays deleted.
+
+        Only blocks are sure to take away the blocks that were there. What is too long for the plain text
+        beside them goes without: so much stands under no question.
+        """
+        plain = len(text) > UPDATE_MOST and not choices
+        content = {"markdown_text": text} if plain else _in_blocks(text, choices)
+        await self._update(self.web.call, hold, ts, **content)
+
+    async def _update(self, call: Method, hold: Hold, ts: str, **content: Any) -> None:
+        update, channel = self.web.client.chat_update, self.place.channel
         try:
-            await call(hold, update, channel=place.channel, ts=ts, markdown_text=text, metadata=self.metadata)
+            await call(hold, update, channel=channel, ts=ts, metadata=self.metadata, **content)
         except SlackApiError as refusal:
             if error_of(refusal) != GONE:
                 raise
             log.warning("A message was deleted in Slack while it was being written; it is not said again.")
+
+
+def _in_blocks(text: str, choices: Choices | None) -> dict[str, Any]:
+    """What makes a message read so; its plain text is for notifications."""
+    blocks = [{"type": "markdown", "text": text}, *([buttons(choices)] if choices else [])]
+    return {"text": text[:UPDATE_MOST], "blocks": blocks}

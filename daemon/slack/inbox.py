@@ -19,11 +19,15 @@ from slack_bolt.response import BoltResponse
 from daemon.entry import Entry
 from daemon.errors import JournalError
 from daemon.journal.journal import Journal
-from daemon.slack.message import Malformed, Message, message_of
+from daemon.slack.message import Malformed, Message, message_of, part
 from daemon.slack.order import Order
 from daemon.slack.people import People
 from daemon.slack.place import moment, place, thread_key
 from daemon.slack.policy import Allowed, Me, Verdict, judge
+from daemon.slack.press import presses_of
+from daemon.slack.signals import Signals
+from daemon.slack.stopping import stop_of
+from daemon.slack.words import command
 
 EARLY = 200
 """Replies in threads without the soul that are remembered for a while: Slack promises no order."""
@@ -32,16 +36,26 @@ log = logging.getLogger(__name__)
 
 
 class Inbox:
-    """Turns envelopes into entries until it is closed. `wake` makes a thread take its turn."""
+    """Turns envelopes into entries until it is closed. `wake` makes a thread take its turn.
+
+    `owners` are the ids of those who may stop anything.
+    """
 
     def __init__(
-        self, journal: Journal, people: People, me: Me, allowed: Allowed, wake: Callable[[str], None]
+        self,
+        journal: Journal,
+        people: People,
+        me: Me,
+        allowed: Allowed,
+        wake: Callable[[str], None],
+        owners: frozenset[str],
     ) -> None:
         self._journal = journal
         self._people = people
         self._me = me
         self._allowed = allowed
         self._wake = wake
+        self._signals = Signals(journal, people, me, allowed, owners)
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -72,21 +86,27 @@ class Inbox:
         return await context.ack()
 
     async def _take(self, body: Mapping[str, Any]) -> None:
-        event = body.get("event")
-        if body.get("type") == "app_rate_limited":
-            log.warning("Slack is holding back events: this workspace sends more than it allows.")
-        if body.get("type") != "event_callback":
-            return
         try:
-            if not isinstance(event, Mapping):
-                raise Malformed("no event")
-            message = message_of(event)
+            match body.get("type"):
+                case "app_rate_limited":
+                    log.warning("Slack is holding back events: this workspace sends more than it allows.")
+                case "block_actions":
+                    for press in list(presses_of(body)):
+                        self._rouse(await self._signals.press(press))
+                case "event_callback":
+                    await self._event(part(body, "event"))
         except Malformed as fault:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
-            return
-        if message:
-            for thread in await self._message(message):
-                self._wake(thread)
+
+    async def _event(self, event: Mapping[str, Any]) -> None:
+        if stop := stop_of(event):
+            self._rouse(await self._signals.stop(stop))
+        elif message := message_of(event):
+            self._rouse(*await self._message(message))
+
+    def _rouse(self, *threads: str | None) -> None:
+        for thread in filter(None, threads):
+            self._wake(thread)
 
     async def recover(self, message: Message, *, late: bool) -> set[str]:
         """Take what catch-up found; `late` if it is too old to be answered. Which thread is to be woken now?
@@ -99,8 +119,13 @@ class Inbox:
         return await self._message(message, late=late)
 
     async def _message(self, message: Message, *, late: bool = False) -> set[str]:
-        """One message of a thread at a time: a reply is judged when the call that it follows is written."""
+        """One message of a thread at a time: a reply is judged when the call that it follows is written.
+
+        But where the soul is at work a stop waits for no other.
+        """
         key = thread_key(self._me.team, message.channel, message.root)
+        if self._urgent(message) and self._at_work(key):
+            return await self._judge(key, message, late=late)
         async with self._order.of(key):
             woken = await self._judge(key, message, late=late)
             if thread := self._journal.get(key):
@@ -116,9 +141,16 @@ class Inbox:
         log.debug("%s %s: %s, %s", message.channel, message.ts, verdict.address, verdict.why)
         if verdict.address == "ignored":
             return set()
-        body = await self._people.describe(message)
+        body = await self._people.describe(message, at_once=self._urgent(message))
         entry = await self._append(known or await self._thread(key, message), message, verdict, body)
         return {entry.thread} if entry.kind == "perception" else set()
+
+    def _urgent(self, message: Message) -> bool:
+        return command(message, self._me).get("rank") == "stop"
+
+    def _at_work(self, key: str) -> bool:
+        thread = self._journal.get(key)
+        return bool(thread and self._journal.open("turn-began", thread=thread.thread))
 
     async def _again(self, thread: Entry) -> set[str]:
         """Judge again the replies that came before the call they follow; older ones are the history's."""
@@ -131,13 +163,14 @@ class Inbox:
 
     async def _thread(self, key: str, message: Message) -> Entry:
         """The thread that this message opens."""
-        kind, name = await self._people.whereabouts(message)
+        where = await self._people.whereabouts(message)
         body = {
             "team": self._me.team,
             "channel": message.channel,
             "ts": message.root,
-            "kind": kind,
-            "place": name,
+            "kind": where.kind,
+            "place": where.name,
+            "audience": where.audience,
             "user": message.author,
             "called_by": message.ts,
         }
@@ -156,7 +189,7 @@ class Inbox:
             body |= {"note": "not answered"}
         else:
             kind, key = "perception", f"msg:{where}"
-            body |= {"address": verdict.address}
+            body |= {"address": verdict.address, **command(message, self._me)}
         entry, _ = await self._journal.append(
             thread.thread, kind, body, key=key, author=message.author, cause=thread.seq
         )

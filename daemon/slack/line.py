@@ -123,11 +123,13 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _readable(payload: object) -> bool:
-    """Can Bolt make a request of it, and its middleware find an event where one is promised?"""
+    """Can Bolt make a request of it, and find in it the event or the actions that are promised?"""
     if not isinstance(payload, Mapping):
         return False
     try:
         AsyncBoltRequest(body=dict(payload), mode="socket_mode")
     except (AttributeError, LookupError, TypeError, ValueError):
         return False
+    if "actions" in payload:
+        return isinstance(payload["actions"], list) and bool(payload["actions"])
     return payload.get("type") != "event_callback" or isinstance(payload.get("event"), Mapping)

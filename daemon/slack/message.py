@@ -67,7 +67,7 @@ def message_of(event: Mapping[str, Any]) -> Message | None:
         case "message_changed":
             return _edit(event)
         case "message_deleted":
-            return _deletion(event, _part(event, "previous_message"), _ts(event, "deleted_ts"))
+            return _deletion(event, part(event, "previous_message"), stamp(event, "deleted_ts"))
         case subtype if subtype in SPOKEN:
             return said(event, channel=identity(event, "channel"), kind=_kind(event))
     return None
@@ -77,7 +77,7 @@ def said(
     message: Mapping[str, Any], *, channel: str, kind: str, change: str = "", changed: str = ""
 ) -> Message:
     """A message as events and conversations.replies hold it."""
-    ts = _ts(message, "ts")
+    ts = stamp(message, "ts")
     user, bot = (identity(message, name) if message.get(name) else "" for name in ("user", "bot_id"))
     if not (user or bot):
         raise Malformed("a message without a user")
@@ -86,7 +86,7 @@ def said(
         channel=channel,
         kind=kind,
         ts=ts,
-        root=_ts(message, "thread_ts") if message.get("thread_ts") else ts,
+        root=stamp(message, "thread_ts") if message.get("thread_ts") else ts,
         user=user,
         bot=bot,
         name=named(
@@ -102,9 +102,9 @@ def said(
 
 def _edit(event: Mapping[str, Any]) -> Message | None:
     """A change of words by a person; unfurls and streams change messages, too, and are no news."""
-    new, old = _part(event, "message"), event.get("previous_message")
+    new, old = part(event, "message"), event.get("previous_message")
     if new.get("subtype") == "tombstone":
-        return _deletion(event, old if isinstance(old, Mapping) else new, _ts(new, "ts"))
+        return _deletion(event, old if isinstance(old, Mapping) else new, stamp(new, "ts"))
     edited = new.get("edited")
     if new.get("bot_id") or not isinstance(edited, Mapping):
         return None
@@ -115,7 +115,7 @@ def _edit(event: Mapping[str, Any]) -> Message | None:
         channel=identity(event, "channel"),
         kind=_kind(event),
         change="edited",
-        changed=_ts(edited, "ts"),
+        changed=stamp(edited, "ts"),
     )
 
 
@@ -124,7 +124,7 @@ def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Mess
     if old.get("bot_id"):
         return None
     gone = {"ts": ts, "user": old.get("user"), "thread_ts": old.get("thread_ts")}
-    when = _ts(event, "event_ts" if event.get("event_ts") else "ts")
+    when = stamp(event, "event_ts" if event.get("event_ts") else "ts")
     return said(gone, channel=identity(event, "channel"), kind=_kind(event), change="deleted", changed=when)
 
 
@@ -137,18 +137,19 @@ def _kind(event: Mapping[str, Any]) -> str:
 def _words(message: Mapping[str, Any]) -> str:
     """The text; a bot's alert often has none but in its attachments."""
     text = message.get("text") or "\n".join(
-        str(part.get("fallback") or part.get("text") or "") for part in _list(message, "attachments")
+        str(one.get("fallback") or one.get("text") or "") for one in _list(message, "attachments")
     )
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
     return clean(text)
 
 
-def _part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = event.get(name)
-    if not isinstance(part, Mapping):
+def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under this name."""
+    value = event.get(name)
+    if not isinstance(value, Mapping):
         raise Malformed(f"no {name}")
-    return part
+    return value
 
 
 def _list(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
@@ -171,7 +172,8 @@ def identity(event: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _ts(event: Mapping[str, Any], name: str) -> str:
+def stamp(event: Mapping[str, Any], name: str) -> str:
+    """The ts under this name."""
     value = _text(event, name)
     if not TS.fullmatch(value):
         raise Malformed(f"a {name} that is no ts")

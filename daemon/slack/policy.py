@@ -37,6 +37,17 @@ class Allowed:
     channels: frozenset[str] = frozenset()
     bots: frozenset[str] = frozenset()
 
+    def bar(self, person: str, channel: str, kind: str) -> str:
+        """Why this person may not speak to the soul in a conversation of this kind; empty if they may."""
+        if bar := self.bar_from(channel, kind):
+            return bar
+        return "not an allowed person" if self.users and person not in self.users else ""
+
+    def bar_from(self, channel: str, kind: str) -> str:
+        """Why nobody may speak to it there; empty if that is allowed."""
+        shut = kind != "dm" and self.channels and channel not in self.channels
+        return "not an allowed channel" if shut else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -83,12 +94,10 @@ def _address(message: Message, me: Me, called_by: str | None) -> Verdict:
 
 def _bar(message: Message, me: Me, allowed: Allowed) -> str:
     """Why this message may not speak to the soul; empty when it may."""
-    if message.kind != "dm" and allowed.channels and message.channel not in allowed.channels:
-        return "not an allowed channel"
-    if message.by_bot:
-        if not allowed.bots & {message.user, message.bot}:
-            return "not an allowed bot"
-        return "" if me.called_in(message) else "a bot that does not mention the soul"
-    if allowed.users and message.user not in allowed.users:
-        return "not an allowed person"
-    return ""
+    if not message.by_bot:
+        return allowed.bar(message.user, message.channel, message.kind)
+    if bar := allowed.bar_from(message.channel, message.kind):
+        return bar
+    if not allowed.bots & {message.user, message.bot}:
+        return "not an allowed bot"
+    return "" if me.called_in(message) else "a bot that does not mention the soul"

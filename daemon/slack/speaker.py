@@ -15,7 +15,7 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.errors import SpeechFailed
 from daemon.journal.journal import Journal
-from daemon.ports import Hold, Page, Posted
+from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.draft import EVENT, Draft
 from daemon.slack.pages import cut, pages
 from daemon.slack.place import moment, place_of
@@ -38,17 +38,20 @@ NO_STREAM = LACKING | {
 }
 """Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
 PAGES = 10
+ABSENT = ("user_not_in_channel", "user_not_found", "users_not_found")
+"""Refusals that say: whom this was for is not there."""
 
 log = logging.getLogger(__name__)
 
 
 class SlackSpeaker:
-    """Speaks in threads that the journal knows, one message at a time in each."""
+    """Speaks in threads that the journal knows, one message at a time in each; can mention `owners` only."""
 
-    def __init__(self, web: Web, journal: Journal, me: Me) -> None:
+    def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str]) -> None:
         self._web = web
         self._journal = journal
         self._me = me
+        self._owners = owners
         self._status = Status(web)
         self._streams: dict[str, Stream] = {}
 
@@ -77,20 +80,20 @@ class SlackSpeaker:
         if left := self._streams.pop(thread, None):
             await left.close()
         with saying():
-            stream = await self._begin(Draft(self._web, place_of(self._journal, thread), key), text, hold)
+            stream = await self._begin(self._draft(thread, key), text, hold)
         self._streams[thread] = stream
         self._status.replied(place_of(self._journal, thread))
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
-        shown = quiet_so_far(text)
+        shown = quiet_so_far(text, draft.keep)
         try:
             return Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
         except SlackApiError as refusal:
             if (word := error_of(refusal)) not in NO_STREAM:
                 raise
             log.info("Slack refused a stream (%s); posting instead.", word)
-            return Stream(draft, await draft.post(quiet(text), hold), shown, streamed=False)
+            return Stream(draft, await draft.post(quiet(text, draft.keep), hold), shown, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The message now reads so; it will be shown within the second."""
@@ -98,18 +101,38 @@ class SlackSpeaker:
         if stream and stream.ts == ts:
             stream.extend(text, hold)
 
-    async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
-        """The message reads so for good: posted whole, its stream ended, or rewritten."""
+    async def finish(
+        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+    ) -> str:
+        """The message reads so for good, with these buttons: posted whole, its stream ended, or rewritten."""
         assert text.strip(), "an empty text is never said"
         with saying():
-            draft, final = Draft(self._web, place_of(self._journal, thread), key), quiet(text)
+            draft = self._draft(thread, key)
+            final = quiet(text, draft.keep)
             if ts is None:
-                ts = await draft.post(final, hold)
+                ts = await draft.post(final, hold, choices)
                 self._status.replied(draft.place)
-            elif not await self._ended(thread, ts, final, hold):
+            elif not await self._ended(thread, ts, final, hold, choices):
                 await draft.stop(ts, "", hold)
-                await draft.rewrite(ts, final, hold)
+                await draft.rewrite(ts, final, hold, choices)
         return ts
+
+    async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
+        """Tell one person something here that nobody else sees, and that they see once. Raises SpeechFailed.
+
+        Where they are not in the channel nobody is told. Slack shows it only in a thread with a reply.
+        """
+        place, post = place_of(self._journal, thread), self._web.client.chat_postEphemeral
+        where = {"channel": place.channel, "thread_ts": place.root, "user": person}
+        with saying():
+            try:
+                for page in pages(text):
+                    said = quiet(page.text, self._owners)
+                    await self._web.call(hold, post, **where, markdown_text=said)
+            except SlackApiError as refusal:
+                if (word := error_of(refusal)) not in ABSENT:
+                    raise
+                log.info("Nobody was there to be told something (%s).", word)
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
@@ -129,13 +152,16 @@ class SlackSpeaker:
             ]
         return [message for message in posted if float(moment(message.ts)) >= since]
 
-    async def _ended(self, thread: str, ts: str, final: str, hold: Hold) -> bool:
+    def _draft(self, thread: str, key: str) -> Draft:
+        return Draft(self._web, place_of(self._journal, thread), key, self._owners)
+
+    async def _ended(self, thread: str, ts: str, final: str, hold: Hold, choices: Choices | None) -> bool:
         """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""
         stream = self._streams.pop(thread, None)
         if stream and stream.ts != ts:
             await stream.close()
             return False
-        return stream is not None and await stream.end(final, hold)
+        return stream is not None and await stream.end(final, hold, choices)
 
 
 @contextmanager
@@ -150,4 +176,10 @@ def saying() -> Iterator[None]:
 def _posted(item: Mapping[str, Any]) -> Posted:
     metadata = item.get("metadata") or {}
     key = (metadata.get("event_payload") or {}).get("key", "") if metadata.get("event_type") == EVENT else ""
-    return Posted(ts=str(item["ts"]), text=str(item.get("text") or ""), key=str(key))
+    return Posted(ts=str(item["ts"]), text=_text(item), key=str(key))
+
+
+def _text(item: Mapping[str, Any]) -> str:
+    """How a message reads: beside a block its plain text may be cut short."""
+    blocks = [block for block in item.get("blocks") or () if block.get("type") == "markdown"]
+    return str(blocks[0].get("text") if blocks else item.get("text") or "")

@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackApiError
 from daemon.ports import Hold
 from daemon.slack.order import Order
 from daemon.slack.place import Place
-from daemon.slack.web import OUT_OF_REACH, Method, Web, error_of
+from daemon.slack.web import LIMITED, LONGEST_WAIT, OUT_OF_REACH, Method, Web, error_of, retry_after
 
 LACKING = frozenset(
     [
@@ -30,6 +30,9 @@ LACKING = frozenset(
 )
 """Refusals that will not change while this process lives."""
 
+REFRESH = 90.0
+"""Seconds after which words that have not changed are shown again: Slack takes them away after 120."""
+
 log = logging.getLogger(__name__)
 
 
@@ -39,12 +42,15 @@ class Status:
     def __init__(self, web: Web) -> None:
         self._web = web
         self._lacking: set[Method] = set()
-        self._lines: set[Place] = set()
+        self._rests = dict[Method, float]()
+        """Until when a method shows nothing new: Slack had enough of it."""
+        self._lines = dict[Place, tuple[str, float]]()
+        """The words that stand somewhere, and since when."""
         self._working: set[Place] = set()
         self._order = Order()
 
     async def show(self, place: Place, text: str, hold: Hold) -> None:
-        """Show these words, and that the session is at work."""
+        """Show these words, and that the session is at work. Words that stand there already cost nothing."""
         async with self._order.of(place):
             await asyncio.gather(self._line(place, text, hold), self._session(place, hold, working=True))
 
@@ -55,34 +61,44 @@ class Status:
 
     def replied(self, place: Place) -> None:
         """A new message stands there: with it Slack takes the words away."""
-        self._lines.discard(place)
+        self._lines.pop(place, None)
 
     async def _line(self, place: Place, text: str, hold: Hold) -> None:
-        if not text and place not in self._lines:
+        stands, since = self._lines.get(place, ("", 0.0))
+        now, method = self._web.clock.now(), self._web.client.assistant_threads_setStatus
+        if text == stands and (not text or now - since < REFRESH):
             return
-        self._lines.discard(place)
-        if await self._set(hold, self._web.client.assistant_threads_setStatus, place, text) and text:
-            self._lines.add(place)
+        if await self._set(hold, method, place, text, showing=bool(text)):
+            self._lines.pop(place, None)
+            if text:
+                self._lines[place] = text, now
 
     async def _session(self, place: Place, hold: Hold, *, working: bool) -> None:
+        method = self._web.client.agents_sessions_setStatus
         if working == (place in self._working):
             return
-        self._working.discard(place)
-        status = "processing" if working else "active"
-        if await self._set(hold, self._web.client.agents_sessions_setStatus, place, status) and working:
-            self._working.add(place)
+        if await self._set(hold, method, place, "processing" if working else "active", showing=working):
+            (self._working.add if working else self._working.discard)(place)
 
-    async def _set(self, hold: Hold, method: Method, place: Place, status: str) -> bool:
-        """Set it, if this workspace has it; was it done?"""
-        if method in self._lacking:
+    async def _set(self, hold: Hold, method: Method, place: Place, status: str, *, showing: bool) -> bool:
+        """Set it, if this workspace has it; is it so now?
+
+        Where nobody knows, what was to be shown stands there, and so does what was to be taken away.
+        """
+        if method in self._lacking or (showing and self._web.clock.now() < self._rests.get(method, 0.0)):
             return False
         try:
             await self._web.once(hold, method, channel_id=place.channel, thread_ts=place.root, status=status)
         except SlackApiError as refusal:
-            if (word := error_of(refusal)) in LACKING:
-                self._lacking.add(method)
-            log.info("Slack refused a status (%s).", word)
+            self._refused(method, refusal)
             return False
         except OUT_OF_REACH:
-            return False
+            return showing
         return True
+
+    def _refused(self, method: Method, refusal: SlackApiError) -> None:
+        if (word := error_of(refusal)) in LACKING:
+            self._lacking.add(method)
+        elif word == LIMITED:
+            self._rests[method] = self._web.clock.now() + (retry_after(refusal) or LONGEST_WAIT)
+        log.info("Slack refused a status (%s).", word)

@@ -11,7 +11,7 @@ import logging
 from slack_sdk.errors import SlackApiError
 
 from daemon.errors import Fenced
-from daemon.ports import Hold
+from daemon.ports import Choices, Hold
 from daemon.slack.draft import Draft
 from daemon.slack.quiet import quiet_so_far
 from daemon.slack.web import OUT_OF_REACH, error_of, retry_after
@@ -41,7 +41,7 @@ class Stream:
 
     def extend(self, text: str, hold: Hold) -> None:
         """It should read so by now (whole text). What does not go on from what was sent waits for the end."""
-        text = quiet_so_far(text)
+        text = quiet_so_far(text, self._draft.keep)
         if text == self._sent or not text.startswith(self._sent):
             return
         self._next = (text, hold)
@@ -60,14 +60,14 @@ class Stream:
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
 
-    async def end(self, text: str, hold: Hold) -> bool:
+    async def end(self, text: str, hold: Hold, choices: Choices | None) -> bool:
         """Close it with its last words; False when it does not read so, and must be rewritten."""
         await self.close()
         if not (self._whole and text.startswith(self._shown)):
             return False
         if self._streamed:
-            return await self._draft.stop(self.ts, text[len(self._shown) :], hold)
-        await self._draft.rewrite(self.ts, text, hold)
+            return await self._draft.stop(self.ts, text[len(self._shown) :], hold, choices)
+        await self._draft.rewrite(self.ts, text, hold, choices)
         return True
 
     async def _run(self) -> None:
@@ -99,7 +99,7 @@ class Stream:
             if self._streamed:
                 await self._draft.append(self.ts, text[len(self._shown) :], hold)
             else:
-                await self._draft.rewrite(self.ts, text, hold, patient=False)
+                await self._draft.grow(self.ts, text, hold)
             self._shown = text
         except SlackApiError as refusal:
             if (wait := retry_after(refusal)) is not None:

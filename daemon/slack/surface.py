@@ -30,7 +30,10 @@ BOLT = "daemon.slack.bolt"
 
 
 class Slack:
-    """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak."""
+    """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
+
+    `owners` are ids of people: they may stop anything, are always heard, and may be mentioned.
+    """
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Slack:
         clock: Clock,
         connections: int = 1,
         max_age: float = 86_400.0,
+        owners: frozenset[str] = frozenset(),
     ) -> None:
         self._access = access
         self._allowed = allowed
@@ -49,6 +53,7 @@ class Slack:
         self._wake = wake
         self._clock = clock
         self._max_age = max_age
+        self._owners = owners
         self._open = AsyncExitStack()
         self.hearing = Hearing(clock, connections)
         self.name = ""
@@ -68,8 +73,8 @@ class Slack:
             self.name = me.name
             people = People(web, me)
             self.surroundings = History(web, people, me, self._journal)
-            self.speaker = SlackSpeaker(web, self._journal, me)
-            self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake)
+            self.speaker = SlackSpeaker(web, self._journal, me, self._owners)
+            self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)
             self.catch_up = await opening.enter_async_context(
                 CatchUp(
                     Archive(web),

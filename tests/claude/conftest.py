@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -33,9 +33,16 @@ def free() -> None:
     """The thread is still ours."""
 
 
-async def ask(claude: Claude, memory: WorkingMemory = MEMORY, hear: Hear | None = None) -> Reply:
+async def ask(
+    claude: Claude,
+    memory: WorkingMemory = MEMORY,
+    hear: Hear | None = None,
+    *,
+    schema: Mapping[str, Any] | None = None,
+    stop: asyncio.Event | None = None,
+) -> Reply:
     async with asyncio.timeout(10):
-        return await claude.call(claude.request(memory, "speak"), hear, free)
+        return await claude.call(claude.request(memory, "speak", schema), hear, free, stop or asyncio.Event())
 
 
 async def until(happened: Callable[[], object]) -> None:

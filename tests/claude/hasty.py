@@ -17,13 +17,14 @@ class HastyClock(FakeClock):
         super().__init__()
         self.pauses: list[float] = []
         self.looks = 0
+        self.short = SHORT
 
     def now(self) -> float:
         self.looks += 1
         return super().now()
 
     async def sleep(self, seconds: float) -> None:
-        if seconds > SHORT:
+        if seconds > self.short:
             return await super().sleep(seconds)
         self.pauses.append(seconds)
         self._now += seconds

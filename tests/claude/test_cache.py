@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from anthropic import AsyncAnthropic
 
 from daemon.claude.client import Claude
 from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.ports import Role
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.reply import Usage
 from tests.clock import FakeClock
 
 CHARACTER = "You are Claudius, who lives in a workspace. " * 80
+SCHEMA = {"type": "object", "additionalProperties": False, "properties": {"why": {"type": "string"}}}
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -27,7 +33,7 @@ def begun() -> WorkingMemory:
 async def turn(claude: Claude, memory: WorkingMemory, note: str) -> tuple[WorkingMemory, Usage]:
     """One call; returns the memory with its answer in it, and the tokens it took."""
     asked = claude.request(memory.with_region("time", note), "speak")
-    reply = await claude.call(asked, None, lambda: None)
+    reply = await claude.call(asked, None, lambda: None, asyncio.Event())
     return memory.with_memory(Memory(role="assistant", content=reply.text)), reply.usage
 
 
@@ -133,3 +139,52 @@ async def test_models_and_settings_have_caches_of_their_own(
     assert (await ask(sdk, {"text": CHARACTER, **MARK}, thinking={"type": "disabled"})).cache_read == 0
     assert (await ask(sdk, {"text": CHARACTER, **MARK})).cache_read > 0
     assert len(understudy.requests) == 4
+
+
+PLAYBOOK = "[Choose. Playbook: look before you speak.] " * 20
+QUESTION = "What next? Choose actions."
+
+
+async def rounds(claude: Claude, added: Sequence[Sequence[Memory]], role: Role = "fast") -> list[Usage]:
+    """A run: a choice each round, what came of it, and the same short question behind it all."""
+    memory, usages = begun().with_memory(user(PLAYBOOK)), list[Usage]()
+    for observed in [[], *added]:
+        memory = memory.with_memory(*observed)
+        asked = claude.request(memory.with_region("instruction", QUESTION), role, SCHEMA)
+        reply = await claude.call(asked, None, lambda: None, asyncio.Event())
+        memory = memory.with_memory(Memory(role="assistant", content=reply.text))
+        usages.append(reply.usage)
+    return usages
+
+
+OBSERVED = {
+    "one action": [user("[Think: it is the cache]")],
+    "three actions": [user("[Think: hm]"), user(f"[Research: {'a line. ' * 300}]"), user("[Remember: done]")],
+    "a thought of its own": [Memory(role="assistant", content="I see."), user("[Think: hm]")],
+    "a thought in between": [user("[a]"), Memory(role="assistant", content="I see."), user("[b]")],
+    "a thread that was read": [user(f"[message {n}]") for n in range(60)],
+    "a burst, and a thought": [
+        *(user(f"[message {n}]") for n in range(60)),
+        Memory(role="assistant", content="I see."),
+        user("[Think: hm]"),
+    ],
+}
+
+
+@pytest.mark.parametrize("observed", OBSERVED.values(), ids=OBSERVED)
+async def test_a_round_of_a_run_pays_for_what_was_added_and_no_more(
+    claude: Claude, observed: list[Memory]
+) -> None:
+    """Each reads all that the one before read and wrote; only the question is paid fully, each time alike."""
+    usages = await rounds(claude, [observed] * 9)
+    for before, after in pairwise(usages):
+        assert after.cache_read == before.cache_read + before.cache_write
+    assert {usage.input for usage in usages} == {len(QUESTION) // 3 + 1}
+    assert len({usage.cache_write for usage in usages[1:]}) == 1, "flat"
+
+
+async def test_a_run_with_another_schema_reads_the_character_alone(claude: Claude) -> None:
+    first = await rounds(claude, [])
+    other = claude.request(begun().with_region("instruction", QUESTION), "fast")
+    reply = await claude.call(other, None, lambda: None, asyncio.Event())
+    assert 0 < reply.usage.cache_read < first[0].cache_write

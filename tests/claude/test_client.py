@@ -22,7 +22,7 @@ async def test_an_answer_is_heard_as_it_comes(claude: Claude, understudy: Unders
     async def hear(delta: str) -> None:
         heard.append(delta)
 
-    reply = await claude.call(claude.request(MEMORY, "speak"), hear, free)
+    reply = await claude.call(claude.request(MEMORY, "speak"), hear, free, asyncio.Event())
     assert heard == ["Hello", ", Ali", "ce!"]
     assert (reply.outcome, reply.text, reply.stop_reason) == ("ok", "Hello, Alice!", "end_turn")
     assert reply.model == "claude-sonnet-5-5"
@@ -32,7 +32,7 @@ async def test_an_answer_is_heard_as_it_comes(claude: Claude, understudy: Unders
 
 async def test_what_is_sent_is_the_request(claude: Claude, understudy: Understudy) -> None:
     asked = claude.request(MEMORY, "fast")
-    await claude.call(asked, None, free)
+    await claude.call(asked, None, free, asyncio.Event())
     assert [*understudy.requests] == [{**asked, "stream": True}]
     assert asked["model"] == "claude-haiku-5-5"
 
@@ -55,13 +55,15 @@ async def test_nothing_is_sent_for_a_thread_that_is_no_longer_ours(
         raise Fenced("another attempt began")
 
     with pytest.raises(Fenced):
-        await claude.call(claude.request(MEMORY, "speak"), None, lost)
+        await claude.call(claude.request(MEMORY, "speak"), None, lost, asyncio.Event())
     assert not understudy.requests
 
 
 async def test_hold_is_called_directly_before_the_request(claude: Claude, understudy: Understudy) -> None:
     seen: list[int] = []
-    await claude.call(claude.request(MEMORY, "speak"), None, lambda: seen.append(len(understudy.requests)))
+    await claude.call(
+        claude.request(MEMORY, "speak"), None, lambda: seen.append(len(understudy.requests)), asyncio.Event()
+    )
     assert seen == [0]
     assert len(understudy.requests) == 1
 
@@ -75,7 +77,7 @@ async def test_what_the_hearer_raises_ends_the_call(claude: Claude, understudy: 
         raise Fenced("another attempt began")
 
     with pytest.raises(Fenced):
-        await claude.call(claude.request(MEMORY, "speak"), hear, free)
+        await claude.call(claude.request(MEMORY, "speak"), hear, free, asyncio.Event())
     assert heard == ["H"]
 
 

@@ -10,12 +10,21 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.claude.models import KNOWN, Model, model
+from daemon.claude.models import CHOSEN, KNOWN, Model, model
 from daemon.claude.request import WORDLESS, request
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.rehearsal.claude.rules import objection
 
-SONNET = model("claude-sonnet-5-5")
+SONNET, LOCAL = model("claude-sonnet-5-5"), model("llama-4")
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["why", "actions"],
+    "properties": {
+        "why": {"type": "string"},
+        "actions": {"type": "array", "items": {"enum": ["Respond", "Think"]}},
+    },
+}
 CORE = Memory(role="system", content="You are Claudius.", region="core")
 TRAILING = Memory(role="user", content="Answer in <say>…</say>.", region="instruction")
 
@@ -25,7 +34,7 @@ lasting = st.builds(
     content=st.text(max_size=12),
     seq=st.integers(),
 )
-specs = st.sampled_from([*KNOWN, model("llama-4")])
+specs = st.sampled_from([*KNOWN, LOCAL])
 
 
 def user(text: str) -> Memory:
@@ -116,8 +125,23 @@ def test_each_model_is_asked_in_its_own_way() -> None:
     assert {one["output_config"]["effort"] for one in asked.values()} == {"low"}
 
 
+def test_a_choice_is_held_to_its_schema_where_the_model_can_be() -> None:
+    """As it was given, in every byte: another schema, and the cached messages are read anew."""
+    for spec in KNOWN:
+        asked = request(remembered(user("hi")), spec, SCHEMA)
+        assert asked["output_config"] == {
+            "effort": "low",
+            "format": {"type": "json_schema", "schema": SCHEMA},
+        }
+        assert json.dumps(asked) == json.dumps(request(remembered(user("hi")), spec, SCHEMA))
+        assert list(asked["output_config"]["format"]["schema"]["properties"]) == ["why", "actions"]
+        assert asked["max_tokens"] == CHOSEN + spec.thoughts
+        assert objection(asked) is None
+    assert request(remembered(user("hi")), LOCAL, SCHEMA) == request(remembered(user("hi")), LOCAL)
+
+
 def test_an_unknown_model_is_asked_plainly() -> None:
-    asked = request(remembered(user("hi"), assistant("ho"), user("hi")), model("llama-4"))
+    asked = request(remembered(user("hi"), assistant("ho"), user("hi")), LOCAL)
     assert sorted(asked) == ["max_tokens", "messages", "model", "system"]
     assert marked(asked) == []
 

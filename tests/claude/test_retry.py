@@ -164,13 +164,13 @@ async def test_it_holds_before_each_try(claude: Claude, understudy: Understudy) 
             raise Fenced("another attempt began")
 
     with pytest.raises(Fenced):
-        await claude.call(claude.request(MEMORY, "speak"), None, hold)
+        await claude.call(claude.request(MEMORY, "speak"), None, hold, asyncio.Event())
     assert held == [0, 1]
     assert len(understudy.requests) == 1
 
 
 async def test_no_try_is_begun_when_the_time_is_over(before: Claude, raw: Raw, clock: HastyClock) -> None:
-    call = asyncio.create_task(before.call(before.request(MEMORY, "speak"), None, free))
+    call = asyncio.create_task(before.call(before.request(MEMORY, "speak"), None, free, asyncio.Event()))
     await until(lambda: raw.asked == 1)
     await clock.advance(FIRST)
     await until(lambda: raw.asked == 2)

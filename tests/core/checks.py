@@ -83,7 +83,7 @@ async def _check_journal(home: Path, story: Scenario) -> None:
         _check_replay(journal)
         _check_prefix(journal, home)
         greeted = [e for e in journal.kind("claim") if e.key.startswith("greeted:")]
-        people = {event.user for event in story.events if not event.heard}
+        people = {event.user for event in story.events if not (event.heard or event.rank)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
 
 
@@ -101,14 +101,19 @@ def _check_replay(journal: Journal) -> None:
 
 
 def _check_prefix(journal: Journal, home: Path) -> None:
-    """Within a thread, as long as the texts stay the same, each call's messages begin with the last one's."""
+    """Each call's messages begin with the last one's: of a thread what is spoken, of a body all that it asks.
+
+    As long as the texts stay the same.
+    """
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
-    before: dict[tuple[str, str], list[list[str]]] = {}
+    before: dict[tuple[str, ...], list[list[str]]] = {}
     gone = {e.cause for e in journal.kind("turn-ended") if e.body["outcome"] == "let-go"}
     for call in journal.kind("model-call"):
-        if call.body["outcome"] != "ok" or call.cause in gone:
+        if call.body["outcome"] != "ok" or call.cause in gone or call.body["name"] == "judge":
             continue
-        line = (call.thread, str(call.body["texts"]))
+        line: tuple[str, ...] = (call.thread, str(call.body["texts"]))
+        if call.body["role"] != "speak":
+            line += (call.key.rpartition("#")[0],)
         messages = asked[call.body["saw"]]
         old = before.get(line, [])
         assert messages[: len(old)] == old, f"the prompt does not only grow: {call.key}"

@@ -17,11 +17,13 @@ from pathlib import Path
 from daemon.journal.journal import Journal
 from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
+from daemon.life.limits import Gauge
 from daemon.life.live import Life
 from daemon.life.past import Pasts
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
+from daemon.limits import PERSON, THREAD, TURN
 from tests.core.boundary import Boundary, MortalWriter
 from tests.core.outside import Event, FileModel, FileSlack, NothingEarlier, StoryClock, note, read
 from tests.core.scenarios import Scenario
@@ -90,12 +92,14 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             pace=story.pace,
         )
+        budget = Budget(journal, clock, 1.5 * story.price)
         world = World(
             journal=journal,
             llm=model,
             speaker=FileSlack(home),
             clock=clock,
-            budget=Budget(journal, clock, 1.5 * story.price),
+            budget=budget,
+            gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON),
             pasts=Pasts(journal),
             owners=("U9",),
         )

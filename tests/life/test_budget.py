@@ -11,6 +11,7 @@ import pytest
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
 from daemon.life.budget import Budget
+from daemon.limits import CONTINUE
 from tests.clock import FakeClock
 
 DAY = 86_400.0
@@ -27,8 +28,16 @@ class Purse:
     async def call(self, cost: float) -> Entry:
         """Record a call of this price."""
         self._calls += 1
-        body = {"cost": cost, "worth": cost}
+        body = {"outcome": "ok", "cost": cost, "worth": cost}
         entry, _ = await self.journal.append("t", "model-call", body, key=f"call#{self._calls}")
+        self.budget.spent(entry)
+        return entry
+
+    async def consent(self, scope: str) -> Entry:
+        """An owner lets it go on."""
+        self._calls += 1
+        body = {"value": CONTINUE, "by": "U1", "about": {"resets": scope, "person": "U2"}}
+        entry, _ = await self.journal.append("t", "answered", body, key=f"answer#{self._calls}")
         self.budget.spent(entry)
         return entry
 
@@ -73,3 +82,36 @@ async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purs
     assert purse.budget.today().cost == pytest.approx(0.2)
     again = Budget(purse.journal, purse.clock, 1.0)
     assert again.today() == purse.budget.today(), "a projection of the journal"
+
+
+async def test_an_owner_lets_the_day_go_on_by_as_much_again(purse: Purse) -> None:
+    await purse.call(0.9)
+    assert not purse.budget.fits(0.2)
+    await purse.consent("person")
+    assert not purse.budget.fits(0.2), "to something else"
+    await purse.consent("day")
+    await purse.consent("day")
+    assert purse.budget.fits(1.0)
+    assert not purse.budget.fits(1.1), "two presses are not two days"
+    assert purse.budget.today().cost == pytest.approx(0.9), "what was spent stays spent"
+    assert Budget(purse.journal, purse.clock, 1.0).today() == purse.budget.today()
+    await purse.call(0.5)
+    assert not purse.budget.fits(0.6)
+    await purse.clock.advance(DAY)
+    assert not purse.budget.fits(1.1), "a consent is for its day"
+
+
+async def test_a_consent_of_yesterday_is_not_counted(purse: Purse) -> None:
+    await purse.call(0.9)
+    old = await purse.consent("day")
+    await purse.clock.advance(DAY)
+    await purse.call(0.9)
+    purse.budget.spent(old)
+    assert not purse.budget.fits(0.2)
+
+
+async def test_a_call_over_midnight_is_counted_once(purse: Purse) -> None:
+    """Its day has not been looked at when it is recorded: the fold finds it in the journal."""
+    await purse.clock.advance(DAY)
+    await purse.call(0.7)
+    assert purse.budget.today().cost == pytest.approx(0.7)

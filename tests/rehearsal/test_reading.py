@@ -103,6 +103,7 @@ async def test_everyone_sees_their_own_conversations(place: Place, alice: AsyncW
         "C0GENERAL01",
         "C0RANDOM002",
         "C0WORKSHOP3",
+        "C0BACKROOM4",
         "D0ALICE0001",
         "D0ALICE0002",
     ]

@@ -161,7 +161,12 @@ def access(url: str, **changes: Any) -> Access:
 
 @asynccontextmanager
 async def office(
-    path: Path, allowed: Allowed = OPEN, *, clock: FakeClock | None = None, wire: Wire | None = None
+    path: Path,
+    allowed: Allowed = OPEN,
+    *,
+    clock: FakeClock | None = None,
+    wire: Wire | None = None,
+    owners: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Office]:
     """A whole one, connected."""
     clock, wire, woken = clock or FakeClock(), wire or Wire(), list[str]()
@@ -170,7 +175,7 @@ async def office(
         workspace(path, clock, wire) as (world, url),
         ClientSession() as session,
         journal,
-        Slack(access(url), allowed, journal=journal, wake=woken.append, clock=clock) as slack,
+        Slack(access(url), allowed, journal=journal, wake=woken.append, clock=clock, owners=owners) as slack,
     ):
         await slack.connect()
         yield Office(

@@ -24,6 +24,7 @@ async def test_a_dm_is_perceived_in_a_thread_of_its_own(here: Office) -> None:
         "ts": ts,
         "kind": "dm",
         "place": "a direct message",
+        "audience": "dm",
         "user": ALICE.id,
         "called_by": ts,
     }

@@ -11,7 +11,26 @@ from hypothesis import strategies as st
 from daemon.slack.quiet import ZERO_WIDTH, quiet, quiet_so_far
 
 PING = re.compile(r"<!(?:channel|here|everyone|subteam|date)|<[@#]|@(?:channel|here|everyone)", re.IGNORECASE)
-PIECES = ["<", "!", "@", "#", "--", "here", "HERE", "channel", "everyone", "doctype", "subteam^S1", ">", "U1"]
+OWNERS = frozenset({"U1", "U22"})
+PIECES = [
+    "<@U1>",
+    "U22",
+    "<@",
+    "u1",
+    "<",
+    "!",
+    "@",
+    "#",
+    "--",
+    "here",
+    "HERE",
+    "channel",
+    "everyone",
+    "doctype",
+    "subteam^S1",
+    ">",
+    "U1",
+]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("".join)
 
 
@@ -41,6 +60,24 @@ def test_each_piece_of_a_growing_text_continues_the_last(text: str, data: st.Dat
 def test_at_every_boundary_the_whole_begins_with_what_was_shown(text: str) -> None:
     for cut in range(len(text) + 1):
         assert quiet(text).startswith(quiet_so_far(text[:cut]))
+
+
+@given(TEXTS)
+def test_of_all_pings_only_those_for_an_owner_are_left(text: str) -> None:
+    said = quiet(text, OWNERS)
+    assert not PING.search(re.sub(r"<@(U1|U22)>", "", said))
+    assert said.count("<@U1>") == text.count("<@U1>")
+
+
+@given(TEXTS)
+def test_with_owners_too_the_whole_begins_with_what_was_shown(text: str) -> None:
+    for cut in range(len(text) + 1):
+        assert quiet(text, OWNERS).startswith(quiet_so_far(text[:cut], OWNERS))
+
+
+@pytest.mark.parametrize("text", ["<@U1|al>", "<@U12>", "<@u1>", "<@U1", "<!U1>", "<@W1>"])
+def test_what_is_not_quite_an_owner_is_broken(text: str) -> None:
+    assert quiet(text, OWNERS) == f"<{ZERO_WIDTH}{text[1:]}"
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from daemon.entry import digest
-from daemon.rehearsal.people import ALICE, TEAM
+from daemon.rehearsal.people import ALICE, BOB, TEAM
 from daemon.slack.stream import PACE
-from tests.slack.office import GENERAL, ME, Office
+from tests.slack.office import GENERAL, ME, Office, office
 from tests.slack.voice import KEY, called, ours, texts
 
 
@@ -123,3 +124,16 @@ async def test_nobody_is_pinged_in_any_way_of_saying_it(here: Office, ping: str)
     replies = await here.replies(GENERAL, root)
     assert len(replies) == 3
     assert all(ping not in reply["text"] and "pings" not in reply for reply in replies)
+
+
+async def test_an_owner_can_be_called_in_every_way_of_saying_it(tmp_path: Path) -> None:
+    async with office(tmp_path, owners=frozenset({BOB.id})) as here:
+        (thread, root), speaker = await called(here), here.slack.speaker
+        text = f"Ask <@{BOB.id}>, not <@{ALICE.id}>."
+        ts = await speaker.start(thread, text[:8], KEY, ours)
+        await speaker.finish(thread, ts, text, KEY, ours)
+        await speaker.finish(thread, None, text, "another", ours)
+        await speaker.whisper(thread, ALICE.id, text, ours)
+        said = [*await texts(here, root), here.world.whispers(ALICE.id)[0]["text"]]
+        assert said == [f"Ask <@{BOB.id}>, not <\u200b@{ALICE.id}>."] * 3
+        assert here.wire.told("chat.update") == []

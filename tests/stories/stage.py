@@ -142,6 +142,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     app = web.Application(client_max_size=2**24, middlewares=[wire.middleware])
     words = folder / "words"
     shutil.copytree(root() / "prompts", words / "prompts")
+    shutil.copytree(root() / "playbooks", words / "playbooks")
     shutil.copy(root() / "soul.md", words)
     async with World(folder / "rehearsal.db", clock) as world, ClientSession() as session:
         world.mount(app)

@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from config import Settings
-from daemon.doctor.doctor import app_link, examine_with, line
-from daemon.doctor.finding import Finding
+from daemon.doctor.doctor import app_link, examine_with
+from daemon.doctor.finding import Finding, line
 from daemon.doctor.machine import LONG, disk, python
 from daemon.project import root
 from daemon.rehearsal.people import ECHO, SOUL

@@ -2,6 +2,7 @@
 
 import { announce, atEnd, byId, el, toEnd } from "./dom.js";
 import { day } from "./format.js";
+import { gesture } from "./slack.js";
 import { Thread } from "./thread.js";
 
 const PAGE = 30;
@@ -19,7 +20,7 @@ export class Conversation {
   async open(place, world, statuses) {
     if (this.place?.id !== place.id) this.clear();
     this.place = place;
-    this.world = world;
+    this.world = { ...world, channel: place.id };
     byId("place").textContent = place.member ? place.label : `# ${place.label}`;
     byId("about").textContent = place.about;
     const missed = (this.missed = []);
@@ -67,9 +68,10 @@ export class Conversation {
     if (this.missed) return void this.missed.push(event);
     const stay = atEnd(this.box);
     if (event.type === "message" || event.type === "changed") this.put(event.message);
-    if (event.type === "ephemeral") this.put({ ...event.message, ts: event.message.ts ?? String(Date.now() / 1000) });
+    if (event.type === "ephemeral") this.put(event.message);
     if (event.type === "deleted") this.drop(event.ts);
     if (event.type === "status") this.think(event);
+    if (event.type === "session") this.threads.get(event.thread_ts)?.work(event.user, event.working);
     if (stay) toEnd(this.box);
     if (event.message) this.tell(event);
   }
@@ -83,6 +85,7 @@ export class Conversation {
   begin(root) {
     const thread = new Thread(root, this.world, {
       post: (text) => this.post(text, root.ts),
+      stop: () => this.stop(root.ts),
       onOpen: () => this.select(root.ts),
     });
     this.box.querySelector(".hello")?.remove();
@@ -116,6 +119,11 @@ export class Conversation {
   think({ thread_ts, user, status, loading_messages }) {
     const words = status || loading_messages?.[0];
     this.threads.get(thread_ts)?.think(status && words ? `${this.world.names[user]} ${words}` : "");
+  }
+
+  /** Press Stop; that there is nothing to stop any more needs no words. */
+  stop(thread_ts) {
+    return gesture("stop", { user: this.world.me, channel: this.place.id, thread_ts }).catch(() => {});
   }
 
   async post(text, thread_ts) {

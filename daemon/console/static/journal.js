@@ -35,7 +35,7 @@ export class Journal {
     });
   }
 
-  /** Show the entries of the conversation with this key (team:channel:root ts) under "This thread". */
+  /** Show the entries of a conversation under "This thread"; its key is team:channel:root ts, or its id. */
   async openThread(key) {
     if (this.open.key === key) return;
     this.open = { key, id: null, entries: [] };
@@ -64,6 +64,7 @@ export class Journal {
 
   show(filter) {
     this.filter = filter;
+    byId("filter").querySelector(`[value="${filter}"]`).checked = true;
     this.render();
   }
 

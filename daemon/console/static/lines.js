@@ -24,10 +24,7 @@ const quote = (manner, text) => el("div", { className: manner }, markup(text));
 
 const KINDS = {
   thread: (body) => step("new conversation", body.place ? `in ${body.place}` : ""),
-  perception: (body) =>
-    body.carries
-      ? event("remembers", quote("heard", `what is still unanswered: ${seqs(body.carries)}`))
-      : event(`${who(body)} says`, quote("heard", said(body))),
+  perception: (body) => perceived(body),
   heard: (body) => ({ ...event(`${who(body)} said before`, quote("heard", said(body))), tone: "dim" }),
   "turn-began": (body) => step("begins a turn", el("b", {}, body.process), ` over ${seqs(body.took)}`),
   "turn-resumed": (body) => step("takes the turn up again", `attempt ${body.attempt}`),
@@ -39,28 +36,72 @@ const KINDS = {
   "speech-started": () => step("begins to speak"),
   spoken: (body) => event("said", quote("speech brief", body.text || "nothing")),
   unsaid: () => step("leaves unsaid what it began to say"),
-  watch: (body) => step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : ""),
+  watch: (body) =>
+    body.answers
+      ? step("waits for the answer", `until ${clockSeconds(body.due)}`)
+      : step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : ""),
   text: (body) => step("reads", el("b", {}, body.name)),
   claim: (body, { key }) => step(CLAIMS[key.split(":")[0]] ?? `does only once: ${key}`),
   overheard: () => step("looks for what was said before"),
   "caught-up": ({ until, behind }) => step("has read what was said", readUntil(until, Object.keys(behind ?? {}).length)),
   log: (body) => event("remembers an interrupted turn", quote("thought", body.text)),
-  action: (body) => event(`does ${body.name}`, quote("heard", JSON.stringify(body.args ?? {}))),
-  observation: (body) => event(`${body.name} gives`, quote("heard", body.text)),
+  action: (body) => step("does", el("b", {}, body.name), ` ${given(body.args)}`),
+  observation: (body) => (body.text ? event(`${body.name} gives`, quote("heard", body.text)) : step(`${body.name} is done`)),
+  look: ({ seqs: seen }) => step("looks up", `and sees ${seqs(seen)}`),
+  asked: (body) => (body.resumes ? step("puts this aside", "and goes back to it later") : asked(body)),
+  answered: (body) => answered(body),
+  withdrawn: ({ asked: seq }) => step("needs no answer any more", seq ? `to #${seq}` : ""),
+  limit: (body) => warning("reaches a limit", limit(body)),
+  note: ({ text }) => event("notes", quote("thought", text)),
+  person: ({ text }) => event("knows someone better", quote("thought", text)),
+  "context-cleared": ({ text }) => event("sums up, and lets the words go", quote("thought", text ?? "")),
+  ism: (body) => (body.text ? event("tells itself", quote("thought", body.text)) : step("goes on")),
   drift: ({ key }) => failed("differs from what is recorded", `What it would ask now is not what stands under ${key}.`),
   failure: ({ at, error }) => failed("stumbles", `${error} at ${at}. The turn is tried again.`),
   fault: ({ text }) => warning("cannot use a text", text, "The last good version stays in use."),
 };
 
+/** What reached the soul: a message, a stop, a press, or something that it told itself. */
+function perceived(body) {
+  if (body.carries) return event("remembers", quote("heard", `what is still unanswered: ${seqs(body.carries)}`));
+  if (body.rank === "stop") return event(`${who(body)} stops it`, quote("heard", body.text || STOPPED[body.by] || ""));
+  if (body.rank === "answer" && body.address === "press") return event(`${who(body)} presses`, chip(body.text));
+  if (body.rank === "resume") return step("goes back to what it put aside");
+  if (body.rank === "after") return step("has an afterthought", body.text ?? "");
+  return event(`${who(body)} says`, quote("heard", said(body)));
+}
+
+function asked(body) {
+  const open = body.choices?.length ? body.choices.map(chip) : body.words && el("p", { className: "figures" }, "waits for words");
+  return event("asks", body.text && quote("speech", body.text), open);
+}
+
+function answered({ value, text, by }) {
+  return value || text ? event("has an answer", quote("heard", text || value)) : step("goes on", by ? `after ${by}` : "unanswered");
+}
+
+const limit = ({ bound, scope }) =>
+  [BOUNDS[bound] ?? bound ?? "a bound", SCOPES[scope] ?? scope].filter(Boolean).join(" ");
+
+/** The arguments of an action in a line: `query: red fruit`. */
+const given = (args) =>
+  Object.entries(args ?? {})
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+
+const STOPPED = { reaction: "with 🛑", button: "with the Stop button" };
+const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
+const SCOPES = { turn: "for one turn.", thread: "for this thread.", person: "for this person's day.", day: "for today." };
 const GIVEN_UP = new Set(["failed", "abandoned"]);
 const CLAIMS = { greeted: "meets someone for the first time", told: "tells of this outage, once" };
 
 const readUntil = (until, behind) => `until ${clockSeconds(until)}${behind ? `, but for ${count(behind)} places` : ""}`;
+const chip = (text) => el("span", { className: "chip" }, text);
 const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });
 const thought = (body) => ({
-  ...event("thinks", ...answer(body), el("p", { className: "figures" }, figures(body))),
+  ...event(choice(body.text) ? "chooses" : "thinks", ...answer(body), el("p", { className: "figures" }, figures(body))),
   opens: true,
 });
 
@@ -72,10 +113,13 @@ function said(body) {
 /** What the model answered, split into thought, speech and marks. */
 export function answer(body) {
   const why = trouble(body);
-  return [why && el("p", { className: "outcome" }, why), ...parts(body.text ?? "")];
+  return [why && el("p", { className: "outcome" }, why), ...parts(body.text ?? "", body.schema)];
 }
 
-function parts(raw) {
+function parts(raw, hidden) {
+  const picked = choice(raw);
+  if (picked) return [picked.why && el("div", { className: "thought" }, picked.why), ...picked.names.map(chip)];
+  if (hidden) return [el("div", { className: "thought" }, raw)];
   return sections(raw).map(({ tag, text }) => {
     const name = tag && el("span", { className: "tag" }, tag);
     const shown = manner(tag, text);
@@ -83,6 +127,18 @@ function parts(raw) {
     return el("div", { className: shown, dataset: { tag } }, markup(text));
   });
 }
+
+/** {why, names} of a choice of actions, else null. */
+function choice(raw) {
+  try {
+    const { why, reasoning, actions } = JSON.parse(raw);
+    return { why: why ?? reasoning, names: actions.map(picked) };
+  } catch {
+    return null;
+  }
+}
+
+const picked = (action) => (typeof action === "string" ? action : `${action.name} ${given(action.args)}`.trim());
 
 function figures(body) {
   const usage = body.usage ?? {};

@@ -10,6 +10,8 @@ import { Workspace } from "./workspace.js";
 
 const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
 let due = 0;
+let linked = null;
+const asked = location.hash.slice(1);
 
 const journal = new Journal({
   onCall: openCall,
@@ -29,6 +31,7 @@ async function refresh() {
   document.body.dataset.world = state.rehearsed.workspace ? "local" : "none";
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
+  linked ??= openLink(asked);
 }
 
 /** Many entries at once ask for one look at the purse. */
@@ -96,4 +99,15 @@ document.addEventListener("keydown", onKey);
 // The header says that the daemon is away; what could not be read meanwhile is read when it is back.
 addEventListener("unhandledrejection", (event) => event.reason instanceof Unreachable && event.preventDefault());
 
+/** A link to a thread, `#sess-…`: its entries, and where there is a local workspace its place and messages. */
+async function openLink(id) {
+  if (!id.startsWith("sess-")) return;
+  document.body.dataset.thread = id;
+  journal.show("thread");
+  const [opened] = (await ask(`/console/threads/${encodeURIComponent(id)}`)).entries;
+  const local = opened && document.body.dataset.world === "local";
+  if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);
+}
+
+addEventListener("hashchange", () => openLink(location.hash.slice(1)));
 journal.follow();

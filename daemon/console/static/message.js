@@ -3,15 +3,18 @@
 import { avatar } from "./avatar.js";
 import { el } from "./dom.js";
 import { clock, full } from "./format.js";
+import { blocksView } from "./blocks.js";
 import { markup } from "./markup.js";
+import { reactionsView } from "./reactions.js";
 
-/** `members` is {user id: {id, name}}; `soul` is the soul's user id. */
-export function messageView(message, { members, names, soul }) {
+/** `world` as in conversation.js: of it `members` is {user id: {id, name}}, `soul` the soul's user id. */
+export function messageView(message, world) {
+  const { members, soul } = world;
   const member = members[message.user] ?? { id: message.user ?? "?", name: message.username ?? "Someone" };
   return el(
     "article",
     {
-      className: message.streaming ? "message streaming" : "message",
+      className: ["message", message.streaming && "streaming", message.is_ephemeral && "whisper"].filter(Boolean).join(" "),
       dataset: { ts: message.ts },
       "aria-busy": message.streaming ? "true" : null,
     },
@@ -19,8 +22,10 @@ export function messageView(message, { members, names, soul }) {
     el(
       "div",
       {},
+      message.is_ephemeral && el("p", { className: "eyebrow" }, "Only visible to you"),
       el("p", { className: "by" }, el("b", {}, member.name), time(message.ts)),
-      el("div", { className: "text" }, content(message, names)),
+      el("div", { className: "text" }, content(message, world)),
+      !message.is_ephemeral && reactionsView(message, world),
     ),
   );
 }
@@ -29,9 +34,11 @@ function time(ts) {
   return el("time", { title: full(ts) }, clock(ts));
 }
 
-function content(message, names) {
+function content(message, world) {
   const files = (message.files ?? []).map((file) => el("p", {}, `⎘ ${file.name ?? file.title ?? file.id}`));
-  const nodes = [...markup(message.text ?? "", { names, star: message.bot_id ? "em" : "strong" }), ...files];
+  const star = message.bot_id ? "em" : "strong";
+  const words = message.blocks ? blocksView(message, world) : markup(message.text ?? "", { names: world.names, star });
+  const nodes = [...words, ...files];
   if (message.edited) nodes.push(el("span", { className: "edited" }, "(edited)"));
   return nodes.length ? nodes : el("p", {}, "");
 }

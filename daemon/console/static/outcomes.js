@@ -4,6 +4,7 @@ const CALLS = {
   cut: "The answer was cut off at its greatest length.",
   refused: "The model refused to answer.",
   "over-budget": "Today's budget is spent; the model was not asked.",
+  cancelled: "Somebody stopped it; the connection was closed.",
 };
 
 const FAILURES = {
@@ -18,6 +19,7 @@ const FAILURES = {
 
 const TURNS = {
   ended: ["ends the turn", ""],
+  parked: ["waits", "for an answer; it goes on when one comes"],
   postponed: ["postpones the turn", "and will try again"],
   failed: ["gives the turn up", "it failed too often"],
   "let-go": ["lets the turn go", "a fresh one takes its place"],
@@ -32,7 +34,7 @@ export function trouble({ outcome, failure }) {
 
 /** Nothing came of this call: there was no answer, and nothing to pay. */
 export function fruitless({ outcome, text }) {
-  return outcome === "over-budget" || (outcome === "failed" && !text);
+  return outcome === "over-budget" || (!text && (outcome === "failed" || outcome === "cancelled"));
 }
 
 /** [what happened, what that means] */

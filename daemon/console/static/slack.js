@@ -5,6 +5,16 @@ import { ask } from "./reach.js";
 
 export class Refused extends Error {}
 
+/** What people do that no method of Slack's does: `press` a button, `stop` an agent. */
+export async function gesture(name, args) {
+  const body = await ask(`/rehearsal/${name}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(args),
+  });
+  if (!body.ok) throw new Refused(body.error);
+}
+
 export class Slack {
   constructor(token) {
     this.token = token;

@@ -5,15 +5,18 @@ import { el } from "./dom.js";
 import { messageView } from "./message.js";
 
 export class Thread {
-  /** `post(text)` replies; `onOpen()` is called when one turns to this thread. */
-  constructor(root, world, { post, onOpen }) {
+  /** `post(text)` replies; `stop()` presses Stop; `onOpen()` is called when one turns to this thread. */
+  constructor(root, world, { post, stop, onOpen }) {
     this.world = world;
     this.ts = root.ts;
     this.messages = new Map();
     this.onOpen = onOpen;
     this.root = el("div", {});
     this.replies = el("div", { className: "replies" });
-    this.status = el("p", { className: "status", hidden: true });
+    this.words = el("span", { className: "words" });
+    this.stop = el("button", { type: "button", className: "stop", hidden: true, onclick: stop }, "Stop");
+    this.status = el("p", { className: "status", hidden: true }, this.words, this.stop);
+    this.working = new Set();
     const form = el("form", { className: "reply" });
     this.composer = new Composer(form, { send: post });
     this.composer.turnTo(root.ts, "Reply in this thread");
@@ -56,8 +59,19 @@ export class Thread {
   }
 
   think(text) {
-    this.status.hidden = !text;
-    this.status.textContent = text;
+    this.words.textContent = text;
+    this.showStatus();
+  }
+
+  /** While an agent's session is processing, Slack offers to stop it. */
+  work(user, working) {
+    this.working[working ? "add" : "delete"](user);
+    this.showStatus();
+  }
+
+  showStatus() {
+    this.stop.hidden = !this.working.size;
+    this.status.hidden = !this.words.textContent && this.stop.hidden;
   }
 
   select(open) {

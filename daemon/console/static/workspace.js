@@ -40,6 +40,20 @@ export class Workspace {
     this.composer.field.focus();
   }
 
+  /** Turn to this thread, as someone who sees it; is it there? */
+  async goTo(channel, ts) {
+    const there = this.state.channels.find(({ id }) => id === channel);
+    const sees = ({ id }) => there?.kind === "channel" || there?.members.includes(id);
+    const person = this.state.people.find(({ id }) => id === this.world.me && sees({ id })) ?? this.state.people.find(sees);
+    if (!person) return false;
+    this.place = channel;
+    this.conversation.selected = ts;
+    if (person.id !== this.world.me) byId("composer").querySelector(`[value="${person.id}"]`).checked = true;
+    await this.become(person);
+    this.conversation.threads.get(ts)?.node.scrollIntoView({ block: "center" });
+    return this.conversation.selected === ts;
+  }
+
   look() {
     return ask("/rehearsal/state");
   }
@@ -57,7 +71,7 @@ export class Workspace {
     this.hush?.();
     localStorage.setItem("person", person.id);
     const slack = new Slack(person.token);
-    this.world = { ...this.known, slack };
+    this.world = { ...this.known, slack, me: person.id };
     this.hush = slack.listen((event) => this.hear(event), () => this.see());
     await this.see();
   }
@@ -102,7 +116,8 @@ export class Workspace {
     history.replaceState(null, "", `#${id}`);
     this.places.select(id);
     this.composer.turnTo(id, place.member ? `Message ${place.label}` : `Message #${place.label}`);
-    const statuses = this.look().then((state) => state.statuses.filter(({ channel }) => channel === id));
+    const here = ({ channel }) => channel === id;
+    const statuses = this.look().then((state) => [...state.statuses, ...state.sessions].filter(here));
     await this.conversation.open(place, this.world, statuses);
   }
 

@@ -9,7 +9,7 @@ from daemon.rehearsal.api.call import Call
 from daemon.rehearsal.api.content import content
 from daemon.rehearsal.api.method import Method
 from daemon.rehearsal.channels import Channel, channel_named, channel_of, joined_channel
-from daemon.rehearsal.messages import Message, find, message_json, put, remove, replies
+from daemon.rehearsal.messages import FOREVER, Message, find, message_json, put, remove, replies
 from daemon.rehearsal.news import changed, deleted
 from daemon.rehearsal.people import TEAM_URL
 from daemon.rehearsal.posts import post, root_of
@@ -17,7 +17,6 @@ from daemon.rehearsal.refusal import Refused
 from daemon.rehearsal.stamps import mint, ts_of
 
 UPDATE_MOST = 4_000
-FOREVER = 1 << 62
 
 
 def post_message(call: Call) -> dict[str, Any]:
@@ -33,19 +32,26 @@ def post_message(call: Call) -> dict[str, Any]:
 
 
 def post_ephemeral(call: Call) -> dict[str, Any]:
-    """A message that one person sees once: told to the page, kept nowhere."""
+    """A message that one person sees once, in the channel or in a thread: it is in no history."""
     channel = joined_channel(call.workspace.db, call.need("channel"), call.caller.id)
-    user = call.need("user")
+    user, thread_ts = call.need("user"), call.text("thread_ts")
     if user not in channel.members:
         raise Refused("user_not_in_channel")
+    root_of(call.workspace, channel, thread_ts)
     stamp = ts_of(mint(call.workspace.db, call.workspace.clock))
-    message = {"type": "message", "user": call.caller.id, "ts": stamp, **content(call)}
-    call.workspace.feed.tell(channel, {"type": "ephemeral", "message": message}, only=user)
+    thread = {"thread_ts": thread_ts} if thread_ts else {}
+    message = {"type": "message", "user": call.caller.id, "ts": stamp, **thread, **content(call)}
+    whisper = {"channel": channel.id, "message": message | {"is_ephemeral": True}}
+    call.workspace.whispers.append({"user": user, **whisper})
+    call.workspace.feed.tell(channel, {"type": "ephemeral", **whisper}, only=user)
     return {"message_ts": stamp}
 
 
 def update(call: Call) -> dict[str, Any]:
-    """Another text for one's own message; `text` up to 4,000 characters, `markdown_text` up to 12,000."""
+    """Another text for one's own message; `text` up to 4,000 characters, `markdown_text` up to 12,000.
+
+    Blocks stay as they were where only `text` is given; an empty list of them takes them away.
+    """
     channel, message = _own(call, "cant_update_message")
     if call.workspace.streams(message):
         raise Refused("streaming_state_conflict")
@@ -53,7 +59,8 @@ def update(call: Call) -> dict[str, Any]:
         raise Refused("msg_too_long")
     before = message_json(call.workspace.db, message)
     stamp = ts_of(mint(call.workspace.db, call.workspace.clock))
-    kept = {name: value for name, value in message.body.items() if name != "blocks"}
+    gone = call.text("markdown_text") or call.value("blocks", list, "invalid_blocks") is not None
+    kept = {name: value for name, value in message.body.items() if name != "blocks" or not gone}
     said = content(call)
     body = {**kept, **said, "edited": {"user": call.caller.id, "ts": stamp}}
     message = put(call.workspace.db, replace(message, body=body, streaming=None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daemon.rehearsal.api.call import Call
+from daemon.rehearsal.blocks import accepted
 from daemon.rehearsal.refusal import Refused
 
 TEXT_MOST = 40_000
@@ -21,7 +22,7 @@ def content(call: Call) -> dict[str, Any]:
         raise Refused("no_text")
     found: dict[str, Any] = {"text": text[:TEXT_MOST] or checked(markdown)}
     if blocks:
-        found["blocks"] = blocks
+        found["blocks"] = accepted(blocks)
     return found | metadata(call)
 
 

@@ -9,8 +9,11 @@ from daemon.rehearsal.api.call import Call
 from daemon.rehearsal.api.method import Method
 from daemon.rehearsal.channels import Channel, joined_channel
 from daemon.rehearsal.messages import Message, find, put
-from daemon.rehearsal.news import happened, tell
+from daemon.rehearsal.news import apps_in, happened, tell
 from daemon.rehearsal.refusal import Refused
+
+READ = "reactions:read"
+"""What an app needs to hear of reactions."""
 
 
 def add(call: Call) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def _react(call: Call, channel: Channel, message: Message, name: str, users: lis
         "item": {"type": "message", "channel": channel.id, "ts": message.ts},
         "item_user": message.body["user"],
     }
-    happened(call.workspace, channel, event)
+    happened(call.workspace, channel, event, [app for app in apps_in(channel) if READ in app.scopes])
 
 
 METHODS = {

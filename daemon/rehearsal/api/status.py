@@ -41,8 +41,12 @@ def mark_session(call: Call, channel: Channel, thread_ts: str, status: str) -> N
     """Show an agent's session as working, unless a status line says more; or as working no longer."""
     if status not in SESSION:
         raise Refused("invalid_arguments")
+    working = status == SESSION[0]
+    call.workspace.feed.tell(
+        channel, call.workspace.statuses.work(channel.id, thread_ts, call.caller.id, working)
+    )
     shown = call.workspace.statuses.shown(channel.id, thread_ts, call.caller.id)
-    if shown != (status == SESSION[0]):
+    if shown != working:
         _show(call, channel, thread_ts, "" if shown else AT_WORK, ())
 
 

@@ -9,6 +9,7 @@ from daemon.rehearsal.api.call import Call
 from daemon.rehearsal.api.content import checked, metadata
 from daemon.rehearsal.api.method import Method
 from daemon.rehearsal.api.status import mark_session
+from daemon.rehearsal.blocks import accepted
 from daemon.rehearsal.channels import Channel, joined_channel
 from daemon.rehearsal.messages import Message, find, message_json, put
 from daemon.rehearsal.news import changed, tell
@@ -46,7 +47,7 @@ def stop(call: Call) -> dict[str, Any]:
     before = message_json(call.workspace.db, message)
     body = {**message.body, "text": checked(message.body["text"] + _text(call)), **metadata(call)}
     if blocks := call.value("blocks", list, "invalid_blocks"):
-        body["blocks"] = blocks
+        body["blocks"] = accepted([{"type": "markdown", "text": body["text"]}, *blocks])
     message = put(call.workspace.db, replace(message, body=body, streaming=None))
     changed(call.workspace, channel, message, before)
     if status := call.text("session_status"):

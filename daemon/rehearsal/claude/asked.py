@@ -31,6 +31,25 @@ PRIVATE = re.compile(
     r"\b(private|privately|nobody|no one|never|unsaid|hidden|think|thought|feels?|notices?|inner|aside)\b",
     re.I,
 )
+PROBLEM = "problem_solving"
+SELF = re.compile(r"\b(I am|I.m|my name|I like|I live)\b", re.I)
+"""How people tell of themselves."""
+SIGNS = tuple(
+    (re.compile(sign, re.I), re.compile(meant, re.I))
+    for sign, meant in (
+        (r"^problem.?solving$", r"\b(solve|find out|figure out|investigate|look into|help me with)\b"),
+        (r"^closing$", r"^\W*(bye|goodbye|good night|see you|farewell)\b|\b(bye|that.s all|good night)\W*$"),
+        (r"^stop", r"^\W*(stop|halt|cancel|enough|never ?mind)\b(?! \w+ing)"),
+        (
+            r"^(new|other|something.?new)",
+            r"\b(something else|by the way|another (thing|question)|meanwhile)\b",
+        ),
+        (r"^yes$", SELF.pattern),
+    )
+)
+"""What a choice is called, and the words of a person that speak for it."""
+USUAL = re.compile(r"conversation|more.*|no", re.I)
+"""What is chosen where nothing speaks for anything else."""
 BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|nothing)\b", re.I)
 
 
@@ -120,7 +139,12 @@ def is_spoken(name: str, about: str) -> bool:
 
 
 def chosen(choices: Sequence[Any], words: str) -> Any:
-    """The choice that the person named, else the first."""
+    """The choice that their words speak for, or that they name; else the usual one, else the first."""
+    for sign, meant in SIGNS:
+        if meant.search(words) and (led := next((c for c in choices if sign.search(str(c))), None)):
+            return led
+    if usual := next((one for one in choices if USUAL.fullmatch(str(one))), None):
+        return usual
     named = (choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", words, re.I))
     return next(named, choices[0])
 
@@ -161,7 +185,8 @@ def _split_text(text: str) -> tuple[str, list[str]]:
 
 def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:
     """Who said what. Where some of it has a name, the rest is notes to the model, and nobody's words."""
-    heard = [_said(text) for turn in turns for text in turn]
+    every = [text for turn in turns for text in turn]
+    heard = [_said(text) for text in [text for text in every if MESSAGE.search(text)] or every]
     return [said for said in heard if said.name] or heard
 
 

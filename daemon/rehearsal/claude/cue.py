@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Literal
+
+from daemon.rehearsal.claude.prompt import Body, texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cue:
-    """One reply to come. `text` None is the script's own; `delay` seconds and `until` hold it back.
+    """One reply to come, for a request to `model` (a pattern) whose last text or schema holds `asks`.
+
+    `text` None is the script's own; `delay` seconds and `until` hold it back, after `first` characters of it.
 
     `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
     or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
@@ -22,6 +28,9 @@ class Cue:
     delay: float = 0.0
     chunk: int | None = None
     until: asyncio.Event | None = None
+    first: int = 0
+    model: str = "*"
+    asks: str = ""
     ending: Literal["end", "refusal", "error", "cut", "hush"] = "end"
     status: int = 200
     kind: str = ""
@@ -30,3 +39,10 @@ class Cue:
     stall: int | None = None
     pace: float = 0.0
     bare: bool = False
+
+    def fits(self, body: Body) -> bool:
+        """Whether it answers this request."""
+        if not fnmatchcase(str(body["model"]), self.model):
+            return False
+        last = texts(body["messages"][-1]["content"])[-1:]
+        return self.asks in "\n".join([*last, json.dumps(body.get("output_config"))])

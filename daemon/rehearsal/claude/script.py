@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from daemon.rehearsal.claude.asked import Asked, Section, asked, chosen, spoken
-from daemon.rehearsal.claude.prompt import Body
+from daemon.rehearsal.claude.asked import PROBLEM, SELF, Asked, Said, Section, asked, chosen, spoken
+from daemon.rehearsal.claude.choosing import choice, is_choice
+from daemon.rehearsal.claude.prompt import Body, texts
 from daemon.rehearsal.claude.schema import instance
 
 SCRIPT = "rehearsal script"
@@ -20,6 +23,11 @@ RECALL = re.compile(
     r"\b(remember|earlier|(did|have) I (just )?(say|said|tell|told)|(last|first) (thing|message))\b", re.I
 )
 THANKS = re.compile(r"\b(thanks|thank you|thx|cheers)\b", re.I)
+SUMMARY = re.compile(r"\bsummar(y|ies|i[sz]e)\b", re.I)
+ABOUT = re.compile(
+    r"\b(know|learned|learnt|remember|model) (about|of)\b|\bwhat (kind of )?(person|people)\b", re.I
+)
+NOTED = 6
 WAY_OUT = "To hear Claude, set ANTHROPIC_API_KEY."
 LONGEST = 160
 
@@ -29,17 +37,23 @@ def answer(body: Body) -> str:
     request = asked(body)
     line = spoken_line(request)
     if request.schema:
-        return json.dumps(instance(request.schema, request, line), ensure_ascii=False)
+        return json.dumps(_instance(request.schema, request, body, line), ensure_ascii=False)
+    if not request.sections:
+        return _noted(request, "\n".join(texts(body["messages"][-1]["content"])[-1:])) or line
     aloud = spoken(request.sections)
     parts = [
-        f"<{section.name}>{line if section is aloud else _aside(section, request)}</{section.name}>"
+        f"<{section.name}>{_content(section, request, line if section is aloud else '')}</{section.name}>"
         for section in request.sections
     ]
-    return "\n".join(parts) or line
+    return "\n".join(parts)
 
 
 def spoken_line(request: Asked) -> str:
     """What a person gets to hear."""
+    if any(
+        chosen(section.choices, request.words) == PROBLEM for section in request.sections if section.choices
+    ):
+        return f"{_opening(request)} I will see what a {SCRIPT} can do about it."
     if any(SCRIPT in text for text in request.answers):
         return f"{_opening(request)} I am still the {SCRIPT}. {_echo(request)}"
     confession = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules."
@@ -75,6 +89,30 @@ def _memory(request: Asked) -> str:
         return "This is the first that I hear from you."
     first = re.search(r"\bfirst\b", request.words, re.I)
     return f"You {'began with' if first else 'said before'}: “{_short(before[0 if first else -1])}”"
+
+
+def _instance(schema: Mapping[str, Any], request: Asked, body: Body, line: str) -> Any:
+    return choice(schema, request, body, line) if is_choice(schema) else instance(schema, request, line)
+
+
+def _content(section: Section, request: Asked, line: str) -> str:
+    """What stands in a section; `line` where it is the one that a person hears."""
+    about = f"{section.name}\n{section.about}"
+    return (not section.choices and _noted(request, about)) or line or _aside(section, request)
+
+
+def _noted(request: Asked, about: str) -> str:
+    """What was said, where it is to be summed up, or what people told of themselves; else ""."""
+    if SUMMARY.search(about):
+        return "\n".join(map(_quoted, request.heard[-NOTED:]))
+    if ABOUT.search(about):
+        told = [said for said in request.heard if SELF.search(said.words)]
+        return "\n".join(map(_quoted, told[-NOTED:])) or "Nothing is known yet."
+    return ""
+
+
+def _quoted(said: Said) -> str:
+    return f"- {said.name or 'Someone'} said: “{_short(said.words)}”"
 
 
 def _aside(section: Section, request: Asked) -> str:

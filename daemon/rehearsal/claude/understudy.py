@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from typing import Any
@@ -32,14 +33,27 @@ PACE = 0.02
 """Seconds between two pieces of an answer."""
 KEPT = 200
 """Requests that are kept for looking at."""
+LOOK = 0.01
+"""Real seconds from one look to the next whether somebody still waits for an answer."""
 QUIET = ("disabled", "between_tools")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """Who asked was gone before the answer was whole. `request` counts all that came, from 1.
+
+    `at` is when the connection was seen to close, in seconds of time.monotonic().
+    """
+
+    request: int
+    at: float
 
 
 class Understudy:
     """Answers the Messages API: what is queued first, then by the script, a pure function of the request.
 
-    `requests` are the last bodies that came, oldest first, refused ones too; `faults` are the switches of
-    what can go wrong.
+    `requests` are the last bodies that came, oldest first, refused ones too; `closed` those whose answer
+    nobody waited for; `faults` are the switches of what can go wrong. `script` may be set to another one.
     """
 
     def __init__(self, clock: Clock, pace: float = PACE, script: Callable[[Body], str] = answer) -> None:
@@ -47,42 +61,76 @@ class Understudy:
         self.requests: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self._clock = clock
         self._pace = pace
-        self._script = script
+        self.closed: list[Closed] = []
+        self.script = script
         self._cache = Cache(clock)
-        self._cues: deque[Cue] = deque()
+        self._cues: list[Cue] = []
         self._ids = count(1)
 
     def mount(self, app: web.Application) -> None:
         """Add the Messages API, and the queue for tests in other processes, which takes the same in JSON."""
         app.router.add_post("/v1/messages", self._messages)
         app.router.add_get("/rehearsal/claude/requests", self._requested)
+        app.router.add_get("/rehearsal/claude/closed", self._were_closed)
         for queue in (self.say, self.fail, self.refuse, self.cut):
             app.router.add_post(f"/rehearsal/claude/{queue.__name__}", partial(_queue, queue))
         expose(app, self.faults)
 
     def say(
-        self, raw: str, delay: float = 0.0, chunk: int | None = None, until: asyncio.Event | None = None
+        self,
+        raw: str | None,
+        delay: float = 0.0,
+        chunk: int | None = None,
+        until: asyncio.Event | None = None,
+        first: int = 0,
+        model: str = "*",
+        asks: str = "",
     ) -> None:
-        """Answer with this text, in chunks of that many characters, after a delay or an event."""
-        self._cues.append(Cue(text=raw, delay=delay, chunk=chunk, until=until))
+        """Answer with this text (None: the script's), in chunks of that many characters.
 
-    def fail(self, status: int, type: str, after: str = "") -> None:
+        It is held back by a delay or until an event, after its first so many characters. The first queued
+        reply that fits a request answers it: by `model`, a name or pattern, and by `asks`, which the last
+        text of the request or its schema holds; without these it fits any. So do the other three.
+        """
+        self._cues.append(
+            Cue(text=raw, delay=delay, chunk=chunk, until=until, first=first, model=model, asks=asks)
+        )
+
+    def fail(self, status: int, type: str, after: str = "", model: str = "*", asks: str = "") -> None:
         """Fail with this error. With status 200 it comes inside the stream, after this text."""
-        self._cues.append(Cue(text=after, ending="error", status=status, kind=type))
+        self._cues.append(Cue(text=after, ending="error", status=status, kind=type, model=model, asks=asks))
 
-    def refuse(self, after: str = "") -> None:
+    def refuse(self, after: str = "", model: str = "*", asks: str = "") -> None:
         """Say this much, then stop as the safety classifier does."""
-        self._cues.append(Cue(text=after, ending="refusal"))
+        self._cues.append(Cue(text=after, ending="refusal", model=model, asks=asks))
 
-    def cut(self, after: str = "", hush: bool = False) -> None:
+    def cut(self, after: str = "", hush: bool = False, model: str = "*", asks: str = "") -> None:
         """Say this much, then break the connection; with `hush`, end it politely, unfinished."""
-        self._cues.append(Cue(text=after, ending="hush" if hush else "cut"))
+        self._cues.append(Cue(text=after, ending="hush" if hush else "cut", model=model, asks=asks))
 
     async def _requested(self, request: web.Request) -> web.Response:
         return web.json_response(list(self.requests))
 
+    async def _were_closed(self, request: web.Request) -> web.Response:
+        return web.json_response([asdict(one) for one in self.closed])
+
     async def _messages(self, request: web.Request) -> web.StreamResponse:
-        number = f"req_rehearsal_{next(self._ids)}"
+        """An answer, given up as soon as nobody waits for it."""
+        count = next(self._ids)
+        answering = asyncio.create_task(self._answer(request, f"req_rehearsal_{count}"))
+        try:
+            while not (await asyncio.wait({answering}, timeout=LOOK))[0] and not _left(request):
+                pass
+            if answering.done():
+                return answering.result()
+        except ConnectionResetError:
+            pass
+        finally:
+            answering.cancel()
+        self.closed.append(Closed(request=count, at=time.monotonic()))
+        return web.Response()
+
+    async def _answer(self, request: web.Request, number: str) -> web.StreamResponse:
         if not _key(request):
             return _error(401, "authentication_error", "x-api-key header is required", number)
         try:
@@ -94,7 +142,7 @@ class Understudy:
         self.requests.append(body)
         if why := objection(body):
             return _error(400, "invalid_request_error", why, number)
-        cue = self._cue(str(body["model"]))
+        cue = self._cue(body)
         if cue.status != 200:
             await self._wait(cue)
             return _error(cue.status, cue.kind, "Rehearsed failure", number, cue.after)
@@ -106,14 +154,18 @@ class Understudy:
             hang_up(request)
         return web.json_response(message(take), headers={"request-id": number})
 
-    def _cue(self, model: str) -> Cue:
-        """What is to be done with a request to this model."""
+    def _cue(self, body: dict[str, Any]) -> Cue:
+        """What is to be done with this request."""
+        model = str(body["model"])
         if failed := failure(self.faults, model):
             return failed
-        return spoiled(self.faults, model, self._cues.popleft() if self._cues else Cue())
+        queued = next((cue for cue in self._cues if cue.fits(body)), None)
+        if queued:
+            self._cues.remove(queued)
+        return spoiled(self.faults, model, queued or Cue())
 
     def _take(self, body: dict[str, Any], cue: Cue, number: str) -> Take:
-        text = self._script(body) if cue.text is None else cue.text
+        text = self.script(body) if cue.text is None else cue.text
         text = bare(text) if cue.bare else text
         room = body["max_tokens"] * CHARACTERS
         stop = "refusal" if cue.ending == "refusal" else "max_tokens" if len(text) > room else "end_turn"
@@ -135,15 +187,15 @@ class Understudy:
 
     async def _stream(self, request: web.Request, take: Take, cue: Cue, number: str) -> web.StreamResponse:
         response = web.StreamResponse(headers={"request-id": number, "content-type": "text/event-stream"})
-        with suppress(ConnectionResetError):  # whoever asked has gone: nobody is there to be told
-            await response.prepare(request)
-            await response.write(b"".join(map(frame, opening(take))))
-            await self._wait(cue)
-            await self._play(response, take, cue, take.text[: cue.stall])
-            if cue.stall is not None:
-                await self.faults.over("stalled")
-                await self._play(response, take, cue, take.text[cue.stall :])
-            await self._end(request, response, take, cue, number)
+        await response.prepare(request)
+        await response.write(b"".join(map(frame, opening(take))))
+        await self._play(response, take, cue, take.text[: cue.first])
+        await self._wait(cue)
+        await self._play(response, take, cue, take.text[cue.first : cue.stall])
+        if cue.stall is not None:
+            await self.faults.over("stalled")
+            await self._play(response, take, cue, take.text[cue.stall :])
+        await self._end(request, response, take, cue, number)
         return response
 
     async def _play(self, response: web.StreamResponse, take: Take, cue: Cue, text: str) -> None:
@@ -161,6 +213,11 @@ class Understudy:
             hang_up(request)
         elif cue.ending in ("end", "refusal"):
             await response.write(b"".join(map(frame, closing(take))))
+
+
+def _left(request: web.Request) -> bool:
+    """Whether whoever asked is gone: aiohttp tells it to who writes, and to nobody who waits."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def _key(request: web.Request) -> str:

@@ -1,0 +1,90 @@
+"""AskPerson, Escalate, Schedule: what a soul does where it cannot go on by itself now."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from daemon.actions.action import Definition, Outcome, Run
+from daemon.ism import Finish, ISMResult
+from daemon.mind.recall import remember
+from daemon.ports import Question
+
+MINUTE = 60.0
+YEAR = 525_600
+EXPERT = "expert"
+"""The process that Escalate goes over into."""
+
+
+class Asked(BaseModel):
+    """What to ask."""
+
+    question: str = Field(description="the question, as it is to be read", min_length=1, max_length=2_000)
+
+
+class Reminder(BaseModel):
+    """When, and of what."""
+
+    minutes: int = Field(description="in how many minutes from now", ge=1, le=YEAR)
+    text: str = Field(description="what it is about, so that it can be understood alone", min_length=1)
+
+
+async def ask_person(run: Run, asked: Asked) -> str:
+    """Asks, and waits for the answer without holding anything."""
+    question = Question(text=asked.question, to=run.turn.people)
+    answered = await run.turn.ask("ask", question)
+    run.hear(answered.memories)
+    return "they have answered"
+
+
+async def schedule(run: Run, reminder: Reminder) -> str:
+    """A time that becomes a perception of this thread."""
+    last = run.turn.answers[-1]
+    due = run.turn.began_at + reminder.minutes * MINUTE
+    note = {
+        "address": "timer",
+        "user": last.author,
+        "name": last.body["name"],
+        "bot": False,
+        "text": run.words("prompts/reminder", text=reminder.text),
+        "ts": f"{due:.6f}",
+        "files": [],
+        "note": "a reminder",
+    }
+    await run.turn.once("watch", {"due": due, "note": note}, "schedule")
+    return f"set for {reminder.minutes} minutes from now"
+
+
+def escalate(*, expert: bool) -> Definition:
+    """To the expert, where there is one; else to an owner, in a sentence."""
+
+    async def perform(run: Run, _args: object) -> Outcome:
+        if expert:
+            return ISMResult(next_process=EXPERT)
+        owner = next((f"<@{owner}>" for owner in run.turn.owners), "")
+        to = "escalated" if owner else "escalated_to_nobody"
+        words = {"owner": owner} if owner else {}
+        spoken = await run.turn.say(run.words(f"prompts/sentences/{to}", **words))
+        run.told(run.memory.with_memory(*map(remember, spoken)))
+        return Finish()
+
+    return Definition(
+        name="Escalate",
+        description="Hand it on to someone who knows more, where you cannot do it well. Ends your work.",
+        perform=perform,
+        terminal=True,
+    )
+
+
+ASK_PERSON = Definition(
+    name="AskPerson",
+    description="Ask them something that only they can tell you, and wait for their answer.",
+    perform=ask_person,
+    args=Asked,
+    exclusive=True,
+)
+SCHEDULE = Definition(
+    name="Schedule",
+    description="Set yourself a reminder in this conversation: when its time comes, you answer here again.",
+    perform=schedule,
+    args=Reminder,
+)

@@ -1,0 +1,45 @@
+"""The built-in actions, as far as they can work here: the one registry. Made by app.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daemon.actions.asking import ASK_PERSON, SCHEDULE, escalate
+from daemon.actions.memories import REMEMBER, read_thread, search_memory
+from daemon.actions.registry import Registry
+from daemon.actions.research import research
+from daemon.actions.thinking import RESPOND, THINK
+from daemon.ports import Library, Memories, Said
+
+
+def built_in(memories: Memories, library: Library | None, *, expert: bool) -> Registry:
+    """All of them; without the owner's folders there is no Research."""
+    return Registry(
+        [
+            THINK,
+            RESPOND,
+            ASK_PERSON,
+            *([research(library)] if library else []),
+            search_memory(memories),
+            read_thread(memories),
+            REMEMBER,
+            SCHEDULE,
+            escalate(expert=expert),
+        ]
+    )
+
+
+class Nowhere:
+    """Implements Memories and Library for whoever only reads what the actions are called."""
+
+    async def search(self, *_: object) -> Any:
+        return ()
+
+    async def earlier(self, *_: object, **__: object) -> Sequence[Said]:
+        return ()
+
+
+def catalogue() -> Registry:
+    """All that there could be: for checks and documents."""
+    return built_in(Nowhere(), Nowhere(), expert=True)

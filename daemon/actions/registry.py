@@ -1,0 +1,86 @@
+"""The one registry of actions: what may be chosen here, and what is said of it to the owner.
+
+A run asks it what a playbook offers; the commands `check` and `actions` ask it for the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from daemon.actions.action import Definition
+from daemon.mind.choice_schema import DONE
+from daemon.mind.playbook import Playbook
+
+KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+"""Types of JSON schema, for a person."""
+INTRODUCTION = """\
+# Actions
+
+What the soul may choose to do where it decides by itself (`ISM_ENABLED=true`). A playbook (`playbooks/*.md`)
+names those that it offers; one that cannot work here (`Research` without `KNOWLEDGE_DIRS`) is left out.
+
+This file is what `python -m daemon actions` prints: change `daemon/actions/`, then write it anew.
+"""
+
+
+class Registry:
+    """Actions by name, in the order given."""
+
+    def __init__(self, definitions: Sequence[Definition]) -> None:
+        """Raises ValueError for names that differ by upper and lower case at the most, or mean the end."""
+        names = Counter(name.casefold() for name in (DONE, *(one.name for one in definitions)))
+        if taken := [one.name for one in definitions if names[one.name.casefold()] > 1]:
+            raise ValueError(f"{', '.join(taken)}: each action needs a name of its own, and none is {DONE}")
+        self._named = {one.name: one for one in definitions}
+
+    @property
+    def named(self) -> Mapping[str, Definition]:
+        """All of them, by name."""
+        return self._named
+
+    def offered(self, playbook: Playbook) -> Sequence[Definition]:
+        """Those of a playbook that there are, in its order."""
+        return [self._named[name] for name in playbook.actions if name in self._named]
+
+    def document(self) -> str:
+        """All of them as a page of Markdown, by the alphabet."""
+        parts = (_section(one) for _, one in sorted(self._named.items()))
+        return "\n".join((INTRODUCTION, *parts))
+
+
+def _section(one: Definition) -> str:
+    """An action with its arguments and what holds for it."""
+    schema = one.args.model_json_schema() if one.args else {}
+    arguments = "\n".join(_arguments(schema))
+    return "\n\n".join(filter(None, (f"## {one.name}", one.description, arguments, _conditions(one)))) + "\n"
+
+
+def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
+    needed = schema.get("required", ())
+    for name, one in schema.get("properties", {}).items():
+        said = "" if name in needed else ", may be left out"
+        yield f"- `{name}` ({_kind(one)}{said}): {one.get('description', 'no more is said of it')}"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """What sort of value a JSON schema stands for, for a person."""
+    if choices := schema.get("enum"):
+        return f"one of {', '.join(map(str, choices))}"
+    if several := schema.get("anyOf"):
+        return " or ".join(_kind(one) for one in several if one.get("type") != "null")
+    if schema.get("type") == "array":
+        return f"list, each a {_kind(schema.get('items', {}))}"
+    return KINDS.get(schema.get("type", ""), "value")
+
+
+def _conditions(one: Definition) -> str:
+    """What holds for an action, a sentence each; empty where it is as usual."""
+    said = (
+        (one.terminal, "It ends the run."),
+        (one.exclusive, "It is chosen alone."),
+        (one.approval, "An owner has to agree first."),
+        (not one.repeatable, "It is not done again where nobody knows whether it was done."),
+    )
+    return " ".join(sentence for holds, sentence in said if holds)

@@ -1,0 +1,173 @@
+"""A run of the ISM in a turn: prompts become working memory, choices and findings entries, actions steps.
+
+A mental process makes one and hands it to `run_ism`: the run is what chooses, and what looks for interrupts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from daemon.actions.action import Definition, Outcome
+from daemon.actions.binding import bound
+from daemon.actions.interrupts import Interrupts
+from daemon.entry import Entry
+from daemon.ism import Action, Prompt
+from daemon.memory import Memory, WorkingMemory
+from daemon.mind.choosing import result
+from daemon.mind.decree import CHOOSING, wording
+from daemon.mind.labels import LABELS, labels
+from daemon.mind.playbook import Playbook
+from daemon.mind.prompting import feeling, situated
+from daemon.mind.recall import remember
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.ports import Role, Turn
+
+
+class Recalled(str):
+    """A text for the chooser that the journal holds already, as these memories."""
+
+    memories: tuple[Memory, ...]
+
+    def __new__(cls, memories: Iterable[Memory]) -> Recalled:
+        """The text of these memories."""
+        kept = tuple(memories)
+        self = super().__new__(cls, "\n".join(memory.content for memory in kept))
+        self.memories = kept
+        return self
+
+
+class Run:
+    """Implements actions.action.Run, and what `run_ism` is given: it is what chooses."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        playbook: Playbook,
+        definitions: Sequence[Definition],
+        loops: int,
+        role: Role = "speak",
+    ) -> None:
+        self.turn = turn
+        self.playbook = playbook
+        self.role: Role = role
+        self.loops = loops
+        self.wording = wording(turn.text(CHOOSING))
+        self.memory: WorkingMemory = turn.memory
+        self.limit: Mapping[str, str] = {}
+        """What stood in the way of another call."""
+        self.stopped = False
+        self.spoke = False
+        """Has it told them what it came to?"""
+        self.actions: Sequence[Action] = [bound(self, one) for one in definitions]
+        self._interrupts = Interrupts(turn, playbook.goal)
+        self._labels = labels(turn.text(LABELS))
+        self._base: tuple[Memory, ...] = ()
+        self._told: list[Memory] = []
+        self._parts = 0
+        self._chose: Entry | None = None
+        self._findings: list[str] = []
+        self._news: list[Recalled] = []
+        self._round = 0
+
+    @property
+    def context(self) -> str:
+        """The conversation, as one text."""
+        return "\n\n".join(memory.content for memory in self.memory.conversation)
+
+    @property
+    def findings(self) -> str:
+        """What it has come to so far, each fenced."""
+        return "\n".join(self._findings)
+
+    @property
+    def notes(self) -> str:
+        """The findings, in the owner's frame; empty where there are none."""
+        return self.words("prompts/notes", findings=self.findings) if self._findings else ""
+
+    def words(self, name: str, **words: str) -> str:
+        """A text of the owner's, filled; `name` (the soul's) is known."""
+        return fill(self.turn.text(name), name=name_of(self.turn.text(SOUL)), **words)
+
+    def label(self, meaning: str) -> str:
+        """The owner's word for it."""
+        return self._labels.get(meaning, meaning)
+
+    def begin(self) -> None:
+        """The chooser is about to begin, perhaps anew after a bound: it goes on from all that it was told."""
+        self._base = (*(self._base or self.turn.memory.conversation), *self._told)
+        self._told, self._parts, self.limit, self.spoke = [], 0, {}, False
+
+    async def __call__(self, prompt: Prompt) -> str:
+        """Ask the chooser: what `run_ism` calls. What it answers is recorded; no usable answer is none."""
+        for who, text in prompt.parts[self._parts :]:
+            self._told += await self._remembered(who, text)
+        self._parts = len(prompt.parts)
+        self._round += 1
+        await self.doing("choose")
+        memory = WorkingMemory((*self.memory.system, *self._base, *self._told))
+        memory = situated(self.turn, memory).with_region("person", "").with_region("mood", "")
+        memory = memory.with_region("instruction", prompt.question)
+        chooser: Role = "expert" if self.role == "expert" else "fast"
+        self._chose = await self.call("choose", memory, chooser, prompt.schema)
+        return str(self._chose.body["text"]) if self._chose.body["outcome"] in ("ok", "cut") else ""
+
+    async def _remembered(self, who: str, text: str) -> tuple[Memory, ...]:
+        if isinstance(text, Recalled):
+            return text.memories
+        if who == "assistant":
+            assert self._chose is not None
+            return (remember(self._chose),)
+        return (remember(await self.turn.once("ism", {"text": text})),)
+
+    async def call(
+        self, name: str, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+    ) -> Entry:
+        """One answer of a model, through outages and refusals. Raises Parked."""
+        while True:
+            call = await self.turn.call(name, memory, role, None, schema)
+            if call.body["outcome"] == "failed":
+                await self.turn.outlast(call.body["failure"])
+            elif call.body["outcome"] == "refused" and role != "fallback":
+                role = "fallback"
+            else:
+                return call
+
+    async def standing(self) -> str:
+        """Which bound stands in the way of another call."""
+        self.limit = await self.turn.limit(self.playbook.limits)
+        return self.limit.get("bound", "")
+
+    async def interrupt(self) -> bool | tuple[str, ...]:
+        """Was it stopped, or what came meanwhile? A new matter is answered in between."""
+        if await self.interrupted():
+            return True
+        news, self._news = tuple(self._news), []
+        return news
+
+    async def interrupted(self) -> bool:
+        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        came = await self._interrupts.look()
+        self.stopped = self.stopped or came.stopped
+        self.hear(came.memories)
+        return self.stopped
+
+    def hear(self, memories: Iterable[Memory]) -> None:
+        """This was said since: the conversation has it, and the chooser hears it next."""
+        if kept := tuple(memories):
+            self.memory = self.memory.with_memory(*kept)
+            self._news.append(Recalled(kept))
+
+    def told(self, memory: WorkingMemory) -> None:
+        """They were told what it came to; this is the conversation now."""
+        self.memory, self.spoke = memory, True
+
+    def found(self, action: str, outcome: Outcome) -> None:
+        """What an action came to, for whoever speaks in the end."""
+        if isinstance(outcome, str) and outcome:
+            self._findings.append(result(action, outcome))
+
+    async def doing(self, meaning: str) -> None:
+        """The status line says what it is at."""
+        base = feeling(self.turn).status.rstrip("… ")
+        await self.turn.show(f"{base} · {self.label(meaning)} ({min(self._round, self.loops)}/{self.loops})")

@@ -1,0 +1,48 @@
+"""Think and Respond: what a soul does with what it knows. With Respond also ends a run that has not spoken."""
+
+from __future__ import annotations
+
+from daemon.actions.action import Definition, Outcome, Run
+from daemon.errors import ModelFailed
+from daemon.ism import Finish
+from daemon.mind.pipeline import converse
+from daemon.mind.prompting import situated
+
+COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
+
+
+async def think(run: Run, _args: object) -> str:
+    """A thought of its own, which nobody else reads."""
+    memory = situated(run.turn, run.memory).with_region("notes", run.notes)
+    call = await run.call("think", memory.with_region("instruction", run.words("prompts/think")), run.role)
+    return str(call.body["text"])
+
+
+async def respond(run: Run, _args: object = None, guidance: str = "prompts/conclude") -> Outcome:
+    """Tell them: streamed, from all that is known. Looks up before it speaks."""
+    if await run.interrupted():
+        return None
+    words = run.words(guidance)
+    while True:
+        try:
+            said = await converse(
+                run.turn, COGNITIVE_STEPS, words, memory=run.memory, notes=run.notes, role=run.role
+            )
+        except ModelFailed as error:
+            await run.turn.outlast(error.failure)
+            continue
+        run.told(said.memory)
+        return Finish()
+
+
+THINK = Definition(
+    name="Think",
+    description="Think it over by yourself: what is known, what is open, what would settle it.",
+    perform=think,
+)
+RESPOND = Definition(
+    name="Respond",
+    description="Tell them what you have found out, or ask them what you need to know. Ends your work.",
+    perform=respond,
+    terminal=True,
+)

@@ -1,0 +1,65 @@
+"""How the soul of these settings behaves: its processes, what they may choose, and how far they go. For app.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from config import Settings
+from daemon.actions.built_in import built_in
+from daemon.actions.playing import Player
+from daemon.journal.journal import Journal
+from daemon.knowledge.folders import Folders
+from daemon.knowledge.memories import Memories
+from daemon.knowledge.places import Places
+from daemon.life.begin import Blueprint
+from daemon.life.budget import Budget
+from daemon.life.limits import Gauge
+from daemon.life.texts import Texts
+from daemon.ports import Clock, Process, Surroundings
+from daemon.processes import EXPERT, OFFERED, PROCESSES, played
+from daemon.project import code
+
+
+def processes_of(
+    settings: Settings, stack: ExitStack, journal: Journal, texts: Texts
+) -> Mapping[str, Process]:
+    """Fixed steps, or where the owner allows it playbooks. What these search is open until the stack is."""
+    if not settings.ism_enabled:
+        return PROCESSES
+    folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
+    registry = built_in(
+        stack.enter_context(Memories(journal, Places(journal))),
+        stack.enter_context(folders) if folders else None,
+        expert=bool(settings.claude_model_expert),
+    )
+    player = Player(registry=registry, loops=settings.ism_max_loops)
+    return played(player, texts.playbooks, expert=bool(settings.claude_model_expert))
+
+
+def blueprint(
+    settings: Settings, texts: Texts, processes: Mapping[str, Process], surroundings: Surroundings
+) -> Blueprint:
+    """The soul, as its threads begin their turns with it."""
+    playbooks = [name for name in texts.playbooks if name != EXPERT] if settings.ism_enabled else []
+    return Blueprint(
+        texts=texts,
+        processes=processes,
+        initial=OFFERED[0],
+        code=code(),
+        surroundings=surroundings,
+        offered=tuple(dict.fromkeys([*OFFERED, *playbooks])),
+        at_once=frozenset(playbooks),
+    )
+
+
+def gauge_of(settings: Settings, journal: Journal, clock: Clock, budget: Budget) -> Gauge:
+    """What counts how far it goes."""
+    return Gauge(
+        journal,
+        clock,
+        budget,
+        turn=settings.limit_turn,
+        thread=settings.limit_thread,
+        person=settings.limit_person,
+    )

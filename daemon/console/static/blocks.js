@@ -1,0 +1,48 @@
+// Block Kit as this page shows it: the texts of a message's blocks, and its buttons.
+
+import { el } from "./dom.js";
+import { markup } from "./markup.js";
+import { gesture, Refused } from "./slack.js";
+
+/** The nodes of a message that has blocks; as in Slack its `text` is then shown nowhere. */
+export function blocksView(message, { names, me, channel }) {
+  const press = (action_id) => gesture("press", { user: me, channel, ts: message.ts, action_id });
+  return message.blocks.flatMap((block) => SHOWN[block.type]?.(block, { names, press }) ?? []);
+}
+
+const mrkdwn = (text, names) => markup(text?.text ?? "", { names, star: text?.type === "mrkdwn" ? "strong" : "em" });
+
+const SHOWN = {
+  markdown: ({ text }, { names }) => markup(text, { names }),
+  section: ({ text, fields = [] }, { names }) => [text, ...fields].filter(Boolean).flatMap((one) => mrkdwn(one, names)),
+  header: ({ text }) => el("h4", {}, text.text),
+  divider: () => el("hr"),
+  context: ({ elements }, { names }) => el("p", { className: "context" }, elements.flatMap((one) => mrkdwn(one, names))),
+  actions: ({ elements }, { press }) => actions(elements, press),
+};
+
+function actions(elements, press) {
+  const refused = el("p", { className: "refused", role: "alert", hidden: true });
+  const buttons = elements
+    .filter(({ type }) => type === "button")
+    .map(({ text, style, action_id }) =>
+      el(
+        "button",
+        { type: "button", className: ["press", style].filter(Boolean).join(" "), onclick: ({ target }) => pressed(target, action_id) },
+        text.text,
+      ),
+    );
+
+  async function pressed(button, action_id) {
+    button.disabled = true;
+    try {
+      await press(action_id);
+    } catch (error) {
+      refused.textContent = `This was not pressed: ${error instanceof Refused ? error.message : "the daemon is away"}.`;
+      refused.hidden = false;
+    }
+    button.disabled = false;
+  }
+
+  return [el("div", { className: "actions", role: "group", "aria-label": "Choices" }, buttons), refused];
+}

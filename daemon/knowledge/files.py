@@ -1,0 +1,74 @@
+"""The text files of a folder, and nothing outside of it. Walked by folders.py, in a thread of its own.
+
+Each file is opened from the folder that holds it, never by a path: no link leads anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 1_000_000
+"""A larger file is not read."""
+OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Neither follow a link, nor wait for someone who writes into a pipe."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file as the walk comes by: it can be read until the walk goes on. `stamp` changes when it does."""
+
+    path: str
+    size: int
+    stamp: str
+    name: str
+    folder: int
+
+    def text(self) -> str | None:
+        """Its text; None if it is none, or cannot be read."""
+        try:
+            with os.fdopen(os.open(self.name, OPEN, dir_fd=self.folder), "rb") as file:
+                regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                data = file.read(MOST_BYTES + 1) if regular else b"\0"
+        except OSError as error:
+            log.debug("%s cannot be read (%s).", self.path, error.strerror)
+            return None
+        if b"\0" in data or len(data) > MOST_BYTES:
+            return None
+        return data.decode("utf-8-sig", errors="replace")
+
+
+def files(top: Path, called: str) -> Iterator[File]:
+    """The files below a folder, in order; hidden ones and links are left out. Paths begin with `called`."""
+    try:
+        for folder, inner, names, descriptor in os.fwalk(top):
+            inner[:] = sorted(name for name in inner if not name.startswith("."))
+            below = Path(called, Path(folder).relative_to(top))
+            for name in sorted(names):
+                if found := _file(below, name, descriptor):
+                    yield found
+    except OSError as error:
+        log.warning("The folder %s cannot be read (%s).", called, error.strerror)
+
+
+def _file(below: Path, name: str, folder: int) -> File | None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:  # it went away
+        return None
+    if name.startswith(".") or not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+        return None
+    stamp = f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    return File(path=_plain(below / name), size=found.st_size, stamp=stamp, name=name, folder=folder)
+
+
+def _plain(path: Path) -> str:
+    """A path as it can be shown in one line."""
+    text = str(path).encode(errors="replace").decode()
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,0 +1,126 @@
+"""The owner's folders as a library: full text over their text files, kept up to date. The Library port."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Self
+
+from daemon.knowledge.files import File, files
+from daemon.knowledge.index import TOKENS, Index, indexed, question, shown
+
+MOST_FILES = 20_000
+MOST_TEXT = 50_000_000
+"""Bytes of all files together; what is beyond is not searched."""
+LINES = 8
+LETTERS = 800
+"""How long a passage becomes: what is found, and shown, together."""
+LINE = 300
+"""Letters that are shown of one line."""
+HITS = 6
+
+SCHEMA = f"""
+create table file (path text primary key, stamp text, first integer, last integer);
+create virtual table passage using fts5 (path, text, line unindexed, {TOKENS});
+"""
+FIND = """
+select path, line, text from passage where passage match ?
+order by bm25(passage, 0.5, 1.0), path, line limit ?
+"""
+LAST = "select rowid from passage order by rowid desc limit 1"
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+log = logging.getLogger(__name__)
+
+
+class Folders(Index):
+    """Searches folders, by words. They are read at once, and what changed since before each search."""
+
+    def __init__(self, folders: Sequence[Path], most_files: int = MOST_FILES, most: int = MOST_TEXT) -> None:
+        super().__init__(SCHEMA)
+        self._folders = _called(folders)
+        self._most_files, self._most = most_files, most
+        self._full = False
+
+    def __enter__(self) -> Self:
+        self.begin(self._refresh)
+        return super().__enter__()
+
+    async def search(self, query: str) -> str:
+        """The passages that fit best, each line as `path:line: text`; empty if there are none."""
+        return await self.ask(lambda database: self._search(database, question(query)))
+
+    def _search(self, database: Connection, asked: str) -> str:
+        if not asked:
+            return ""
+        self._refresh(database)
+        return "\n\n".join(_passage(*row) for row in database.execute(FIND, (asked, HITS)))
+
+    def _refresh(self, database: Connection) -> None:
+        """Take what changed since, and let go what is no longer there."""
+        gone = {path: stamp for path, stamp in database.execute("select path, stamp from file")}
+        for file in self._files():
+            if self.closing.is_set():
+                return
+            if gone.pop(file.path, None) != file.stamp:
+                _drop(database, file.path)
+                _take(database, file)
+        for path in gone:
+            _drop(database, path)
+
+    def _files(self) -> Iterator[File]:
+        number, size = 0, 0
+        for called, folder in self._folders.items():
+            for file in files(folder, called):
+                number, size = number + 1, size + file.size
+                if number > self._most_files or size > self._most:
+                    if not self._full:
+                        log.warning("KNOWLEDGE_DIRS hold too much: nothing is found from %s on.", file.path)
+                    self._full = True
+                    return
+                yield file
+
+
+def _called(folders: Sequence[Path]) -> dict[str, Path]:
+    """The folders by the name under which each is shown; a name that is there twice gets a number."""
+    found: dict[str, Path] = {}
+    for folder in dict.fromkeys(folder.resolve() for folder in folders):
+        names = (f"{folder.name}{f'-{n}' if n > 1 else ''}" for n in count(1))
+        found[next(name for name in names if name not in found)] = folder
+    return found
+
+
+def _drop(database: Connection, path: str) -> None:
+    for first, last in database.execute("select first, last from file where path = ?", (path,)).fetchall():
+        database.execute("delete from passage where rowid between ? and ?", (first, last))
+    database.execute("delete from file where path = ?", (path,))
+
+
+def _take(database: Connection, file: File) -> None:
+    [last] = database.execute(LAST).fetchone() or [0]
+    parts = enumerate(passages(file.text() or ""), last + 1)
+    rows = [(row, file.path, text, line) for row, (line, text) in parts]
+    database.executemany("insert into passage (rowid, path, text, line) values (?, ?, ?, ?)", rows)
+    values = (file.path, file.stamp, last + 1, last + len(rows))
+    database.execute("insert into file values (?, ?, ?, ?)", values)
+
+
+def passages(text: str) -> Iterator[tuple[int, str]]:
+    """A text in parts that are found together: the number of the first line, and the lines."""
+    lines = [CONTROL.sub(" ", line) for line in text.replace("\r\n", "\n").split("\n")]
+    start = 0
+    for end in range(1, len(lines) + 1):
+        part = "\n".join(lines[start:end])
+        if end - start == LINES or len(part) >= LETTERS or end == len(lines):
+            if part.strip():
+                yield start + 1, indexed(part)
+            start = end
+
+
+def _passage(path: str, line: int, text: str) -> str:
+    lines = enumerate(shown(text).split("\n"), line)
+    return "\n".join(f"{path}:{number}: {words[:LINE].rstrip()}" for number, words in lines if words.strip())

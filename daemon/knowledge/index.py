@@ -1,0 +1,86 @@
+"""A full text index in memory, and how words become a question to it. For folders.py and memories.py."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from types import TracebackType
+from typing import Self, TypeVar
+from unicodedata import normalize
+
+Found = TypeVar("Found")
+
+TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'"
+MOST_TERMS = 32
+"""Terms of one question; more would only make it slow."""
+PREFIX = 4
+"""A word of so many letters also finds the words that begin with it."""
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+"""Letters of scripts that put no spaces between words: each is a word to us."""
+GAP = "\u200b"
+
+
+class Index:
+    """An SQLite database in memory, and the one thread that uses it; a context manager."""
+
+    def __init__(self, schema: str) -> None:
+        self._database = sqlite3.connect(":memory:", check_same_thread=False)
+        self._database.executescript(schema)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self.closing = threading.Event()
+        """Set when what is being done had better end."""
+
+    async def ask(self, do: Callable[[sqlite3.Connection], Found]) -> Found:
+        """What `do` comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
+
+    def begin(self, do: Callable[[sqlite3.Connection], object]) -> None:
+        """The same, for nobody who waits: what goes wrong is for whoever asks next."""
+        self._thread.submit(self._do, do)
+
+    def _do(self, do: Callable[[sqlite3.Connection], Found]) -> Found:
+        with self._database:
+            return do(self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._thread.shutdown(cancel_futures=True)
+        self._database.close()
+
+
+def indexed(text: str) -> str:
+    """A text as it goes into an index: nothing that SQLite refuses, and a gap after each unspaced letter."""
+    text = normalize("NFC", text).encode(errors="replace").decode()
+    return UNSPACED.sub(rf"\g<0>{GAP}", text)
+
+
+def shown(text: str) -> str:
+    """An indexed text as it was."""
+    return text.replace(GAP, "")
+
+
+def question(query: str) -> str:
+    """Words as a question in FTS5's syntax, for any of them; empty if there are none.
+
+    Whatever stands between letters and digits means nothing in it: no text is a wrong question.
+    """
+    terms = dict.fromkeys(term for word in indexed(query).split() for term in _terms(word))
+    return " OR ".join([*terms][:MOST_TERMS])
+
+
+def _terms(word: str) -> Iterator[str]:
+    """A word, or each two neighbours of one that has several parts (daemon/ism.py)."""
+    parts = [part for part in re.findall(r"\w+", word) if any(map(str.isalnum, part))]
+    if len(parts) == 1:
+        yield f'"{parts[0]}"' + "*" * (len(parts[0]) >= PREFIX)
+    yield from (f'"{first} {second}"' for first, second in pairwise(parts))

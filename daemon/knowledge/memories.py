@@ -1,0 +1,150 @@
+"""What was said to and by the soul, and what it noted, to be looked up. The Memories port.
+
+The index is folded from the journal and holds words only; what is shown is read from there, as it is now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+from daemon.entry import Entry, rank
+from daemon.journal.journal import Journal
+from daemon.knowledge.index import TOKENS, Index, indexed, question
+from daemon.knowledge.places import Places
+from daemon.ports import Said
+
+CHUNK = 100
+"""Entries that are folded at once, while the daemon has nothing else to do for some milliseconds."""
+HITS = 8
+PAGE = 20
+
+SCHEMA = f"""
+create table line (
+  seq integer primary key, first integer, thread text, channel integer,
+  message text unique, version text, at real
+);
+create index line_by_thread on line (thread, at);
+create virtual table words using fts5 (name, text, content = '', {TOKENS});
+"""
+FIND = """
+select line.seq from words cross join line on line.seq = words.rowid
+where words match :asked and line.channel in (select value from json_each(:channels))
+  and not (line.thread = :thread and line.first >= :since)
+order by bm25(words, 0.5, 1.0), line.at desc limit :most
+"""
+BACK = """
+select seq from line where thread = :thread and first < :since
+order by at desc, first desc limit :most offset :skip
+"""
+GONE = "~"
+"""Comes after the ts of every edit."""
+
+
+class Memories(Index):
+    """Finds what was said, wherever those who read a conversation now could have read it then."""
+
+    def __init__(self, journal: Journal, places: Places) -> None:
+        super().__init__(SCHEMA)
+        self._journal = journal
+        self._places = places
+        self._folded = 0
+
+    async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
+        """What fits best; but of `thread` itself only what is older than the entry `since`."""
+        here, asked = self._places.of(thread), question(query)
+        if not (here and asked):
+            return ()
+        await self.update()
+        channels = json.dumps([channel.number for channel in self._places.known(here)])
+        values = {"asked": asked, "channels": channels, "thread": thread, "since": since, "most": HITS}
+        return await self._read(FIND, values)
+
+    async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
+        """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
+        await self.update()
+        values = {"thread": thread, "since": since, "most": PAGE, "skip": (max(back, 1) - 1) * PAGE}
+        return (await self._read(BACK, values))[::-1]
+
+    async def update(self) -> None:
+        """Fold what came since. A hundred thousand entries take some seconds; nobody else waits for that."""
+        since = self._folded
+        while entries := self._journal.since(since, CHUNK):
+            since = entries[-1].seq
+            await self._take(entries)
+            await asyncio.sleep(0)
+
+    async def _take(self, entries: Sequence[Entry]) -> None:
+        lines = [line for entry in entries if (line := self._line(entry))]
+        last = entries[-1].seq
+
+        def fold(database: Connection) -> None:
+            if last > self._folded:  # else another search came first
+                for line in lines:
+                    _fold(database, line)
+                self._folded = last
+
+        await self.ask(fold)
+
+    def _line(self, entry: Entry) -> dict[str, Any] | None:
+        """What the index keeps of an entry, if it holds words."""
+        channel = self._places.of(entry.thread)
+        if not (channel and _holds_words(entry)):
+            return None
+        body, change = entry.body, entry.body.get("note")
+        ts = body.get("ts")
+        version = entry.key.rpartition(":")[2].zfill(24) if change == "edited" else ""
+        return {
+            "seq": entry.seq,
+            "thread": entry.thread,
+            "channel": channel.number,
+            "message": f"{channel.number}:{ts}" if ts else entry.key,
+            "version": GONE if change == "deleted" else version,
+            "at": float(ts or entry.at),
+            "name": indexed(body.get("name") or body.get("about") or ""),
+            "text": indexed("\n".join([body["text"], *body.get("files", ())])),
+        }
+
+    async def _read(self, query: str, values: dict[str, Any]) -> list[Said]:
+        rows = await self.ask(lambda database: database.execute(query, values).fetchall())
+        return [*self._said(self._journal.many([seq for (seq,) in rows]))]
+
+    def _said(self, entries: Iterable[Entry]) -> Iterable[Said]:
+        for entry in entries:
+            body, channel = entry.body, self._places.of(entry.thread)
+            if channel and (body.get("text") or body.get("files")):  # neither: forgotten since
+                yield Said(
+                    kind="note" if entry.kind == "note" else "said",
+                    name=body.get("name") or body.get("about") or "",
+                    place=channel.name,
+                    at=float(body.get("ts") or entry.at),
+                    text="\n".join([body["text"], *(f"[file: {file}]" for file in body.get("files", ()))]),
+                )
+
+
+def _holds_words(entry: Entry) -> bool:
+    """Is it what somebody said, changed or noted? Not a stop, a press, or what the soul told itself."""
+    if "text" not in entry.body:
+        return False
+    if entry.kind == "perception":
+        to_itself = entry.author in ("soul", "core")
+        return rank(entry) in ("message", "answer") and not to_itself and entry.body["address"] != "press"
+    return entry.kind in ("heard", "spoken", "note")
+
+
+def _fold(database: Connection, line: dict[str, Any]) -> None:
+    """One line more, in the place of what the same message read before; one that is gone stands nowhere."""
+    known = database.execute("select first, version from line where message = :message", line).fetchone()
+    first, version = known or (line["seq"], "")
+    if known and line["version"] <= version:
+        return
+    database.execute("delete from line where message = :message", line)
+    where = {"thread": None, "channel": None} if line["version"] == GONE else {}
+    row = line | where | {"first": first}
+    database.execute(
+        "insert into line values (:seq, :first, :thread, :channel, :message, :version, :at)", row
+    )
+    database.execute("insert into words (rowid, name, text) values (:seq, :name, :text)", row)

@@ -1,0 +1,23 @@
+"""How far the soul may go before it asks its owner: bounds per turn, per thread and per person and day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CONTINUE = "continue"
+"""The value of the choice with which an owner lets the soul go on past a bound."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What something may take at the most: calls of a model, their tokens, dollars, seconds; None: any."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+
+
+TURN = Limits(calls=40, tokens=600_000, usd=1.0, seconds=900.0)
+THREAD = Limits(calls=400, tokens=6_000_000, usd=5.0)
+PERSON = Limits(calls=1_000, usd=3.0)
+"""What holds where the owner says nothing else; a person's is counted anew each day (UTC)."""

@@ -1,0 +1,158 @@
+"""Playbooks: what the soul is to reach in a process, by which rules, and what it may choose to do there.
+
+A playbook is a file of the owner's, `playbooks/{process}.md`: front matter, then free words to the soul.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from daemon.limits import Limits
+from daemon.setting import duration
+
+PLAYBOOKS = "playbooks/"
+"""How the names of playbooks begin, as texts of the owner."""
+FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+LINES = "where lines of the form `name: …` belong"
+SHAPES = {
+    "string_type": "where a text belongs: put it in quotes if it holds a colon",
+    "string_too_short": "where a text belongs",
+    "list_type": "where a list belongs: put each on a line of its own, after `- `",
+    "too_short": "where at least one belongs",
+    "int_parsing": "where a whole number belongs",
+    "float_parsing": "where a number belongs",
+    "dict_type": LINES,
+    "model_type": LINES,
+}
+"""What is said of a value that has the wrong shape, by pydantic's word for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playbook:
+    """What a process lets the soul decide.
+
+    `loops`: how many rounds, None for the usual number. `transitions`: other process to when to go there.
+    `then`: the process after the run.
+    """
+
+    name: str
+    goal: str
+    actions: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+    loops: int | None = None
+    limits: Limits
+    transitions: Mapping[str, str]
+    then: str = "conversation"
+    words: str = ""
+
+    @property
+    def text(self) -> str:
+        """The rules and the words, as the model reads them."""
+        return "\n\n".join(filter(None, ("\n".join(f"- {rule}" for rule in self.rules), self.words)))
+
+
+def playbook(name: str, text: str) -> Playbook:
+    """The playbook of this process; raises ValueError with what is wrong and what to do, in a sentence."""
+    if not NAME.fullmatch(name):
+        raise ValueError("its name is that of a process: use a-z, 0-9 and _ alone, a letter first")
+    parts = FRONT.match(text)
+    if parts is None:
+        raise ValueError("it does not begin with front matter: lines like `goal: …` between two lines `---`")
+    try:
+        front = _Front.model_validate(_read(parts[1]))
+    except ValidationError as error:
+        raise ValueError("; ".join(map(_said, error.errors()))) from None
+    if problems := [*_contradictions(name, front)]:
+        raise ValueError("; ".join(problems))
+    limits = front.limits
+    return Playbook(
+        name=name,
+        goal=front.goal,
+        actions=tuple(front.actions),
+        rules=tuple(front.rules),
+        loops=limits.loops,
+        limits=Limits(calls=limits.calls, tokens=limits.tokens, usd=limits.usd, seconds=limits.time),
+        transitions=front.transitions,
+        then=front.then,
+        words=parts[2].strip(),
+    )
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, str_min_length=1)
+
+
+class _Bounds(_Strict):
+    loops: int | None = Field(default=None, ge=1, le=50)
+    calls: int | None = Field(default=None, ge=1)
+    tokens: int | None = Field(default=None, ge=1)
+    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    time: Annotated[float, BeforeValidator(lambda given: duration(str(given))), Field(gt=0)] | None = None
+
+
+class _Front(_Strict):
+    goal: str
+    rules: list[str] = []
+    actions: list[str] = Field(min_length=1)
+    limits: _Bounds = Field(default_factory=_Bounds)
+    transitions: dict[str, str] = {}
+    then: str = "conversation"
+
+
+class _Plain(yaml.BaseLoader):
+    """YAML in which every value is a text (no "no" that means false), and no key stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = Counter(str(key.value) for key, _ in node.value)
+        if twice := [key for key, times in keys.items() if times > 1]:
+            raise ValueError(f"it says `{twice[0]}` twice: take one away")
+        return super().construct_mapping(node, deep)
+
+
+def _read(front: str) -> Any:
+    """The front matter as texts, lists and mappings; a key with nothing after it is not there."""
+    try:
+        found = yaml.load(front, _Plain)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        # Counted as in the file, where a line `---` stands above.
+        where = f"line {mark.line + 2} of it" if mark else "its front matter"
+        raise ValueError(
+            f"{where} cannot be read ({problem}): put a text that holds a colon in quotes"
+        ) from None
+    if not found:
+        return {}
+    return {key: value for key, value in found.items() if value != ""} if isinstance(found, dict) else found
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    """A sentence of pydantic's, for the owner."""
+    key = ".".join(part for part in error["loc"] if isinstance(part, str))
+    where, got = f"`{key}`" if key else "its front matter", reprlib.repr(error["input"])
+    if error["type"] == "missing":
+        return f"{where} is missing: write a line `{key}: …`"
+    if error["type"] == "extra_forbidden":
+        known = _Front if len(error["loc"]) == 1 else _Bounds
+        return f"{where} is not known here: write one of {', '.join(known.model_fields)}"
+    if error["type"] == "value_error":
+        return f"{where} {error['ctx']['error']}"
+    return f"{where} is {got}, " + SHAPES.get(error["type"], f"but {error['msg'].replace('Input', 'it')}")
+
+
+def _contradictions(name: str, front: _Front) -> Iterator[str]:
+    """What no single value says wrong."""
+    for action, times in Counter(front.actions).items():
+        if times > 1:
+            yield f"the action {action} stands there twice: take one away"
+    if name in front.transitions:
+        yield f"it has a transition to itself: take `{name}` out of `transitions`"

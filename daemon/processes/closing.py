@@ -1,0 +1,17 @@
+"""They are leaving: a goodbye in fixed steps, then the thread is left to `conversation`."""
+
+from __future__ import annotations
+
+from daemon.memory import WorkingMemory
+from daemon.mind.pipeline import converse
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.ports import Transition, Turn
+
+COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
+
+
+async def closing(turn: Turn) -> WorkingMemory | Transition:
+    """Say goodbye."""
+    guidance = fill(turn.text("prompts/closing"), name=name_of(turn.text(SOUL)))
+    said = await converse(turn, COGNITIVE_STEPS, guidance)
+    return Transition(to="conversation", memory=said.memory)

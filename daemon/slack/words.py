@@ -1,0 +1,75 @@
+"""Words that are no message but a command: `!trace`, and stop in many languages. Pure; for the inbox.
+
+Only a text that says nothing else is one: "don't stop" and "stop at five o'clock" go to the model.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+from daemon.slack.message import Message
+from daemon.slack.policy import Me
+from daemon.slack.text import MENTION
+
+STOP_EMOJIS = frozenset({"octagonal_sign", "stop_sign", "no_entry"})
+"""Slack's names of emojis that mean nothing else. A raised hand may be a question, and a cross a no."""
+SIGNS = "🛑⛔"
+"""They as characters. In a text the first one stands for all."""
+IN_WORDS = """
+    🛑 stop stop_it stop_that stop_this stop_here stop_there stop_thinking stop_working stop_talking
+    halt cancel cancel_it cancel_that cancel_this abort abort_it that_s_enough
+    stopp halt_an anhalten aufhören hör_auf hör_auf_damit abbrechen abbruch brich_ab es_reicht
+    arrête arrêtez arrêter arrête_toi arrêtez_vous arrête_ça annule annulez annuler ça_suffit
+    para para_ya parar detente deténgase detener cancela cancelar basta basta_ya pára pare cancele
+    ferma fermati annulla annullare smettila smetti stoppa sluta avbryt afbryd annuller lopeta seis peruuta
+    hou_op ophouden annuleer annuleren przestań zatrzymaj zatrzymaj_się anuluj přestaň zastav zruš
+    állj hagyd_abba oprește anulează стоп стой остановись хватит отмена отмени прекрати зупинись скасуй
+    σταμάτα σταμάτησε ακύρωσε durdur iptal توقف إلغاء עצור עצרי रुको रुकिए रद्द_करो
+    停 停止 停下 取消 中止 ストップ 止めて やめて 止まって キャンセル 중지 멈춰 그만 취소
+    berhenti hentikan batalkan dừng dừng_lại hủy หยุด ยกเลิก
+"""
+"""What says stop, in one language or another; `_` stands for a space."""
+STOP = frozenset(IN_WORDS.split())
+POLITE = """
+    please pls plz now ok okay just hey bitte jetzt sofort mal svp stp maintenant por favor ahora agora per
+    favore adesso proszę prosím пожалуйста lütfen tolong 请
+"""
+"""What may stand before it and behind it, and changes nothing."""
+ASIDE = frozenset(POLITE.split())
+COMMANDS = {"!trace": "trace"}
+"""What is typed, and what its perception calls it."""
+VARIANT = "\ufe0f"
+"""Says that the character before it is an emoji; counts as a mark on it."""
+EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
+
+
+def command(message: Message, me: Me) -> dict[str, Any]:
+    """What a command adds to the body of its perception; nothing for a message that is none."""
+    text = MENTION.sub(lambda found: " " if found[1] == me.user else found[0], message.text)
+    if known := COMMANDS.get(text.strip().casefold()):
+        return {"command": known}
+    return {"rank": "stop"} if stops(text, me.name) else {}
+
+
+def stops(text: str, name: str = "") -> bool:
+    """Does it say stop, and nothing else? It may do so politely, and call the soul by its name."""
+    aside, words = ASIDE | set(_words(name)), _words(text)
+    while words and words[0] in aside:
+        del words[0]
+    while words and words[-1] in aside:
+        del words[-1]
+    return "_".join(word for n, word in enumerate(words) if n == 0 or word != words[n - 1]) in STOP
+
+
+def _words(text: str) -> list[str]:
+    """Without case, punctuation, and emojis but those that say stop."""
+    text = EMOJI.sub(lambda found: SIGNS[0] if found[1] in STOP_EMOJIS else " ", text)
+    return "".join(map(_readable, unicodedata.normalize("NFC", text.casefold()))).split()
+
+
+def _readable(sign: str) -> str:
+    if sign in SIGNS:
+        return f" {SIGNS[0]} "
+    return sign if unicodedata.category(sign)[0] in "LMN" and sign != VARIANT else " "

@@ -1,0 +1,122 @@
+"""SearchMemory, ReadThread and Remember as the soul uses them: a secret stays where it was told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from daemon.actions.action import Run
+from daemon.actions.memories import (
+    LETTERS,
+    NOTED,
+    NOTHING,
+    REMEMBER,
+    Back,
+    Note,
+    Topic,
+    read_thread,
+    search_memory,
+)
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from daemon.knowledge.memories import Memories
+from daemon.knowledge.places import Places
+from daemon.memory import Memory, WorkingMemory, working_memory
+from tests.clock import FakeClock
+from tests.knowledge.office import Office
+
+
+@dataclass
+class Here:
+    """A run in a thread, with these entries in sight; it is its own turn."""
+
+    office: Office
+    thread: str
+    seen: tuple[Entry, ...] = ()
+
+    @property
+    def turn(self) -> Here:
+        return self
+
+    @property
+    def memory(self) -> WorkingMemory:
+        return working_memory(Memory(role="user", content="", seq=entry.seq) for entry in self.seen)
+
+    async def once(self, kind: str, body: Mapping[str, Any]) -> Entry:
+        return await self.office.write(self.thread, kind, **body)
+
+
+@dataclass
+class Soul:
+    """What somebody's words make it do."""
+
+    office: Office
+    memories: Memories
+
+    async def search(self, thread: str, query: str, *seen: Entry) -> str:
+        run = cast(Run, Here(self.office, thread, seen))
+        return str(await search_memory(self.memories).perform(run, Topic(query=query)))
+
+    async def read(self, thread: str, back: int, *seen: Entry) -> str:
+        run = cast(Run, Here(self.office, thread, seen))
+        return str(await read_thread(self.memories).perform(run, Back(back=back)))
+
+    async def remember(self, thread: str, text: str, about: str = "") -> str:
+        run = cast(Run, Here(self.office, thread))
+        return str(await REMEMBER.perform(run, Note(text=text, about=about)))
+
+
+@pytest.fixture
+async def soul(tmp_path: Path) -> AsyncIterator[Soul]:
+    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+        with Memories(journal, Places(journal)) as memories:
+            yield Soul(Office(journal), memories)
+
+
+async def test_a_secret_told_in_a_dm_is_told_to_nobody_in_a_channel(soul: Soul) -> None:
+    office = soul.office
+    dm = await office.open("DALICE", "dm")
+    await office.say(dm, "Alice", "Between us: I am leaving in May.")
+    await soul.remember(dm, "Alice is leaving in May.", "Alice")
+    for channel, audience in (("C1", "public"), ("C2", "private"), ("C3", "shared"), ("DBOB", "dm")):
+        for name in ("Alice", "Bob"):
+            thread = await office.open(channel, audience)
+            asked = await office.say(thread, name, "Is Alice leaving?")
+            assert "May" not in await soul.search(thread, "Alice leaving May", asked)
+    later = await office.open("DALICE", "dm")
+    asked = await office.say(later, "Alice", "What did I tell you about leaving?")
+    assert (await soul.search(later, "May", asked)).splitlines() == [
+        "#DALICE, 2026-09-21 14:13, your note about Alice: Alice is leaving in May.",
+        "#DALICE, 2026-09-21 14:15, Alice: Between us: I am leaving in May.",
+    ]
+
+
+async def test_what_was_noted_in_public_is_found_elsewhere(soul: Soul) -> None:
+    public, dm = await soul.office.open("C1"), await soul.office.open("D1", "dm")
+    assert await soul.remember(public, "The release is on Friday.") == NOTED
+    assert "#C1, 2026-09-21 14:13, your note: The release is on Friday." in await soul.search(dm, "release")
+
+
+async def test_what_the_soul_said_is_its_own_and_long_words_are_cut(soul: Soul) -> None:
+    thread = await soul.office.open("C1")
+    await soul.office.speak(thread, "cake " * 200)
+    found = await soul.search(await soul.office.open("C1"), "cake")
+    assert found == f"#C1, 2026-09-21 14:15, you: {('cake ' * 200)[:LETTERS]}…"
+
+
+async def test_a_conversation_is_read_from_before_what_is_in_sight(soul: Soul) -> None:
+    thread = await soul.office.open("C1")
+    await soul.office.say(thread, "Alice", "first")
+    await soul.office.speak(thread, "second")
+    seen = [await soul.office.say(thread, "<Bob>", "third"), await soul.office.speak(thread, "fourth")]
+    assert (
+        await soul.read(thread, 1, *seen) == "2026-09-21 14:15, Alice: first\n2026-09-21 14:16, you: second"
+    )
+    assert await soul.read(thread, 2, *seen) == NOTHING
+    assert (await soul.read(thread, 1)).endswith(
+        "2026-09-21 14:17, Bob: third\n2026-09-21 14:18, you: fourth"
+    )

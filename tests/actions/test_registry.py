@@ -1,0 +1,70 @@
+"""The registry of actions: what a playbook offers, and the page about all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from daemon.actions.action import Definition, Outcome, Run
+from daemon.actions.registry import Registry
+from daemon.limits import Limits
+from daemon.mind.playbook import Playbook
+
+
+async def nothing(run: Run, args: Any) -> Outcome:
+    """Does nothing."""
+
+
+def action(name: str, **others: Any) -> Definition:
+    """An action that does nothing."""
+    return Definition(name=name, description=f"{name} it.", perform=nothing, **others)
+
+
+class Where(BaseModel):
+    """Arguments of every sort."""
+
+    words: str = Field(description="what to look for")
+    most: int = Field(default=5, description="how many at the most")
+    sort: Literal["new", "old"] = "new"
+    kinds: list[str] | None = Field(default=None, description="of which sort")
+
+
+def offering(*actions: str) -> Playbook:
+    """A playbook with these actions."""
+    return Playbook(name="mending", goal="Mend it.", actions=actions, limits=Limits(), transitions={})
+
+
+def test_a_playbook_offers_what_there_is_in_its_own_order() -> None:
+    registry = Registry([action("Look"), action("Mend"), action("Stop")])
+    assert [one.name for one in registry.offered(offering("Stop", "Ask", "Look"))] == ["Stop", "Look"]
+    assert [*registry.named] == ["Look", "Mend", "Stop"]
+
+
+@pytest.mark.parametrize(("names", "taken"), [(["Look", "look"], "Look, look"), (["Look", "Done"], "Done")])
+def test_a_name_means_one_thing_only(names: list[str], taken: str) -> None:
+    with pytest.raises(ValueError, match=f"^{taken}: each action needs a name of its own, and none is DONE"):
+        Registry([action(name) for name in names])
+
+
+def test_the_page_says_of_each_what_it_takes_and_what_holds_for_it() -> None:
+    mend = action("Mend", approval=True, terminal=True, exclusive=True, repeatable=False)
+    page = Registry([mend, action("Look", args=Where)]).document()
+    assert page.startswith("# Actions\n")
+    assert page.partition("\n## ")[2] == (
+        "Look\n\nLook it.\n\n"
+        "- `words` (text): what to look for\n"
+        "- `most` (whole number, may be left out): how many at the most\n"
+        "- `sort` (one of new, old, may be left out): no more is said of it\n"
+        "- `kinds` (list, each a text, may be left out): of which sort\n\n"
+        "## Mend\n\nMend it.\n\n"
+        "It ends the run. It is chosen alone. An owner has to agree first. "
+        "It is not done again where nobody knows whether it was done.\n"
+    )
+
+
+def test_the_page_does_not_depend_on_the_order_of_definitions() -> None:
+    both = [action("Look"), dataclasses.replace(action("Mend"), terminal=True)]
+    assert Registry(both).document() == Registry(both[::-1]).document()

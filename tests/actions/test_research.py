@@ -1,0 +1,26 @@
+"""Research as it is offered: what it is called with, and what the soul reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from daemon.actions.action import Run
+from daemon.actions.research import NOTHING, Topic, research
+from daemon.knowledge.folders import Folders
+
+RUN = cast(Run, None)
+"""It asks nothing of its run."""
+
+
+async def test_it_reads_lines_of_the_owners_files(tmp_path: Path) -> None:
+    (tmp_path / "handbook").mkdir()
+    (tmp_path / "handbook" / "office.md").write_text("The door code changes on Mondays.\n")
+    with Folders([tmp_path / "handbook"]) as library:
+        action = research(library)
+        found = await action.perform(RUN, Topic(query="when does the code change?"))
+        nothing = await action.perform(RUN, Topic(query="../../etc/passwd"))
+    assert found == "handbook/office.md:1: The door code changes on Mondays."
+    assert nothing == NOTHING
+    assert action.effect
+    assert action.repeatable

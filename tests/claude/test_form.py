@@ -1,0 +1,86 @@
+"""A backend that refuses a schema, though it calls its model by a known name, is asked without one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from daemon.claude.client import Claude
+from daemon.claude.form import formed, plain
+from daemon.claude.models import CHOSEN, Model
+from daemon.claude.request import request
+from daemon.entry import digest
+from daemon.rehearsal.claude.understudy import Understudy
+from tests.claude.conftest import MEMORY, Build, ask
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["why"],
+    "properties": {"why": {"type": "string"}},
+}
+BAD = (400, "invalid_request_error")
+
+
+def sent(understudy: Understudy) -> list[bool]:
+    """Of each request that came, whether it asked for a schema."""
+    return [formed(one) for one in understudy.requests]
+
+
+async def test_it_is_asked_again_without_one_and_so_ever_after(
+    claude: Claude, understudy: Understudy, caplog: pytest.LogCaptureFixture
+) -> None:
+    understudy.fail(*BAD)
+    understudy.say("first")
+    understudy.say("second")
+    first, second = await ask(claude, schema=SCHEMA), await ask(claude, schema=SCHEMA)
+    assert [(r.outcome, r.text, r.tries) for r in (first, second)] == [
+        ("ok", "first", 2),
+        ("ok", "second", 1),
+    ]
+    assert sent(understudy) == [True, False, False]
+    assert understudy.requests[1]["output_config"] == {"effort": "low"}
+    assert caplog.text.count("refuses to be held to a schema") == 1
+
+
+async def test_what_is_hashed_is_what_was_asked_for(claude: Claude, understudy: Understudy) -> None:
+    """So a replay finds the same request, whichever backend the new process has met."""
+    before = digest(claude.request(MEMORY, "speak", SCHEMA))
+    understudy.fail(*BAD)
+    await ask(claude, schema=SCHEMA)
+    assert digest(claude.request(MEMORY, "speak", SCHEMA)) == before
+
+
+async def test_what_is_wrong_with_something_else_is_not_laid_to_the_schema(
+    claude: Claude, understudy: Understudy
+) -> None:
+    """A prompt that is too long, an account without money: a 400 with and without the schema."""
+    understudy.fail(*BAD)
+    understudy.fail(*BAD)
+    reply = await ask(claude, schema=SCHEMA)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", "bad-request", 2)
+    await ask(claude, schema=SCHEMA)
+    assert sent(understudy) == [True, False, True]
+
+
+async def test_a_bad_request_without_a_schema_is_not_sent_twice(
+    claude: Claude, understudy: Understudy
+) -> None:
+    understudy.fail(*BAD)
+    assert (await ask(claude)).failure == "bad-request"
+    assert len(understudy.requests) == 1
+
+
+async def test_other_models_keep_theirs(build: Build, understudy: Understudy) -> None:
+    claude = await build()
+    understudy.fail(*BAD)
+    await ask(claude, schema=SCHEMA)
+    await claude.call(claude.request(MEMORY, "fast", SCHEMA), None, lambda: None, asyncio.Event())
+    assert sent(understudy)[-1]
+
+
+def test_a_request_that_holds_to_nothing_else_loses_the_whole_setting() -> None:
+    spec = Model(id="plain", structured=True)
+    assert plain(request(MEMORY, spec, SCHEMA)) == {**request(MEMORY, spec), "max_tokens": CHOSEN}

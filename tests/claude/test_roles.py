@@ -1,0 +1,31 @@
+"""Which model stands behind a role: what the settings say."""
+
+from __future__ import annotations
+
+import pytest
+
+from config import Settings
+from daemon.connections import claude_for
+from daemon.ports import Role
+from tests.claude.conftest import MEMORY
+from tests.clock import FakeClock
+
+ROLES: tuple[Role, ...] = ("speak", "fast", "fallback")
+
+
+async def asked(settings: Settings, role: Role) -> str:
+    """The model that is asked in this role."""
+    async with claude_for(settings, FakeClock(), "http://127.0.0.1:1") as claude:
+        return str(claude.request(MEMORY, role)["model"])
+
+
+async def test_a_fallback_is_the_model_that_speaks_if_none_is_named() -> None:
+    settings = Settings(claude_model="a", claude_model_fast="b")
+    assert [await asked(settings, role) for role in ROLES] == ["a", "b", "a"]
+    assert await asked(Settings(claude_model_fallback="c"), "fallback") == "c"
+
+
+async def test_there_is_an_expert_only_where_one_is_named() -> None:
+    assert await asked(Settings(claude_model_expert="claude-opus-5-5"), "expert") == "claude-opus-5-5"
+    with pytest.raises(KeyError):
+        await asked(Settings(), "expert")

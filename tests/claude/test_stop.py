@@ -1,0 +1,155 @@
+"""Someone stops the soul: nothing is sent any more, and the model's server sees its connection closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from daemon.claude.client import STALL, Claude
+from daemon.claude.models import cost, model
+from daemon.rehearsal.claude.understudy import Understudy
+from daemon.reply import Reply
+from tests.claude.conftest import MEMORY, Build, ask, until
+from tests.claude.hasty import HastyClock
+from tests.claude.raw import START, STOP, delta
+from tests.claude.wire import Wire, listening
+
+AT_ONCE = 0.3
+"""Seconds within which the server sees it."""
+SONNET = model("claude-sonnet-5-5")
+
+
+class Call:
+    """A call under way, and a way to stop it."""
+
+    def __init__(self, claude: Claude, wire: Wire) -> None:
+        self.stop = asyncio.Event()
+        self.heard: list[str] = []
+        self.slow: asyncio.Event | None = None
+        self._wire = wire
+        self.task: asyncio.Task[Reply] = asyncio.create_task(ask(claude, hear=self._hear, stop=self.stop))
+
+    async def _hear(self, text: str) -> None:
+        self.heard.append(text)
+        if self.slow:
+            await self.slow.wait()
+
+    async def closed(self) -> float:
+        """Stop it now; the seconds until the server has seen it."""
+        began = asyncio.get_running_loop().time()
+        self.stop.set()
+        return await asyncio.wait_for(self._wire.gone, 5) - began
+
+
+@pytest.fixture
+async def wire() -> AsyncIterator[Wire]:
+    async with listening() as wire:
+        yield wire
+
+
+@pytest.fixture
+async def call(build: Build, wire: Wire) -> AsyncIterator[Call]:
+    """A call whose request has arrived; afterwards nothing of it is left over."""
+    claude = await build(base_url=wire.url)
+    call = Call(claude, wire)
+    await until(lambda: wire.asked)
+    yield call
+    await asyncio.gather(call.task, return_exceptions=True)
+    assert not [task for task in asyncio.all_tasks() if "patience" in repr(task)], "watchers are left over"
+
+
+async def test_a_call_that_was_stopped_before_is_never_sent(claude: Claude, understudy: Understudy) -> None:
+    stop = asyncio.Event()
+    stop.set()
+    held: list[str] = []
+    asked = claude.request(MEMORY, "speak")
+    reply = await claude.call(asked, None, lambda: held.append("held"), stop)
+    assert (reply.outcome, reply.text, reply.tries, reply.cost) == ("cancelled", "", 0, 0)
+    assert not understudy.requests
+
+
+async def test_an_answer_is_broken_off_in_the_middle(call: Call, wire: Wire) -> None:
+    wire.send(START, delta("I was just"))
+    await until(lambda: call.heard)
+    assert await call.closed() < AT_ONCE
+    reply = await call.task
+    assert (reply.outcome, reply.text, reply.failure, reply.tries) == ("cancelled", "I was just", "", 1)
+    assert (reply.usage.input, reply.usage.output) == (100, len("I was just") // 3), "what came is paid for"
+    assert reply.cost == reply.worth == cost(SONNET, reply.usage) > 0
+
+
+async def test_an_answer_that_has_not_begun_is_paid_for_too(call: Call) -> None:
+    """The server has the prompt, and never said how many tokens it counts."""
+    assert await call.closed() < AT_ONCE
+    reply = await call.task
+    assert (reply.outcome, reply.text) == ("cancelled", "")
+    assert 0 < reply.cost < 0.01
+
+
+async def test_whoever_listens_slowly_does_not_keep_the_connection(call: Call, wire: Wire) -> None:
+    """What Slack is being told is not cut off in the middle, but the model stops at once."""
+    call.slow = asyncio.Event()
+    wire.send(START, delta("one"), delta("two"))
+    await until(lambda: call.heard)
+    assert await call.closed() < AT_ONCE
+    assert not call.task.done()
+    call.slow.set()
+    reply = await call.task
+    assert (reply.outcome, call.heard) == ("cancelled", ["one"])
+
+
+async def test_a_pause_between_two_tries_ends(
+    build: Build, wire: Wire, clock: HastyClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.short = 0.0
+    call = Call(await build(base_url=wire.url), wire)
+    await until(lambda: wire.asked)
+    wire.refuse()
+    await until(lambda: "overloaded" in caplog.text and clock.sleepers)
+    call.stop.set()
+    reply = await call.task
+    assert (reply.outcome, reply.failure, reply.tries, wire.asked) == ("cancelled", "", 1, 1)
+
+
+async def test_an_answer_that_was_whole_stays_whole(call: Call, wire: Wire, clock: HastyClock) -> None:
+    """Stopped between its last word and the end of the stream."""
+    wire.send(START, delta("All of it."))
+    await until(lambda: call.heard)
+    looks = clock.looks
+    wire.send(STOP)
+    await until(lambda: clock.looks > looks)
+    call.stop.set()
+    reply = await call.task
+    assert (reply.outcome, reply.text, reply.usage.output) == ("ok", "All of it.", 9)
+
+
+async def test_who_calls_can_still_be_cancelled(call: Call, wire: Wire) -> None:
+    wire.send(START, delta("Hm"))
+    await until(lambda: call.heard)
+    call.stop.set()
+    call.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call.task
+
+
+async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end(
+    call: Call, wire: Wire, clock: HastyClock
+) -> None:
+    wire.send(START, delta("Hm"))
+    await until(lambda: call.heard)
+    call.stop.set()
+    await clock.advance(STALL)
+    assert (await call.task).outcome == "cancelled"
+
+
+async def test_a_client_that_was_stopped_calls_again(claude: Claude, understudy: Understudy) -> None:
+    understudy.say("never", until=asyncio.Event())
+    stop = asyncio.Event()
+    first = asyncio.create_task(ask(claude, stop=stop))
+    await until(lambda: understudy.requests)
+    stop.set()
+    assert (await first).outcome == "cancelled"
+    understudy.say("Here I am.")
+    assert (await ask(claude)).text == "Here I am."

@@ -1,0 +1,164 @@
+"""Minds that look up in the middle and ask: what the ISM's runs do to the core, with nothing of the ISM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from daemon.entry import Entry, rank
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.mind.recall import remember
+from daemon.ports import Choice, Process, Question, Transition, Turn
+from daemon.processes import PROCESSES
+from daemon.reply import Reply
+from tests.core.boundary import Boundary
+from tests.core.outside import echo, note, said
+
+ROUNDS = 3
+WORDS = ("also", "go on", "long", "weather")
+
+
+def wondering(_home: Path) -> Mapping[str, Process]:
+    """Three thoughts with a look before each; what is new is answered by `answering` in between."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if "long" not in turn.answers[0].body["text"]:
+            return await PROCESSES["conversation"](turn)
+        memory = turn.memory
+        for _ in range(ROUNDS):
+            for came in await turn.look():
+                if rank(came) == "stop":
+                    turn.absorb([came])
+                    spoken = await turn.say("Stopped.")
+                    return memory.with_memory(remember(came), *map(remember, spoken))
+                memory = await heard(turn, memory, came)
+            thought = await turn.call("think", memory, "fast")
+            if thought.body["outcome"] == "cancelled":
+                continue
+            memory = memory.with_memory(remember(thought))
+        spoken = await turn.say(f"Thought of {of(memory)}")
+        return memory.with_memory(*map(remember, spoken))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+async def heard(turn: Turn, memory: WorkingMemory, came: Entry) -> WorkingMemory:
+    """Someone judges it, by a call: more to think about, or something new, for which this body waits."""
+    judge = working_memory([Memory(role="user", content="JUDGE"), remember(came)])
+    verdict = await turn.call("judge", judge, "fast")
+    if verdict.body["text"] == "more":
+        turn.absorb([came])
+        return memory.with_memory(remember(came))
+    waiting = Question(text="One moment.", to=(came.author,), resumes=True, wait=900)
+    answered = await turn.ask("parked", waiting)
+    return memory.with_memory(*answered.memories)
+
+
+def of(memory: WorkingMemory) -> str:
+    """What a run has thought of."""
+    return ", ".join(word for word in WORDS if any(word in m.content for m in memory.conversation))
+
+
+def thinking(last: str, calls: int) -> Reply:
+    """Thinks; tells what is more from what is new by a word."""
+    if "JUDGE" in last:
+        return Reply(outcome="ok", model="echo", text="new" if "weather" in last else "more")
+    if "long" in last or "also" in last or "go on" in last:
+        return Reply(outcome="ok", model="echo", text="Hm.")
+    return echo(last, calls)
+
+
+def careful(home: Path) -> Mapping[str, Process]:
+    """An effect that an owner has to agree to first."""
+
+    async def delete() -> str:
+        Boundary.reach()
+        note(home / "effects.jsonl", "deleted")
+        Boundary.reach()
+        return "deleted"
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if "delete" not in turn.answers[0].body["text"]:
+            return await PROCESSES["conversation"](turn)
+        thought = await turn.call("think", turn.memory, "fast")
+        memory = turn.memory.with_memory(remember(thought))
+        may = Question(
+            text="May I?",
+            to=turn.owners,
+            choices=(Choice(label="Yes", value="yes"), Choice(label="No", value="no")),
+        )
+        answered = await turn.ask("approval", may)
+        memory = memory.with_memory(*answered.memories)
+        if answered.value != "yes":
+            spoken = await turn.say("As you wish.")
+            return memory.with_memory(*map(remember, spoken))
+        done = await turn.effect("delete", {}, delete, repeatable=False)
+        again = await turn.call("think", memory.with_memory(remember(done)), "fast")
+        heard = "; ".join(m.content for m in answered.memories if m.role == "user" and "keep" in m.content)
+        spoken = await turn.say(
+            f"Result: {done.body['text'].partition(':')[0]}{' (' + str(len(heard) > 0) + ')'}"
+        )
+        return memory.with_memory(remember(done), remember(again), *map(remember, spoken))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def deliberate(last: str, calls: int) -> Reply:
+    """Thinks of a deletion; answers everything else as usual."""
+    if "delete" in last:
+        return Reply(outcome="ok", model="echo", text=f"T:{calls}")
+    return echo(last, calls)
+
+
+def asking(_home: Path) -> Mapping[str, Process]:
+    """Asks a person twice in words, and thinks in between."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        memory, words = turn.memory, list[str]()
+        for question in ("Which one?", "How many?"):
+            thought = await turn.call("think", memory, "fast")
+            answered = await turn.ask("ask", Question(text=question, to=tuple(turn.people)))
+            memory = memory.with_memory(remember(thought), *answered.memories)
+            words.append(answered.value)
+        spoken = await turn.say(f"So: {', '.join(words)}")
+        return memory.with_memory(*map(remember, spoken))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def waiting(_home: Path) -> Mapping[str, Process]:
+    """Waits for a time, in the middle of its body."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        first = await turn.call("think", turn.memory, "fast")
+        answered = await turn.ask("rest", Question(wait=60))
+        memory = turn.memory.with_memory(remember(first), *answered.memories)
+        spoken = await turn.say(f"Back: {answered.value or 'nobody'}")
+        return memory.with_memory(*map(remember, spoken))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def remembering(_home: Path) -> Mapping[str, Process]:
+    """An afterthought, a turn of the lowest rank, that takes effect by its last entry only."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        outcome = await PROCESSES["conversation"](turn)
+        await turn.tell("after", {"rank": "after", "process": "learning"})
+        return outcome
+
+    async def learning(turn: Turn) -> WorkingMemory:
+        if not await turn.look():
+            learned = await turn.call(
+                "learn", turn.memory.with_memory(Memory(role="user", content="L?")), "fast"
+            )
+            if learned.body["outcome"] == "ok" and not await turn.look():
+                await turn.once("note", {"text": learned.body["text"]})
+        return working_memory(())
+
+    return {**PROCESSES, "conversation": conversation, "learning": learning}
+
+
+def learned(last: str, calls: int) -> Reply:
+    """Says what it heard, and is brief about what it learned."""
+    return said("L!") if "L?" in last else echo(last, calls)

@@ -1,0 +1,1 @@
+"""Runs of the ISM: plain callables around it, no daemon."""

@@ -1,0 +1,83 @@
+"""A chooser that answers from a list and remembers its prompts, and actions that remember being run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from daemon.ism import Action, ISMResult, Prompt, run_ism
+
+CONTEXT = "Alice asked why the build is red."
+
+
+def choose(*actions: object, why: str = "because") -> str:
+    """A well-formed choice."""
+    return json.dumps({"why": why, "actions": actions})
+
+
+class Chooser:
+    """Answers with the next reply, the last one for ever; `prompts` are what it was shown."""
+
+    def __init__(self, *replies: str) -> None:
+        self._replies = replies
+        self.prompts: list[Prompt] = []
+
+    async def __call__(self, prompt: Prompt) -> str:
+        self.prompts.append(prompt)
+        return self._replies[min(len(self.prompts), len(self._replies)) - 1]
+
+    @property
+    def added(self) -> list[str]:
+        """What the user's side added before each prompt but the first."""
+        shown = [[text for role, text in one.parts if role == "user"] for one in self.prompts]
+        return ["\n".join(now[len(before) :]) for before, now in pairwise(shown)]
+
+
+class Deeds:
+    """Actions by name; each comes to what is given for it: a value, the next of a list, or what raises."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def action(self, name: str, outcome: object = None, **options: Any) -> Action:
+        """An action that is noted in `done` when it is carried out, with its arguments if it has any."""
+        later = iter(outcome) if isinstance(outcome, list) else None
+
+        async def handler(prompt_context: str, internal_log: list[str], args: Any = None) -> object:
+            assert prompt_context == CONTEXT
+            self.done.append(name if args is None else f"{name} {args!r}")
+            value = next(later) if later else outcome
+            if isinstance(value, BaseException):
+                raise value
+            return value
+
+        return Action(name, f"what {name} does", handler, **options)
+
+    def actions(self, *names: str) -> list[Action]:
+        """Actions that find something new each time."""
+        return [self.action(name, [f"{name} found {n}" for n in range(99)]) for name in names]
+
+
+async def run(chooser: Chooser, actions: Iterable[Action], **options: Any) -> ISMResult:
+    """A run in a context, with a goal and a playbook."""
+    return await run_ism(CONTEXT, "find out why", "look before you speak", [*actions], chooser, **options)
+
+
+def in_turn(*answers: object) -> Callable[[], Any]:
+    """A callable that gives these answers one by one, then None for ever."""
+    left: list[Any] = list(answers)
+    return lambda: left.pop(0) if left else None
+
+
+def grows(prompts: Sequence[Prompt]) -> bool:
+    """Does each prompt begin with the one before it, less its question, in text and in parts?"""
+    return all(
+        now.startswith(before.removesuffix(before.question))
+        and before.endswith(before.question)
+        and all(a is b for a, b in zip(before.parts, now.parts, strict=False))
+        and len(now.parts) >= len(before.parts)
+        and now.schema == before.schema
+        for before, now in pairwise(prompts)
+    )

@@ -1,0 +1,72 @@
+"""What a chooser is shown only grows, whatever it answers and whatever is found."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.ism import Wording
+from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
+
+NAMES = st.sampled_from(["A", "B", "DONE", "Unknown"])
+PIECES = st.sampled_from([*'{}[]",<>/ \n$éx🙂', "result", "DONE", "message", '"actions":'])
+TEXT = st.lists(PIECES, max_size=12).map("".join)
+REPLIES = st.lists(st.one_of(st.lists(NAMES, max_size=4).map(lambda names: choose(*names)), TEXT), min_size=1)
+CAME = st.lists(st.one_of(st.none(), st.none(), TEXT), max_size=12)
+
+
+@given(REPLIES, st.lists(TEXT, min_size=8, max_size=8), CAME)
+@settings(max_examples=100, deadline=None)
+async def test_each_prompt_begins_with_the_one_before(
+    replies: list[str], found: list[str], came: list[str | None]
+) -> None:
+    deeds = Deeds()
+    actions = [deeds.action("A", found), deeds.action("B", OSError("away"))]
+    chooser = Chooser(*replies)
+    result = await run(chooser, actions, check_interrupt=in_turn(*came), max_loops=8)
+    assert grows(chooser.prompts)
+    last = chooser.prompts[-1].parts if chooser.prompts else ()
+    assert result.parts[: len(last)] == last
+    assert result.loops <= 8
+    assert result.calls <= 8 * 4
+    assert result.stop_reason
+
+
+async def test_the_first_prompt_holds_everything() -> None:
+    chooser = Chooser(choose("DONE"))
+    await run(chooser, Deeds().actions("B", "A"))
+    [prompt] = chooser.prompts
+    assert isinstance(prompt, str)
+    assert prompt.startswith(CONTEXT)
+    for part in ("find out why", "look before you speak", "- **B**: what B does\n- **A**: what A does"):
+        assert part in prompt.parts[0][1]
+        assert part in prompt
+    assert len(prompt.parts) == 1
+    assert prompt.endswith(prompt.question)
+    assert "DONE" in prompt.question
+
+
+async def test_an_answer_stands_in_the_next_prompt_as_it_came() -> None:
+    reply = type("Recorded", (str,), {})(f"Well:\n{choose('A')}\n")
+    chooser = Chooser(reply, choose("DONE"))
+    await run(chooser, Deeds().actions("A"))
+    role, text = chooser.prompts[1].parts[1]
+    assert role == "assistant"
+    assert text is reply
+    assert f"You chose:\n{reply.strip()}" in chooser.prompts[1]
+
+
+async def test_a_round_costs_what_it_added_however_many_there_were() -> None:
+    chooser = Chooser(choose("A"))
+    await run(chooser, Deeds().actions("A"), max_loops=10)
+    sizes = [len("".join(text for _, text in prompt.parts)) for prompt in chooser.prompts]
+    assert len({now - before for before, now in pairwise(sizes)}) == 1
+
+
+def test_nothing_on_the_wire_asks_for_reasoning() -> None:
+    words = json.dumps([getattr(Wording(), name) for name in Wording.__dataclass_fields__]).lower()
+    for word in ("reasoning", "thinking", "scratchpad", "chain of thought"):
+        assert word not in words

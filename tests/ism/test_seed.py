@@ -1,0 +1,93 @@
+"""The seed's own usage example, as it stands there, and its positions of arguments."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from daemon.ism import Action, ISMResult, run_ism
+from tests.ism.chooser import Chooser
+
+
+async def _think_handler(prompt_context, internal_log):  # type: ignore[no-untyped-def]
+    internal_log.append("it may be the cache")
+
+
+async def _research_handler(prompt_context, internal_log):  # type: ignore[no-untyped-def]
+    assert "it may be the cache" in internal_log
+
+
+async def _respond_handler(prompt_context, internal_log):  # type: ignore[no-untyped-def]
+    return ISMResult(response=f"{prompt_context} Empty the cache.")
+
+
+async def run_ism_phase(prompt_context, invoke_llm, check_interrupt):  # type: ignore[no-untyped-def]
+    """ISM for autonomous problem-solving."""
+    actions = [
+        Action(
+            "Think",
+            "Reason about the problem internally",
+            handler=_think_handler,
+        ),
+        Action(
+            "Research",
+            "Search codebase or documentation for relevant information",
+            handler=_research_handler,
+        ),
+        Action(
+            "Respond",
+            "Share findings with the user",
+            handler=_respond_handler,
+        ),
+    ]
+
+    return await run_ism(
+        prompt_context=prompt_context,
+        goal="Understand and help solve the user's problem",
+        playbook="Ask clarifying questions if needed, research before responding, be thorough",
+        actions=actions,
+        invoke_llm=invoke_llm,
+        max_loops=5,
+        check_interrupt=check_interrupt,
+    )
+
+
+async def test_the_seeds_own_example_runs_as_it_stands() -> None:
+    chooser = Chooser(
+        '{"actions": ["Think", "Research"], "reasoning": "look first"}',
+        '{"actions": ["Respond"], "reasoning": "now I know"}',
+        '{"actions": ["DONE"], "reasoning": "goal achieved because it was said"}',
+    )
+    result = await run_ism_phase("The build is red.", chooser, lambda: False)  # type: ignore[no-untyped-call]
+    assert (result.response, result.next_process) == ("The build is red. Empty the cache.", None)
+    assert (result.stop_reason, result.loops, result.calls) == ("done", 3, 3)
+    assert result.log[0] == "Loop 0: chose ['Think', 'Research'] — look first"
+    assert all(type(prompt).__base__ is str for prompt in chooser.prompts)
+
+
+def test_the_positions_are_those_of_the_seed() -> None:
+    async def handler(prompt_context: str, internal_log: list[str]) -> None: ...
+
+    action = Action("Think", "think", handler)
+    assert (action.name, action.description, action.handler) == ("Think", "think", handler)
+    result = ISMResult("said", "closing")
+    assert (result.response, result.next_process) == ("said", "closing")
+    names = [*inspect.signature(run_ism).parameters]
+    assert names[:4] == ["prompt_context", "goal", "playbook", "actions"]
+    assert names[4:7] == ["invoke_llm", "max_loops", "check_interrupt"]
+    assert inspect.signature(run_ism).parameters["max_loops"].default == 5
+
+
+@pytest.mark.parametrize("name", ["DONE", "done", "Done", " DONE ", "", " "])
+def test_no_action_is_named_like_the_end(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be named"):
+        Action(name, "", print)
+
+
+async def test_two_actions_of_one_name_are_refused_before_any_call() -> None:
+    chooser = Chooser("")
+    twice = [Action("Think", "one", print), Action("Think", "another", print)]
+    with pytest.raises(ValueError, match="Think"):
+        await run_ism("", "", "", twice, chooser)
+    assert chooser.prompts == []

@@ -1,0 +1,26 @@
+"""An office with an empty journal, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon.journal.journal import Journal
+from daemon.knowledge.memories import Memories
+from daemon.knowledge.places import Places
+from tests.clock import FakeClock
+from tests.knowledge.office import Office
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+        yield Office(journal)
+
+
+@pytest.fixture
+def memories(office: Office) -> Iterator[Memories]:
+    with Memories(office.journal, Places(office.journal)) as memories:
+        yield memories

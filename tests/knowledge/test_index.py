@@ -1,0 +1,90 @@
+"""Questions to an index: whatever somebody writes is a question, and finds what a reader would expect."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.knowledge.index import MOST_TERMS, TOKENS, Index, indexed, question, shown
+
+SCHEMA = f"create virtual table words using fts5 (text, {TOKENS})"
+
+
+def finds(query: str, *texts: str) -> list[str]:
+    """The texts that a query finds, as they were."""
+    database = sqlite3.connect(":memory:")
+    try:
+        database.execute(SCHEMA)
+        database.executemany("insert into words values (?)", [(indexed(text),) for text in texts])
+        asked = question(query)
+        rows = database.execute("select text from words where words match ?", (asked,)) if asked else ()
+        return [shown(text) for (text,) in rows]
+    finally:
+        database.close()
+
+
+@given(st.text(st.characters(), max_size=200))
+def test_no_text_is_a_wrong_question(query: str) -> None:
+    finds(query, "anything")
+
+
+@given(
+    st.lists(st.sampled_from(["AND", "OR", "NOT", "NEAR(", ")", '"', "*", "^", "text:", "-", "+", "\0", "a"]))
+)
+def test_the_words_of_its_syntax_mean_nothing(words: list[str]) -> None:
+    finds(" ".join(words), "anything")
+    finds("".join(words), "anything")
+
+
+@given(st.text(st.characters(categories=["Lu", "Ll", "Lo", "Nd"]), min_size=1, max_size=30))
+def test_a_word_finds_itself(word: str) -> None:
+    assert len(finds(word, f"before {word} after")) == bool(question(word))
+
+
+@given(st.text(max_size=100))
+def test_a_text_is_shown_as_it_was_indexed(text: str) -> None:
+    assert indexed(shown(indexed(text))) == indexed(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("secrets", "It is a secret."),
+        ("SECRET", "secrets"),
+        ("which secret, please?", "a secret"),
+        ("cafe", "un café"),
+        ("cafe\u0301", "un café"),
+        ("секрет", "наши секреты"),
+        ("天気", "東京の天気はどうですか"),
+        ("東京の天気", "天気"),
+        ("max_loops", "ISM_MAX_LOOPS=5 and max_loops too"),
+        ("daemon/ism.py", "see daemon/ism.py:12"),
+        ('"NEAR( a"', "a"),
+        ("text:NOT", "text not"),
+    ],
+)
+def test_it_finds_what_a_reader_would_expect(query: str, text: str) -> None:
+    assert finds(query, text, "nothing of the kind") == [text]
+
+
+def test_a_question_has_an_end() -> None:
+    assert question(" ".join(f"word{n}" for n in range(10_000))).count(" OR ") == MOST_TERMS - 1
+
+
+@pytest.mark.parametrize("query", ["", "   ", "***", '""', "🍰 🎂", "\0"])
+def test_without_a_word_there_is_no_question(query: str) -> None:
+    assert question(query) == ""
+
+
+async def test_what_goes_wrong_leaves_nothing_half_done() -> None:
+    def fail(database: sqlite3.Connection) -> None:
+        database.execute("insert into words values ('half')")
+        raise LookupError
+
+    with Index(SCHEMA) as index:
+        with pytest.raises(LookupError):
+            await index.ask(fail)
+        assert await index.ask(lambda found: found.execute("select * from words").fetchall()) == []

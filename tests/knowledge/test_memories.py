@@ -1,0 +1,201 @@
+"""SearchMemory's and ReadThread's store: what is found, where, and what is not."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from daemon.journal.journal import Journal
+from daemon.knowledge.memories import PAGE, Memories
+from daemon.knowledge.places import Places
+from daemon.ports import Said
+from tests.clock import FakeClock
+from tests.knowledge.office import Office
+
+NOW = 2**62
+"""Nothing is in sight."""
+
+
+async def found(memories: Memories, query: str, thread: str, since: int = NOW) -> list[str]:
+    """The texts that are found."""
+    return [said.text for said in await memories.search(query, thread, since)]
+
+
+async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memories: Memories) -> None:
+    dm = await office.open("D1", "dm")
+    await office.say(dm, "Alice", "The secret word is marzipan.")
+    await office.speak(dm, "I shall keep marzipan to myself.")
+    await office.write(dm, "note", text="Alice likes marzipan.", about="Alice")
+    later = await office.open("D1", "dm")
+    assert len(await found(memories, "marzipan", later)) == 3
+    for channel, audience in (("C1", "public"), ("C2", "private"), ("G1", "group"), ("D2", "dm")):
+        elsewhere = await office.open(channel, audience)
+        await office.say(elsewhere, "Alice", "What did I tell you?")
+        assert await found(memories, "marzipan secret", elsewhere) == []
+
+
+async def test_what_was_said_in_public_is_found_by_who_where_and_when(
+    office: Office, memories: Memories
+) -> None:
+    public = await office.open("C1")
+    said = await office.hear(public, "Bob", "We release on Fridays.")
+    dm = await office.open("D1", "dm")
+    expected = Said(
+        kind="said", name="Bob", place="#C1", at=float(said.body["ts"]), text="We release on Fridays."
+    )
+    assert await memories.search("when are releases?", dm, NOW) == [expected]
+    assert await memories.search("Bob", dm, NOW) == [expected]
+    outsiders = await office.open("C2", "shared")
+    assert await found(memories, "release", outsiders) == []
+
+
+async def test_what_is_in_sight_is_not_found(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    await office.say(thread, "Alice", "The first cake is chocolate.")
+    seen = await office.say(thread, "Alice", "The second cake is lemon.")
+    other = await office.open("C1")
+    await office.say(other, "Alice", "The third cake is plum.")
+    assert await found(memories, "cake", thread, seen.seq) == [
+        "The third cake is plum.",
+        "The first cake is chocolate.",
+    ]
+
+
+async def test_an_edited_message_reads_as_it_does_now(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    said = await office.say(thread, "Alice", "The code is 1234.")
+    assert await found(memories, "1234", thread) == ["The code is 1234."]
+    await office.edit(said, "The code is 9999.", "1790000600.000000")
+    await office.edit(said, "The code is 5678.", "1790000500.000000")  # older, though it came later
+    assert await found(memories, "1234", thread) == []
+    assert await found(memories, "code", thread) == ["The code is 9999."]
+
+
+async def test_an_edit_that_came_before_its_message_still_counts(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    one = await office.hear(thread, "Alice", "an older message")
+    edited = await office.edit(one, "The code is new.", "1790000600.000000")
+    again = {**one.body, "text": "The code is old."}
+    await office.journal.append(thread, "heard", again, key="late", author="UAlice")
+    assert edited.body["ts"] == again["ts"]
+    assert await found(memories, "code", thread) == ["The code is new."]
+
+
+async def test_what_was_taken_back_is_never_found(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    said = await office.say(thread, "Alice", "my password is hunter2")
+    await office.edit(said, "my password is hunter3", "1790000600.000000")
+    await office.delete(said)
+    await office.edit(said, "my password is hunter4", "1790000700.000000")
+    assert await found(memories, "password hunter2 hunter3 hunter4", thread) == []
+    assert await memories.earlier(thread, NOW) == []
+
+
+async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
+    office: Office, memories: Memories, tmp_path: Path
+) -> None:
+    thread = await office.open("C1")
+    said = await office.say(thread, "Alice", "I live in Elm Street.")
+    assert await found(memories, "Elm", thread)
+    with sqlite3.connect(tmp_path / "journal.db") as journal:  # as a later command will do
+        journal.execute("update entry set body = '{}' where seq = ?", (said.seq,))
+    journal.close()
+    assert await found(memories, "Elm", thread) == []
+    with Memories(office.journal, Places(office.journal)) as fresh:
+        assert await found(fresh, "Elm", thread) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"rank": "stop"},
+        {"rank": "resume"},
+        {"rank": "after"},
+        {"rank": "answer", "address": "press"},
+    ],
+)
+async def test_what_is_no_message_is_not_found(
+    office: Office, memories: Memories, more: dict[str, str]
+) -> None:
+    thread = await office.open("C1")
+    await office.say(thread, "Alice", "Continue", **more)
+    assert await found(memories, "continue", thread) == []
+
+
+async def test_what_the_soul_tells_itself_is_not_found(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    await office.write(thread, "perception", text="remember the milk", address="self")
+    assert await found(memories, "milk", thread) == []
+
+
+async def test_names_of_files_are_found(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    await office.say(thread, "Alice", "Look at this", files=["budget.xlsx"])
+    assert await found(memories, "budget", thread) == ["Look at this\n[file: budget.xlsx]"]
+
+
+async def test_a_conversation_is_read_back_page_by_page(office: Office, memories: Memories) -> None:
+    thread, other = await office.open("C1"), await office.open("C1")
+    said = []
+    for n in range(PAGE + 5):
+        said.append(await office.say(thread, "Alice", f"line {n}"))
+        await office.say(other, "Alice", f"elsewhere {n}")
+    await office.edit(said[0], "line 0, corrected", "1790009999.000000")
+    since = said[-2].seq
+    pages = [[one.text for one in await memories.earlier(thread, since, back)] for back in (1, 2, 3)]
+    assert pages == [
+        [f"line {n}" for n in range(3, PAGE + 3)],
+        ["line 0, corrected", "line 1", "line 2"],
+        [],
+    ]
+    assert await memories.earlier(thread, since, -5) == await memories.earlier(thread, since)
+
+
+async def test_a_conversation_that_is_not_in_slack_finds_nothing(office: Office, memories: Memories) -> None:
+    await office.say(await office.open("C1"), "Alice", "hello")
+    assert await found(memories, "hello", "core") == []
+
+
+async def test_many_who_search_at_once_find_the_same_and_all_of_it(
+    office: Office, memories: Memories
+) -> None:
+    thread = await office.open("C1")
+    await asyncio.gather(*(office.say(thread, "Alice", f"cake {n}") for n in range(250)))
+    all_found = await asyncio.gather(*(memories.search("cake", thread, NOW) for _ in range(5)))
+    assert all_found == [all_found[0]] * 5
+    pages = [await memories.earlier(thread, NOW, back) for back in range(1, 14)]
+    assert len({said.text for page in pages for said in page}) == 250
+
+
+async def test_a_search_that_was_given_up_breaks_no_other(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    await asyncio.gather(*(office.say(thread, "Alice", f"cake {n}") for n in range(250)))
+    given_up = asyncio.create_task(found(memories, "cake", thread))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.gather(given_up, return_exceptions=True)
+    assert len(await found(memories, "cake", thread)) == 8
+    await office.say(thread, "Alice", "a pie")
+    assert await found(memories, "pie", thread) == ["a pie"]
+
+
+async def test_after_a_restart_the_same_is_found(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+        office = Office(journal)
+        thread = await office.open("C1")
+        for n in range(30):
+            said = await office.say(thread, "Alice", f"cake number {n}")
+            if n % 3 == 0:
+                await office.edit(said, f"a better cake {n}", "1790009999.000000")
+            if n % 5 == 0:
+                await office.delete(said)
+        with Memories(journal, Places(journal)) as live:
+            first = await live.search("cake better", thread, NOW)
+            everything = [await live.earlier(thread, NOW, back) for back in (1, 2)]
+    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+        with Memories(journal, Places(journal)) as again:
+            assert await again.search("cake better", thread, NOW) == first
+            assert [await again.earlier(thread, NOW, back) for back in (1, 2)] == everything

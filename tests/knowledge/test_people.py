@@ -1,0 +1,96 @@
+"""Models of people: where each may be known, which one counts, and as of when."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from daemon.entry import Entry
+from daemon.knowledge.people import MOST, PersonModels
+from daemon.knowledge.places import Places
+from tests.knowledge.office import Office
+
+
+@pytest.fixture
+def models(office: Office) -> PersonModels:
+    return PersonModels(office.journal, Places(office.journal))
+
+
+async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry:
+    """Something is learned about Alice in this thread, on top of what is known there."""
+    since, _ = models.base("UAlice", thread)
+    return await office.write(thread, "person", person="UAlice", text=text, since=since)
+
+
+async def test_what_was_learned_in_a_dm_is_used_in_that_dm_alone(
+    office: Office, models: PersonModels
+) -> None:
+    dm, public = await office.open("D1", "dm"), await office.open("C1", "public")
+    await learn(office, models, dm, "Alice is ill.")
+    await learn(office, models, public, "Alice leads the project.")
+    assert models.about("UAlice", dm) == ["Alice is ill.", "Alice leads the project."]
+    assert models.about("UAlice", await office.open("D1", "dm"))[0] == "Alice is ill."
+    for channel, audience in (("C1", "public"), ("C2", "private"), ("D2", "dm"), ("G1", "group")):
+        thread = await office.open(channel, audience)
+        assert models.about("UAlice", thread) == ["Alice leads the project."]
+    assert models.about("UAlice", await office.open("C3", "shared")) == []
+    assert models.about("UAlice", await office.open("C4", None)) == []
+    assert models.about("UBob", dm) == []
+    assert models.about("UAlice", "core") == []
+
+
+async def test_the_latest_of_a_channel_counts_as_of_when_it_is_asked(
+    office: Office, models: PersonModels
+) -> None:
+    thread = await office.open("C1")
+    first = await learn(office, models, thread, "one")
+    second = await learn(office, models, thread, "two")
+    assert models.about("UAlice", thread) == ["two"]
+    assert models.about("UAlice", thread, before=second.seq) == ["one"]
+    assert models.about("UAlice", thread, before=first.seq) == []
+    assert models.base("UAlice", thread, before=second.seq) == (first.seq, "one")
+    assert models.base("UAlice", thread) == (second.seq, "two")
+    assert models.base("UBob", thread) == (0, "")
+
+
+async def test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_is_told(
+    office: Office, models: PersonModels
+) -> None:
+    one, other = await office.open("D1", "dm"), await office.open("D1", "dm")
+    base = await learn(office, models, one, "base")
+    first = await office.write(one, "person", person="UAlice", text="first", since=base.seq)
+    stale = await office.write(other, "person", person="UAlice", text="stale", since=base.seq)
+    assert (models.stands(first), models.stands(stale)) == (True, False)
+    assert models.about("UAlice", one) == ["first"]
+    again = await learn(office, models, other, "first and stale")
+    assert models.stands(again)
+    assert models.about("UAlice", one) == ["first and stale"]
+    assert PersonModels(office.journal, Places(office.journal)).about("UAlice", one) == ["first and stale"]
+
+
+async def test_this_channels_model_comes_first_then_the_newest(office: Office, models: PersonModels) -> None:
+    here = await office.open("C0")
+    await learn(office, models, here, "here")
+    for n in range(1, 10):
+        await learn(office, models, await office.open(f"C{n}"), f"in C{n}")
+    assert models.about("UAlice", here) == ["here", "in C9", "in C8", "in C7", "in C6"]
+    assert MOST == 5
+
+
+async def test_a_model_that_was_forgotten_says_nothing(
+    office: Office, models: PersonModels, tmp_path: Path
+) -> None:
+    thread = await office.open("C1")
+    model = await learn(office, models, thread, "Alice lives in Elm Street.")
+    assert models.about("UAlice", thread)
+    with sqlite3.connect(tmp_path / "journal.db") as journal:  # as a later command will do
+        journal.execute("update entry set body = '{}' where seq = ?", (model.seq,))
+    journal.close()
+    assert models.about("UAlice", thread) == []
+    assert models.base("UAlice", thread) == (model.seq, "")
+    again = await learn(office, models, thread, "Alice is called Alice.")
+    for one in (models, PersonModels(office.journal, Places(office.journal))):
+        assert one.stands(again)
+        assert one.about("UAlice", thread) == ["Alice is called Alice."]

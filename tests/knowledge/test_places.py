@@ -1,0 +1,60 @@
+"""What may be known where: the rule, for each audience, and its channels as they change."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.knowledge.places import Places, may_know
+from tests.knowledge.office import Office
+
+AUDIENCES = ("public", "private", "group", "dm", "shared", None)
+
+
+def body(channel: str, audience: str | None, team: str = "T1") -> dict[str, str]:
+    """A `thread` entry's body, as far as it matters."""
+    return {"team": team, "channel": channel} | ({"audience": audience} if audience else {})
+
+
+@pytest.mark.parametrize("here", AUDIENCES)
+@pytest.mark.parametrize("there", AUDIENCES)
+def test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders(
+    here: str | None, there: str | None
+) -> None:
+    known = may_know(body("C1", here), body("C2", there))
+    assert known == (there == "public" and here in ("public", "private", "group", "dm"))
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_a_channel_knows_itself(audience: str | None) -> None:
+    assert may_know(body("C1", audience), body("C1", audience))
+
+
+def test_another_team_knows_nothing() -> None:
+    assert not may_know(body("C1", "public", "T1"), body("C1", "public", "T2"))
+
+
+async def channels(places: Places, thread: str, before: int) -> set[str]:
+    """Whose content may be known in this thread."""
+    here = places.of(thread)
+    assert here
+    return {there.channel for there in places.known(here, before)}
+
+
+async def test_a_channel_that_was_made_private_is_no_longer_known_elsewhere(office: Office) -> None:
+    places = Places(office.journal)
+    await office.open("C1", "public")
+    here = await office.open("C2", "public")
+    before = office.journal.last() + 1
+    assert await channels(places, here, before) == {"C1", "C2"}
+    await office.open("C1", "private")
+    assert await channels(places, here, office.journal.last() + 1) == {"C2"}
+    assert await channels(places, here, before) == {"C1", "C2"}, "a body sees what it saw as it began"
+    assert await channels(Places(office.journal), here, before) == {"C1", "C2"}
+
+
+async def test_a_channel_that_was_shared_knows_nothing_else_from_then_on(office: Office) -> None:
+    places = Places(office.journal)
+    here = await office.open("C1", "public")
+    await office.open("C2", "public")
+    await office.open("C1", "shared")
+    assert await channels(places, here, office.journal.last() + 1) == {"C1"}

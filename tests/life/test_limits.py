@@ -1,0 +1,244 @@
+"""Bounds: what bodies, threads and people use is counted, and an owner's consent begins it anew."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from daemon.life.budget import Budget
+from daemon.life.limits import Gauge, Standing
+from daemon.limits import CONTINUE, Limits
+from tests.clock import FakeClock
+
+NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
+DAY = 86_400.0
+ANY = Limits()
+NOBODY: Sequence[str] = ()
+
+
+class Life:
+    """A journal, into which a story is written entry by entry, and what counts it."""
+
+    def __init__(self, journal: Journal, clock: FakeClock) -> None:
+        self.journal, self.clock = journal, clock
+        self.budget = Budget(journal, clock, 5.0)
+        self._n = 0
+
+    async def write(
+        self, kind: str, body: Mapping[str, Any], path: str = "t@1", author: str = "soul", name: str = ""
+    ) -> Entry:
+        """An entry under this path, of the thread that it names."""
+        self._n += 1
+        key = f"{path}/{name or f'{kind}#{self._n}'}"
+        entry, _ = await self.journal.append(path.partition("@")[0], kind, body, key=key, author=author)
+        return entry
+
+    async def begin(self, path: str = "t@1") -> None:
+        await self.write("turn-began", {}, path, "core", "began")
+
+    async def call(
+        self,
+        path: str = "t@1",
+        people: Sequence[str] = ("U1",),
+        usage: tuple[int, int, int, int] = (1, 2, 3, 4),
+        **more: Any,
+    ) -> None:
+        """A call is recorded: ten tokens, a cent and two seconds, if nothing else is said."""
+        counted = dict(zip(("input", "cache_read", "cache_write", "output"), usage, strict=True))
+        body = {"outcome": "ok", "cost": 0.01, "worth": 0.01, "seconds": 2.0, "people": list(people)}
+        self.budget.spent(await self.write("model-call", {**body, "usage": counted, **more}, path))
+
+    async def answer(self, about: Mapping[str, Any], path: str = "t@1", value: str = CONTINUE) -> None:
+        """An owner presses a button."""
+        body = {"value": value, "by": "UOWNER", "text": "", "meanwhile": [], "about": dict(about)}
+        self.budget.spent(await self.write("answered", body, path, "UOWNER"))
+
+    async def word(self, author: str = "U1", thread: str = "t", **more: Any) -> None:
+        """Someone says something."""
+        await self.write("perception", {"text": "hm", **more}, thread, author)
+
+    def gauge(self, turn: Limits = ANY, thread: Limits = ANY, person: Limits = ANY) -> Gauge:
+        return Gauge(self.journal, self.clock, self.budget, turn=turn, thread=thread, person=person)
+
+    def standing(
+        self, gauge: Gauge, path: str = "t@1", people: Sequence[str] = ("U1",), amount: float = 0.0
+    ) -> Standing:
+        return gauge.standing(self.journal.under(path), people, amount)
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> AsyncIterator[Life]:
+    clock = FakeClock(NOON)
+    async with Journal(tmp_path / "journal.db", clock) as journal:
+        life = Life(journal, clock)
+        await life.begin()
+        yield life
+
+
+BOUNDS = [
+    (Limits(calls=3), "calls"),
+    (Limits(tokens=30), "tokens"),
+    (Limits(usd=0.03), "money"),
+    (Limits(seconds=6), "time"),
+]
+
+
+@pytest.mark.parametrize(("limits", "bound"), BOUNDS)
+@pytest.mark.parametrize("scope", ["turn", "thread", "person"])
+async def test_each_bound_holds_where_it_is_reached_and_not_before(
+    life: Life, limits: Limits, bound: str, scope: str
+) -> None:
+    gauge = life.gauge(**{scope: limits})
+    for _ in range(3):
+        assert life.standing(gauge) == Standing()
+        await life.call()
+        await life.clock.advance(2)
+    person = "U1" if scope == "person" else ""
+    found = life.standing(gauge)
+    assert found == Standing(bound=bound, scope=scope, person=person)
+    await life.answer(found.about)
+    assert life.standing(gauge) == Standing(), "an owner let it go on"
+    again = life.gauge(**{scope: limits})
+    life.budget = Budget(life.journal, life.clock, 5.0)
+    assert life.standing(again) == Standing(), "a projection of the journal"
+
+
+async def test_without_bounds_nothing_stands_in_the_way(life: Life) -> None:
+    for _ in range(5):
+        await life.call()
+        await life.clock.advance(DAY)
+    assert life.standing(life.gauge()) == Standing()
+
+
+async def test_of_several_bounds_the_nearest_is_named(life: Life) -> None:
+    await life.call()
+    one = Limits(calls=1, tokens=1)
+    assert life.standing(life.gauge(turn=one, thread=one, person=one)).scope == "turn"
+    assert life.standing(life.gauge(thread=one, person=one)).scope == "thread"
+    assert life.standing(life.gauge(person=one)) == Standing(bound="calls", scope="person", person="U1")
+
+
+async def test_what_the_budget_did_not_let_through_is_no_call(life: Life) -> None:
+    await life.call(outcome="over-budget", usage=(0, 0, 0, 0), cost=0.0, worth=0.0)
+    assert life.standing(life.gauge(turn=Limits(calls=1))) == Standing()
+
+
+@pytest.mark.parametrize("value", ["stop", "", "yes"])
+async def test_only_a_consent_lets_it_go_on(life: Life, value: str) -> None:
+    one = Limits(calls=1)
+    gauges = [life.gauge(turn=one), life.gauge(thread=one), life.gauge(person=one)]
+    await life.call()
+    for gauge in gauges:
+        await life.answer(life.standing(gauge).about, value=value)
+    assert all(life.standing(gauge).bound for gauge in gauges)
+
+
+async def test_a_consent_to_one_thing_is_none_to_another(life: Life) -> None:
+    gauge = life.gauge(turn=Limits(calls=1))
+    await life.call()
+    for scope in ("thread", "person", "day"):
+        await life.answer({"resets": scope, "person": "U1"})
+    await life.answer({"resets": "turn"}, "t@1~2")
+    await life.answer({})
+    assert life.standing(gauge).scope == "turn"
+
+
+async def test_a_body_does_not_pay_for_another(life: Life) -> None:
+    gauge = life.gauge(turn=Limits(calls=1))
+    await life.call("t@10")
+    await life.call("t@1~2")
+    assert life.standing(gauge) == Standing()
+    await life.call("t@1/within")
+    assert life.standing(gauge).scope == "turn"
+
+
+async def test_a_body_that_waits_for_someone_does_not_use_its_time(life: Life) -> None:
+    gauge = life.gauge(turn=Limits(seconds=100))
+    await life.clock.advance(60)
+    await life.write("asked", {})
+    await life.write("turn-ended", {"outcome": "parked"}, name="ended")
+    await life.clock.advance(DAY)
+    await life.answer({"resets": "person", "person": "U2"})
+    assert life.standing(gauge) == Standing()
+    await life.clock.advance(39)
+    assert life.standing(gauge) == Standing()
+    await life.clock.advance(1)
+    assert life.standing(gauge).bound == "time"
+
+
+async def test_a_daemon_that_was_away_does_not_use_a_bodys_time(life: Life) -> None:
+    gauge = life.gauge(turn=Limits(seconds=100))
+    await life.clock.advance(60)
+    await life.call()
+    await life.clock.advance(DAY)
+    await life.write("turn-resumed", {"attempt": 2}, author="core", name="attempt#2")
+    assert life.standing(gauge) == Standing()
+    await life.clock.advance(40)
+    assert life.standing(gauge).bound == "time"
+
+
+async def test_a_thread_counts_with_all_that_is_under_it(life: Life) -> None:
+    gauge = life.gauge(thread=Limits(calls=3))
+    for other in ("t2@1", "tt@1", "s.t@1"):
+        await life.call(other)
+    for inside in ("t.a@1", "t.a.b@1"):
+        assert life.standing(gauge) == Standing()
+        await life.call(inside)
+    await life.call()
+    assert life.standing(gauge).scope == "thread"
+    await life.begin("t.a@1")
+    assert life.standing(gauge, "t.a@1").scope == "thread", "one count for all of them"
+    await life.answer({"resets": "thread"}, "t.a@1")
+    assert life.standing(gauge) == Standing()
+
+
+async def test_a_thread_counts_what_it_does_since_a_person_spoke(life: Life) -> None:
+    """CORE: a bound is for what goes on by itself, not for a conversation that lives long."""
+    gauge = life.gauge(thread=Limits(calls=1))
+    await life.call()
+    await life.word("UBOT", bot=True)
+    await life.word("soul")
+    await life.word("core")
+    await life.word(rank="answer")
+    await life.word(rank="stop")
+    assert life.standing(gauge).scope == "thread", "nobody said anything"
+    await life.word()
+    assert life.standing(gauge) == Standing()
+    await life.call()
+    assert life.standing(gauge).scope == "thread"
+
+
+async def test_people_have_a_day_each(life: Life) -> None:
+    gauge = life.gauge(person=Limits(calls=2))
+    await life.call(people=["U1", "U2"])
+    await life.call("other@1", people=["U1"])
+    await life.call(people=NOBODY)
+    assert life.standing(gauge, people=["U2", "U1"]) == Standing(bound="calls", scope="person", person="U1")
+    assert life.standing(gauge, people=["U2", "U3"]) == Standing()
+    assert life.standing(gauge, people=NOBODY) == Standing()
+    await life.answer({"resets": "person", "person": "U2"})
+    assert life.standing(gauge).person == "U1", "it was somebody else's"
+    await life.clock.advance(DAY / 2)
+    assert life.standing(gauge) == Standing(), "a new day"
+
+
+async def test_the_day_stands_in_the_way_of_what_it_cannot_pay(life: Life) -> None:
+    await life.call(cost=4.9)
+    assert life.standing(life.gauge(), amount=0.1) == Standing()
+    found = life.standing(life.gauge(), amount=0.2)
+    assert found == Standing(bound="money", scope="day")
+    await life.answer(found.about)
+    assert life.standing(life.gauge(), amount=5.0) == Standing()
+
+
+async def test_threads_that_are_no_longer_at_hand_are_counted_anew(life: Life) -> None:
+    gauge = life.gauge(thread=Limits(calls=1))
+    await life.call()
+    for n in range(1_001):
+        gauge.thread(f"thread-{n}")
+    assert gauge.thread("t").calls == 1

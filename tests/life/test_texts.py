@@ -1,0 +1,103 @@
+"""The owner's playbooks as texts: read when they change, kept while they are broken, each in the journal."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.errors import ConfigError
+from daemon.journal.journal import Journal
+from daemon.life.texts import Texts
+from daemon.project import root
+from tests.clock import FakeClock
+
+MENDING = "---\ngoal: Mend it.\nactions: [Respond]\n---\nBe kind.\n"
+NAME = "playbooks/mending"
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    """A copy of the project's texts, with a playbook more."""
+    for part in ("prompts", "playbooks"):
+        shutil.copytree(root() / part, tmp_path / part)
+    shutil.copy(root() / "soul.md", tmp_path)
+    (tmp_path / f"{NAME}.md").write_text(MENDING)
+    return tmp_path
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
+    """A journal with nothing in it."""
+    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+        yield journal
+
+
+async def read(texts: Texts, name: str = NAME) -> str:
+    """The text that is in use."""
+    return str(texts.read((await texts.current())[name]).body["text"])
+
+
+def faults(journal: Journal) -> list[str]:
+    """What was said of texts that cannot be used."""
+    return [entry.body["text"] for entry in journal.since(0) if entry.kind == "fault"]
+
+
+async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Journal) -> None:
+    texts = Texts(words, journal)
+    assert await read(texts) == MENDING
+    assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= (await texts.current()).keys()
+
+
+async def test_a_changed_playbook_and_a_new_one_are_read(words: Path, journal: Journal) -> None:
+    texts = Texts(words, journal)
+    (words / f"{NAME}.md").write_text(MENDING.replace("kind", "brief"))
+    (words / "playbooks" / "later.md").write_text(MENDING)
+    assert "Be brief." in await read(texts)
+    assert await read(texts, "playbooks/later") == MENDING
+
+
+async def test_a_broken_playbook_keeps_its_last_good_version_and_that_is_said_once(
+    words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = Texts(words, journal)
+    (words / f"{NAME}.md").write_text(MENDING.replace("goal", "gaol"))
+    assert await read(texts) == await read(texts) == MENDING
+    [said] = faults(journal)
+    assert "mending.md cannot be used: `goal` is missing" in said
+    assert caplog.messages == [f"{said} The last good version stays in use."]
+
+
+async def test_a_playbook_that_is_gone_stays_in_use_and_that_is_said(words: Path, journal: Journal) -> None:
+    texts = Texts(words, journal)
+    (words / f"{NAME}.md").unlink()
+    assert await read(texts) == await read(texts) == MENDING
+    [said] = faults(journal)
+    assert "mending.md cannot be read (FileNotFoundError): put it back." in said
+
+
+async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
+    words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = Texts(words, journal)
+    (words / "playbooks" / "later.md").write_text("Be kind.")
+    assert "playbooks/later" not in await texts.current()
+    [said] = faults(journal)
+    assert caplog.messages == [said]
+    (words / "playbooks" / "later.md").write_text(MENDING)
+    assert await read(texts, "playbooks/later") == MENDING
+
+
+@pytest.mark.parametrize("name", ["mending", "expert"])
+def test_with_a_broken_playbook_nothing_starts(words: Path, journal: Journal, name: str) -> None:
+    (words / "playbooks" / f"{name}.md").write_text("Be kind.")
+    with pytest.raises(ConfigError, match=rf"{name}\.md cannot be used: it does not begin with front matter"):
+        Texts(words, journal)
+
+
+def test_without_a_playbook_that_the_soul_needs_nothing_starts(words: Path, journal: Journal) -> None:
+    (words / "playbooks" / "expert.md").unlink()
+    with pytest.raises(ConfigError, match=r"expert\.md cannot be read \(FileNotFoundError\): put it back"):
+        Texts(words, journal)

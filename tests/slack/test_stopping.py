@@ -1,0 +1,210 @@
+"""Stops that are no message: a reaction, and Slack's own Stop button."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.rehearsal.people import ALICE, BOB, CAROL, TEAM
+from daemon.slack.policy import Allowed
+from tests.slack.office import GENERAL, ME, RANDOM, Office, office
+from tests.slack.voice import ours
+from tests.slack.work import SIGN, answers, begins, called, ends, parks, react, session_stop, stops
+
+
+@pytest.fixture
+async def owned(tmp_path: Path) -> AsyncIterator[Office]:
+    """An office of Carol's."""
+    async with office(tmp_path, owners=frozenset({CAROL.id})) as here:
+        yield here
+
+
+async def test_whoever_began_it_stops_it_by_a_reaction(owned: Office) -> None:
+    root = await called(owned)
+    owned.wire.calls.clear()
+    await react(owned, "alice", root)
+    (stop,) = stops(owned)
+    ts = stop.body["ts"]
+    assert dict(stop.body) == {
+        "rank": "stop",
+        "address": "stop",
+        "user": ALICE.id,
+        "name": "Alice",
+        "bot": False,
+        "text": "",
+        "ts": ts,
+        "files": [],
+        "by": "reaction",
+    }
+    assert (stop.key, stop.author) == (f"stop:{TEAM}:{GENERAL}:{ts}", ALICE.id)
+    assert (stop.thread, stop.cause) == (owned.one("thread").thread, owned.one("thread").seq)
+    assert owned.woken == [stop.thread]
+    assert owned.wire.told("users.info") == []
+
+
+async def test_so_does_an_owner(owned: Office) -> None:
+    root = await called(owned)
+    await react(owned, "carol", root)
+    assert [stop.body["name"] for stop in stops(owned)] == [CAROL.id]  # who has said nothing so far
+
+
+async def test_nobody_else_does(owned: Office) -> None:
+    root = await called(owned)
+    await owned.say("bob", GENERAL, "<@U0CAROL0003> look at that", root)
+    await react(owned, "bob", root)
+    assert stops(owned) == []
+    assert owned.woken == []
+
+
+@pytest.mark.parametrize("emoji", ["stop_sign", "no_entry", "octagonal_sign::skin-tone-2"])
+async def test_several_signs_say_stop(here: Office, emoji: str) -> None:
+    await react(here, "alice", await called(here), emoji)
+    assert len(stops(here)) == 1
+
+
+@pytest.mark.parametrize("emoji", ["raised_hand", "x", "thumbsup", "no_entry_sign", "octopus"])
+async def test_others_do_not(here: Office, emoji: str) -> None:
+    await react(here, "alice", await called(here), emoji)
+    assert stops(here) == []
+
+
+async def test_a_reaction_on_what_the_soul_says_stops_it(here: Office) -> None:
+    await called(here)
+    ts = await answers(here, here.one("turn-began"), "One, two,")
+    await react(here, "alice", ts)
+    assert [stop.thread for stop in stops(here)] == [here.one("thread").thread]
+
+
+async def test_so_does_one_on_a_message_that_has_only_begun(here: Office) -> None:
+    await called(here)
+    thread = here.one("thread").thread
+    ts = await here.slack.speaker.start(thread, "One, two,", "k", ours)
+    await here.journal.append(thread, "speech-started", {"ts": ts}, key="k/started")
+    await react(here, "alice", ts)
+    assert len(stops(here)) == 1
+
+
+async def test_a_reaction_on_any_message_of_the_thread_stops_it(here: Office) -> None:
+    root = await called(here)
+    ts = await here.say("bob", GENERAL, "<@U0CAROL0003> look at that", root)
+    await react(here, "alice", ts)
+    assert len(stops(here)) == 1
+
+
+async def test_a_reaction_elsewhere_stops_nothing(here: Office) -> None:
+    await called(here)
+    ours_there = await here.say("alice", RANDOM, f"{ME} hello")
+    other = await here.say("alice", GENERAL, "lunch?")
+    await ends(here, await begins(here, here.entries("perception")[-1]))
+    await react(here, "alice", other)
+    await react(here, "alice", ours_there, channel=RANDOM)
+    assert stops(here) == []
+
+
+async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -> None:
+    await called(here)
+    ts = await answers(here, here.one("turn-began"))
+    item = {"type": "message", "channel": RANDOM, "ts": ts}
+    event = {"type": "reaction_added", "user": ALICE.id, "reaction": SIGN, "event_ts": "99999999999.1"}
+    await here.event(event={**event, "item": item})
+    assert stops(here) == []
+
+
+async def test_where_nothing_runs_there_is_nothing_to_stop(here: Office) -> None:
+    root = await called(here)
+    await ends(here, here.one("turn-began"))
+    await react(here, "alice", root)
+    await session_stop(here, root)
+    assert stops(here) == []
+    assert here.woken == []
+
+
+async def test_what_has_not_begun_yet_is_stopped_too(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await react(here, "alice", root)
+    assert len(stops(here)) == 1
+
+
+async def test_a_question_that_waits_is_stopped_by_whoever_it_was_asked_for(here: Office) -> None:
+    root = await called(here)
+    await parks(here, here.one("turn-began"))
+    await react(here, "bob", root)
+    assert stops(here) == []
+    await react(here, "alice", root)
+    assert len(stops(here)) == 1
+
+
+async def test_a_body_that_goes_on_still_belongs_to_whoever_began_it(here: Office) -> None:
+    root = await called(here)
+    began = here.one("turn-began")
+    asked = await parks(here, began)
+    press = {"rank": "answer", "answers": asked.key, "ts": "99.1", "user": BOB.id}
+    taken, _ = await here.journal.append(began.thread, "perception", press, key="click:1", author=BOB.id)
+    again = {**began.body, "took": [taken.seq]}
+    await here.journal.append(began.thread, "turn-began", again, key=f"{began.body['path']}/went-on#2")
+    await react(here, "bob", root)
+    assert stops(here) == []
+    await react(here, "alice", root)
+    assert len(stops(here)) == 1
+
+
+async def test_what_waited_for_better_times_belongs_to_its_author(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    first = here.one("perception")
+    await ends(here, await begins(here, first), "postponed")
+    woke, _ = await here.journal.append(
+        first.thread, "perception", {"carries": [first.seq]}, key="w/woke", author="core"
+    )
+    await begins(here, woke)
+    await react(here, "alice", root)
+    assert len(stops(here)) == 1
+
+
+async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -> None:
+    root = await called(here)
+    await ends(here, here.one("turn-began"))
+    thought = {"rank": "after", "process": "learns"}
+    thread = here.one("thread").thread
+    after, _ = await here.journal.append(thread, "perception", thought, key="after:1", author="core")
+    await begins(here, after)
+    await session_stop(here, root)
+    assert stops(here) == []
+
+
+async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> None:
+    root = await called(here)
+    thread = here.one("thread").thread
+    await here.slack.speaker.status(thread, "is counting…", ours)
+    await here.control("stop", user=BOB.id, channel=GENERAL, thread_ts=root)
+    await here.acked()
+    (stop,) = stops(here)
+    assert (stop.body["by"], stop.body["user"], stop.author) == ("button", BOB.id, BOB.id)
+    assert (stop.thread, here.woken) == (thread, [thread])
+
+
+async def test_what_slack_stopped_in_the_middle_is_rewritten_whole(here: Office) -> None:
+    root = await called(here)
+    thread, speaker = here.one("thread").thread, here.slack.speaker
+    await speaker.status(thread, "is counting…", ours)
+    ts = await speaker.start(thread, "One,", "k", ours)
+    await here.control("stop", user=ALICE.id, channel=GENERAL, thread_ts=root)
+    await here.acked()
+    await speaker.finish(thread, ts, "One, two, …", "k", ours)
+    await speaker.status(thread, "", ours)
+    assert [reply["text"] for reply in await here.replies(GENERAL, root)] == ["One, two, …"]
+    assert here.world.workspace.statuses.sessions() == []
+
+
+async def test_a_button_in_a_thread_without_the_soul_stops_nothing(here: Office) -> None:
+    await called(here)
+    await session_stop(here, "1.000001")
+    assert stops(here) == []
+
+
+async def test_an_owner_need_not_be_allowed_to_speak(tmp_path: Path) -> None:
+    allowed = Allowed(users=frozenset({ALICE.id}))
+    async with office(tmp_path, allowed, owners=frozenset({CAROL.id})) as here:
+        await react(here, "carol", await called(here))
+        assert len(stops(here)) == 1

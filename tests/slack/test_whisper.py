@@ -1,0 +1,49 @@
+"""What is told to one person only."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.errors import SpeechFailed
+from daemon.rehearsal.people import ALICE, BOB
+from tests.slack.office import ME, Office
+from tests.slack.voice import called, ours, texts
+
+
+async def test_a_whisper_is_seen_by_one_person_and_stands_nowhere(here: Office) -> None:
+    thread, root = await called(here)
+    await here.slack.speaker.whisper(thread, ALICE.id, f"Three calls, {ME}. <!channel>", ours)
+    (heard,) = here.world.whispers(ALICE.id)
+    assert heard["text"] == f"Three calls, <\u200b{ME[1:]}. <\u200b!channel>"
+    assert heard["thread_ts"] == root
+    assert here.world.whispers(BOB.id) == []
+    assert await texts(here, root) == []
+
+
+async def test_a_long_whisper_is_whole(here: Office) -> None:
+    thread, _ = await called(here)
+    await here.slack.speaker.whisper(thread, ALICE.id, "so it was\n\n" * 2_000, ours)
+    heard = here.world.whispers(ALICE.id)
+    assert len(heard) > 1
+    assert sum(one["text"].count("so it was") for one in heard) == 2_000
+
+
+async def test_who_is_not_there_is_told_nothing(here: Office) -> None:
+    thread, _ = await called(here)
+    await here.slack.speaker.whisper(thread, "U0GONE00001", "psst", ours)
+    assert len(here.wire.told("chat.postEphemeral")) == 1
+
+
+@pytest.mark.parametrize("word", ["channel_not_found", "503", "internal_error"])
+async def test_a_whisper_that_slack_does_not_take_has_failed(here: Office, word: str) -> None:
+    thread, _ = await called(here)
+    here.wire.refuse["chat.postEphemeral"] = [word]
+    with pytest.raises(SpeechFailed):
+        await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
+
+
+async def test_so_has_one_whose_answer_is_lost(here: Office) -> None:
+    thread, _ = await called(here)
+    here.wire.cut.add("chat.postEphemeral")
+    with pytest.raises(SpeechFailed):
+        await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)

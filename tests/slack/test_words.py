@@ -1,0 +1,145 @@
+"""Which texts say stop, and nothing else; and what a perception of one looks like."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from daemon.slack.words import ASIDE, STOP, stops
+from tests.slack import work
+from tests.slack.office import GENERAL, ME, Office, until
+
+SAYS_STOP = (
+    *(
+        "stop",
+        "stop!",
+        "STOP.",
+        "*stop*",
+        "_Stop_…",
+        " stop \n",
+        "please stop",
+        "Stop, please!",
+        "ok stop now",
+    ),
+    *("stop stop stop", "stop it!", "🛑", "🛑🛑", ":octagonal_sign:", "stop :pray::skin-tone-3:", "⛔\ufe0f"),
+    *("Claudius, stop", "stop claudius!", "Hör auf!", "Bitte hör auf", "ARRÊTE !", "arre\u0302te", "¡para!"),
+    *("СТОП", "रुको", "停止。", "やめて", "멈춰", "توقف", "עצור", "dừng lại"),
+)
+SAYS_MORE = (
+    *(
+        "don't stop",
+        "stop it, I mean go on",
+        "stop words",
+        "nonstop",
+        "please",
+        "",
+        "!",
+        "Claudius",
+        "no",
+        "x",
+    ),
+    *("stop at five", "when do you stop?", "unstoppable", "the bus stop", "go on", ":raised_hand:", ":x:"),
+    *("stop\nthe timer", "halt and catch fire", "&gt; stop", "s t o p", "Stop, Bob", "🛑 sign", "stop 1"),
+)
+
+
+@pytest.mark.parametrize("text", SAYS_STOP)
+def test_it_says_stop(text: str) -> None:
+    assert stops(text, "Claudius")
+
+
+@pytest.mark.parametrize("text", SAYS_MORE)
+def test_it_says_something_else(text: str) -> None:
+    assert not stops(text, "Claudius")
+
+
+def test_every_word_of_the_tables_can_be_said() -> None:
+    assert all(stops(word.replace("_", " ").upper()) for word in STOP)
+    assert not any(stops(word) for word in ASIDE)
+
+
+async def test_a_stop_word_is_a_perception_of_its_own_rank(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.say("alice", GENERAL, "stop", root)
+    await here.say("alice", GENERAL, f"{ME} Stop!", root)
+    await here.say("alice", GENERAL, "don't stop", root)
+    ranks = [entry.body.get("rank") for entry in here.entries("perception")]
+    assert ranks == [None, "stop", "stop", None]
+    stop = here.entries("perception")[1].body
+    assert (stop["address"], stop["name"], stop["text"]) == ("follow-up", "Alice", "stop")
+
+
+async def test_a_stop_word_in_a_dm_is_one_too(here: Office) -> None:
+    await here.say("alice", await here.dm("alice"), "stop.")
+    assert here.one("perception").body["rank"] == "stop"
+
+
+async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.say("bob", GENERAL, "<@U0CAROL0003> stop", root)
+    await here.say("bob", GENERAL, "stop")
+    assert "rank" not in here.one("heard").body
+    assert work.stops(here) == []
+
+
+@pytest.mark.parametrize("text", ["!trace", f"{ME} !trace", f"!Trace {ME}", "  !trace  "])
+async def test_trace_is_a_command(here: Office, text: str) -> None:
+    await here.say("alice", await here.dm("alice"), text)
+    body = here.one("perception").body
+    assert (body["command"], body.get("rank")) == ("trace", None)
+
+
+@pytest.mark.parametrize("text", ["trace", "!trace it", "what is !trace?", "!tracer", "!trace !trace"])
+async def test_what_only_speaks_of_it_is_none(here: Office, text: str) -> None:
+    await here.say("alice", await here.dm("alice"), text)
+    assert "command" not in here.one("perception").body
+
+
+async def test_a_stop_word_waits_for_no_name(here: Office) -> None:
+    here.wire.lacking.add("users.info")
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.caught_up()
+    here.wire.calls.clear()
+    await here.say("alice", GENERAL, "stop", root)
+    assert here.wire.told("users.info") == []
+    assert here.entries("perception")[-1].body["name"] == here.entries("perception")[-1].author
+
+
+async def test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_name(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await work.begins(here, here.one("perception"))
+    await here.caught_up()
+    here.wire.held["users.info"] = asyncio.Event()
+    post = here.client("bob").chat_postMessage
+    await post(channel=GENERAL, text="what is it?", thread_ts=root)
+    await until(lambda: len(here.wire.told("users.info")) == 3)  # the soul, Alice, and now Bob
+    await here.client("alice").chat_postMessage(channel=GENERAL, text="stop", thread_ts=root)
+    await until(lambda: bool(work.stops(here)))
+    assert [entry.body["text"] for entry in here.entries("perception")] == ["@Claudius hello", "stop"]
+    here.wire.held["users.info"].set()
+    await here.acked()
+    assert here.entries("perception")[-1].body["name"] == "Bob"
+
+
+async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> None:
+    dm = await here.dm("alice")
+    root = await here.say("alice", dm, "hello")
+    await work.ends(here, await work.begins(here, here.one("perception")))
+    await here.caught_up()
+    here.wire.held["users.info"] = asyncio.Event()
+    post = here.client("alice").chat_postMessage
+    await post(channel=dm, text="ask <@U0BOB000002>", thread_ts=root)
+    await until(lambda: len(here.wire.told("users.info")) == 3)
+    await post(channel=dm, text="stop", thread_ts=root)
+    here.wire.held["users.info"].set()
+    await here.acked()
+    assert [entry.body["text"] for entry in here.entries("perception")] == ["hello", "ask @Bob", "stop"]
+
+
+async def test_a_stop_word_that_was_said_long_ago_stops_nothing(here: Office) -> None:
+    dm = await here.dm("alice")
+    root = await here.say("alice", dm, "hello")
+    await here.slack.stop()
+    await here.client("alice").chat_postMessage(channel=dm, text="stop", thread_ts=root)
+    assert work.stops(here) == []

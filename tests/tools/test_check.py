@@ -1,0 +1,163 @@
+"""`check`: what an owner is told of playbooks and prompts, and what it takes for the soul to read them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from daemon.actions.registry import Registry
+from daemon.doctor.check import check
+from daemon.mind.playbook import PLAYBOOKS
+from daemon.project import root
+from tests.actions.test_registry import action
+from tests.tools.test_commands import run
+
+ACTIONS = ("Think", "Research", "SearchMemory", "ReadThread", "Remember", "AskPerson", "Schedule", "Escalate")
+REGISTRY = Registry([*map(action, ACTIONS), action("Respond", terminal=True)])
+PROCESSES = ("conversation", "greeting", "closing", "problem_solving", "expert")
+
+Told = Callable[[], tuple[int, list[str]]]
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    """A copy of the project's texts."""
+    for part in ("prompts", "playbooks"):
+        shutil.copytree(root() / part, tmp_path / part)
+    shutil.copy(root() / "soul.md", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    """The exit status, and the lines that are printed."""
+
+    def checked() -> tuple[int, list[str]]:
+        status = check(words, REGISTRY, PROCESSES)
+        return status, capsys.readouterr().out.splitlines()
+
+    return checked
+
+
+def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
+    """A playbook with this front matter beside its goal."""
+    text = "\n".join(("---", f"goal: {goal}", *lines, "---", "Be kind."))
+    (words / PLAYBOOKS / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def test_all_is_well(told: Told) -> None:
+    status, lines = told()
+    assert (status, [line[0] for line in lines]) == (0, ["✓", "✓", "✓"])
+    assert lines[0].endswith("texts can be used")
+    assert lines[1].startswith("✓ playbooks/expert          Think, Research, ")
+    assert lines[2].endswith("Escalate, → closing")
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        (["actions: [Think]"], "it has no way to end: offer Respond, or write a transition"),
+        (
+            ["actions: [Respnod]", "transitions: {closing: done}"],
+            "there is no action Respnod; is it Respond?",
+        ),
+        (["actions: [Respond, Xyz]"], "there is no action Xyz; there are AskPerson, Escalate, "),
+        (["actions: [Respond]", "transitions: {clsing: done}"], "there is no process clsing; is it closing?"),
+        (["actions: [Respond]", "then: nowhere"], "there is no process nowhere; there are closing, conv"),
+        (["actions: [Respond]", "limits: {loops: 0}"], "`limits.loops` is '0', but it should be greater"),
+        (["actions: [Respond, Respond]"], "the action Respond stands there twice: take one away"),
+        (["actions: [Respond]", "transitions: {mending: broken}"], "it has a transition to itself"),
+        (["actions: [Respond]", "actions: [Think]"], "it says `actions` twice: take one away"),
+    ],
+)
+def test_what_leads_nowhere_is_said(words: Path, told: Told, front: list[str], said: str) -> None:
+    write(words, "mending", *front)
+    status, lines = told()
+    [wrong] = [line for line in lines if line[0] == "✗"]
+    assert status == 1
+    assert wrong.startswith("✗ playbooks/mending ")
+    assert said in wrong
+
+
+@pytest.mark.parametrize("ending", ["actions: [Respond]", "actions: [Think, Escalate]"])
+def test_it_ends_by_an_action_or_by_handing_it_on(words: Path, told: Told, ending: str) -> None:
+    write(words, "mending", ending)
+    assert told()[0] == 0
+
+
+@pytest.mark.parametrize("name", ["conversation", "greeting", "closing"])
+def test_a_process_of_fixed_steps_takes_no_playbook(words: Path, told: Told, name: str) -> None:
+    write(words, name, "actions: [Respond]")
+    status, lines = told()
+    assert status == 1
+    assert any(f"{name} has fixed steps and takes no playbook" in line for line in lines)
+
+
+def test_a_name_that_differs_by_capitals_alone_is_refused(words: Path, told: Told) -> None:
+    write(words, "Expert", "actions: [Respond]")
+    status, lines = told()
+    assert status == 1
+    assert any("playbooks/Expert" in line and "use a-z" in line for line in lines)
+
+
+def test_playbooks_that_hand_it_to_each_other_are_named(words: Path, told: Told) -> None:
+    write(words, "one", "actions: [Respond]", "transitions: {two: stuck}")
+    write(words, "two", "actions: [Respond]", "transitions: {three: stuck}")
+    write(words, "three", "actions: [Respond]", "transitions: {one: stuck, closing: done}")
+    status, lines = told()
+    [wrong] = [line for line in lines if line[0] == "✗"]
+    assert status == 1
+    assert "for ever; take one transition away" in wrong
+    circle = wrong.split(maxsplit=2)[2].partition(":")[0].split(" → ")
+    assert circle[0] == circle[-1]
+    assert "one → two → three → one → two" in " → ".join([*circle, *circle[1:]])
+
+
+def test_to_escalate_is_to_go_over_to_the_expert(words: Path, told: Told) -> None:
+    write(words, "expert", "actions: [Respond]", "transitions: {problem_solving: simple, mending: broken}")
+    write(words, "mending", "actions: [Respond, Escalate]")
+    status, lines = told()
+    wrong = [line for line in lines if line[0] == "✗"]
+    assert status == 1
+    assert len(wrong) == 2
+    assert any("mending" in line and "expert" in line for line in wrong)
+    assert any("problem_solving" in line and "expert" in line for line in wrong)
+
+
+def test_the_expert_cannot_escalate_to_itself(words: Path, told: Told) -> None:
+    write(words, "expert", "actions: [Respond, Escalate]")
+    status, lines = told()
+    assert status == 1
+    assert any("expert → expert: " in line for line in lines)
+
+
+def test_a_broken_prompt_and_a_missing_playbook_are_said(words: Path, told: Told) -> None:
+    (words / "prompts" / "person.md").write_text("You owe $nmaes.\n")
+    (words / "prompts" / "time.md").unlink()
+    (words / PLAYBOOKS / "expert.md").unlink()
+    (words / PLAYBOOKS / ".#expert.md").write_text("an editor's lock")
+    status, lines = told()
+    wrong = {line.split()[1]: line for line in lines if line[0] == "✗"}
+    assert (status, {*wrong}) == (1, {"prompts/person", "prompts/time", "playbooks/expert"})
+    assert "it uses $nmaes; it may use: " in wrong["prompts/person"]
+    assert wrong["prompts/time"].endswith("it cannot be read (FileNotFoundError): put it back")
+
+
+def test_a_folder_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(tmp_path / "none", REGISTRY, PROCESSES) == 1
+    assert "is none: name the one that holds soul.md" in capsys.readouterr().out
+
+
+def test_the_command_finds_the_project_well_and_needs_nothing_but_files() -> None:
+    status, said, wrong = run("check")
+    assert (status, wrong) == (0, ""), said
+
+
+def test_the_page_about_actions_is_what_the_command_prints() -> None:
+    status, said, wrong = run("actions")
+    assert (status, wrong) == (0, "")
+    page = (root() / "docs" / "ACTIONS.md").read_text(encoding="utf-8")
+    assert said == page, "run `python -m daemon actions > docs/ACTIONS.md`"
