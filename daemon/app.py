@@ -119,6 +119,7 @@ async def awake(
             pasts=pasts,
             gauge=gauge_of(settings, journal, clock, budget),
             owners=tuple(sorted(settings.owner_user_ids)),
+            console=f"{here}/",
         )
         if processes is None:
             processes = processes_of(settings, stack.enter_context(ExitStack()), journal, texts)

@@ -1,4 +1,4 @@
-"""How the soul of these settings behaves: its processes, what they may choose, and how far they go. For app.py."""
+"""How the soul of these settings behaves: its processes, what they may choose, how far they go. For app.py."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 CONTINUE = "continue"
 """The value of the choice with which an owner lets the soul go on past a bound."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What something may take at the most: calls of a model, their tokens, dollars, seconds; None: any."""

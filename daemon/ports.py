@@ -18,7 +18,7 @@ Hear = Callable[[str], Awaitable[None]]
 Hold = Callable[[], None]
 """Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
 Role = Literal["speak", "fast", "fallback", "expert"]
-"""Which model: that speaks, that chooses and checks, that is asked where the first one refused, or that knows best."""
+"""Which model: that speaks, chooses and checks, is asked where the first one refused, or knows best."""
 
 
 class Clock(Protocol):
@@ -207,6 +207,18 @@ class Answered:
     """Was anything else said meanwhile?"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a body did, in figures. `link` leads to its thread in the console."""
+
+    processes: tuple[str, ...]
+    actions: tuple[str, ...]
+    calls: int
+    tokens: int
+    usd: float
+    link: str
+
+
 class Turn(Protocol):
     """What a mental process is given: what it answers, what it remembers, and the steps it may take.
 
@@ -324,6 +336,10 @@ class Turn(Protocol):
         `bound` is "calls", "tokens", "money" or "time"; `resets` is what a consent sets to zero ("turn",
         "thread", "person" or "day"). `limits` hold for this turn besides the owner's.
         """
+        ...
+
+    def facts(self) -> Facts | None:
+        """What this body has done; if it is beside the thread's matter, the one before it, if there is one."""
         ...
 
     async def outlast(self, failure: str) -> None:

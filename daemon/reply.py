@@ -21,7 +21,8 @@ class Reply:
     """How a model call ended.
 
     `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
-    `over-budget`: it was never sent. `cancelled`: someone stopped the soul. `failed`: no usable answer; `failure` is one word:
+    `over-budget`: it was never sent. `cancelled`: someone stopped the soul. `failed`: no usable answer;
+    `failure` is one word:
     unreachable, overloaded, rate-limited, unauthorized, bad-request, broken-stream, server-error.
     Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
     `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and

@@ -49,7 +49,7 @@ def metrics(journal: Journal, slack: Slack) -> Metrics:
 
 
 def _rebuild(journal: Journal, texts: Texts, call: Entry) -> tuple[Mapping[str, Any], bool]:
-    seen = request(seen_by(call, texts.read, journal.at), model(call.body["model"]))
+    seen = request(seen_by(call, texts.read, journal.at), model(call.body["model"]), call.body.get("schema"))
     return seen, digest(seen) == call.body["saw"]
 
 

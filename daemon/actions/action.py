@@ -73,8 +73,8 @@ class Definition:
     """A named thing that the soul may choose to do.
 
     `description` is for the model, one sentence. `repeatable`: may be done again where a crash left open
-    what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen alone.
-    `effect`: it is one step, recorded as intent and observation; else it consists of steps of its own.
+    what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen
+    alone. `effect`: it is one step, recorded as intent and observation; else it consists of steps of its own.
     """
 
     name: str

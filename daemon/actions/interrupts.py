@@ -10,6 +10,7 @@ from typing import Any
 from daemon.entry import Entry, rank
 from daemon.memory import Memory, working_memory
 from daemon.mind.recall import remember
+from daemon.mind.tracing import traced
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.ports import Question, Turn
 
@@ -47,6 +48,9 @@ class Interrupts:
             self._turn.absorb([*stops, *messages])
             said = (entry for entry in (*messages, *stops) if entry.body["text"])
             return Came(stopped=True, memories=tuple(map(remember, said)))
+        for asked in (entry for entry in seen if entry.body.get("command")):
+            await self._turn.whisper("trace", asked.author, traced(self._turn))
+            self._turn.absorb([asked])
         if not messages:
             return Came()
         if await self._is_new(messages):

@@ -1,4 +1,4 @@
-"""A playbook played: the ISM runs, and what comes of it is told. Handed by app.py to the processes that play."""
+"""A playbook played: the ISM runs, and what comes of it is told. Handed to the processes that play."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Player:
     loops: int
 
     async def play(self, turn: Turn, name: str, phase: Phase, role: Role = "speak") -> Transition:
-        """Play the playbook of this name to its end, which everybody is told, and go over into what follows."""
+        """Play this playbook to its end, tell them what came of it, and go over into what follows."""
         book = playbook(name, turn.text(f"{PLAYBOOKS}{name}"))
         definitions = [*self.registry.offered(book), *map(_going, book.transitions.items())]
         run = Run(turn, book, definitions, book.loops or self.loops, role)

@@ -1,4 +1,4 @@
-"""Think and Respond: what a soul does with what it knows. With Respond also ends a run that has not spoken."""
+"""Think and Respond: what a soul does with what it knows. A run that has not spoken ends with Respond, too."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ RECEIPTS = {"speech-started": "speech", "spoken": "speech", "unsaid": "speech", 
 """Kinds that tell what became of another entry, and of which kind that is."""
 STEPS = frozenset(
     {"model-call", "speech", "action", "transition", "mood", "failure", "drift", "log", *RECEIPTS}
-    | {"look", "asked", "answered", "withdrawn", "limit", "outage", "ism", "ism-ended", "note", "person", "context-cleared"}
+    | {"look", "asked", "answered", "withdrawn", "limit", "outage"}
+    | {"ism", "ism-ended", "note", "person", "context-cleared"}
 )
 """Kinds that only a turn writes."""
 

@@ -131,7 +131,7 @@ def _holds_words(entry: Entry) -> bool:
         return False
     if entry.kind == "perception":
         to_itself = entry.author in ("soul", "core")
-        return rank(entry) in ("message", "answer") and not to_itself and entry.body["address"] != "press"
+        return rank(entry) in ("message", "answer") and not to_itself and entry.body.get("address") != "press"
     return entry.kind in ("heard", "spoken", "note")
 
 

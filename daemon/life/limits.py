@@ -59,9 +59,8 @@ class Gauge:
         `body` are all entries under the turn's path, in order; `people` the ids of those it answers; `limits`
         hold for this body besides the owner's.
         """
-        closer = by_body(body, self._clock.now()).reaches(limits) if limits else ""
-        found = (one for one in self._standings(body, people, amount) if one.bound)
-        return Standing(bound=closer, scope="turn") if closer else next(found, Standing())
+        found = self._standings(body, people, amount, limits or Limits())
+        return next((one for one in found if one.bound), Standing())
 
     def thread(self, root: str) -> Spent:
         """What this thread and all under it have used since a person's last word, or an owner's consent."""
@@ -77,8 +76,11 @@ class Gauge:
             self._trees.popitem(last=False)
         return spent
 
-    def _standings(self, body: Sequence[Entry], people: Iterable[str], amount: float) -> Iterator[Standing]:
-        yield Standing(bound=by_body(body, self._clock.now()).reaches(self._turn), scope="turn")
+    def _standings(
+        self, body: Sequence[Entry], people: Iterable[str], amount: float, limits: Limits
+    ) -> Iterator[Standing]:
+        used = by_body(body, self._clock.now())
+        yield Standing(bound=used.reaches(limits) or used.reaches(self._turn), scope="turn")
         if self._thread != Limits():
             root = body[0].thread.partition(".")[0]
             yield Standing(bound=self.thread(root).reaches(self._thread), scope="thread")

@@ -41,6 +41,8 @@ class World:
     gauge: Gauge
     owners: Sequence[str] = ()
     """The ids of those who own the soul."""
+    console: str = ""
+    """Where the owner watches it."""
 
 
 class Scope:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank
+from daemon.life.facts import facts
 from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
 from daemon.life.scope import World
@@ -18,7 +19,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
-from daemon.ports import Answered, Question, Transition
+from daemon.ports import Answered, Facts, Question, Transition
 
 PUBLIC = frozenset({"spoken", "answered"})
 """Steps of a body that waits which the others have seen."""
@@ -148,6 +149,14 @@ class Turn(Voice):
         body, gauge = self.world.journal.under(self.path), self.world.gauge
         standing = gauge.standing(body, self.people, limits=limits)
         return (await self.append("limit", standing.about, key=key)).body if standing.bound else {}
+
+    def facts(self) -> Facts | None:
+        """What this body has done, or if it is beside the thread's matter, the one before it."""
+        journal, path = self.world.journal, self.path
+        if self._apart is not None:
+            began = [e for e in journal.of(self.thread, "turn-began") if "apart" not in e.body]
+            path = began[-1].body["path"] if began else ""
+        return facts(journal.under(path), f"{self.world.console}#{self.thread}") if path else None
 
     async def outlast(self, failure: str) -> None:
         """Claude could not answer: go on from here later. Raises Parked, or ModelFailed."""

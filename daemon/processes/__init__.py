@@ -12,6 +12,7 @@ from daemon.processes.greeting import greeting
 from daemon.processes.problem_solving import playing, problem_solving
 from daemon.processes.refusing import refusing
 from daemon.processes.stopping import stopping
+from daemon.processes.tracing import tracing
 
 OFFERED = ("conversation", "problem_solving", "closing")
 """What a conversation may go over into; playbooks come to it. The first is where every thread begins."""
@@ -24,6 +25,7 @@ PROCESSES: Mapping[str, Process] = {
     "closing": closing,
     "stopping": stopping,
     "refusing": refusing,
+    "tracing": tracing,
 }
 """Everything in fixed steps, as it is without the ISM."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 
 import pytest
 
 from daemon.claude.client import STALL, Claude
 from daemon.claude.models import cost, model
+from daemon.claude.patience import Patience, Stopped
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.reply import Reply
 from tests.claude.conftest import MEMORY, Build, ask, until
@@ -134,14 +136,35 @@ async def test_who_calls_can_still_be_cancelled(call: Call, wire: Wire) -> None:
         await call.task
 
 
-async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end(
-    call: Call, wire: Wire, clock: HastyClock
-) -> None:
-    wire.send(START, delta("Hm"))
-    await until(lambda: call.heard)
-    call.stop.set()
-    await clock.advance(STALL)
-    assert (await call.task).outcome == "cancelled"
+class Bell:
+    """A clock on which much time is over at once, when it rings."""
+
+    def __init__(self) -> None:
+        self.rung = asyncio.Event()
+
+    def now(self) -> float:
+        return float(STALL if self.rung.is_set() else 0)
+
+    async def sleep(self, seconds: float) -> None:
+        await self.rung.wait()
+
+
+async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end() -> None:
+    bell, stop, waits = Bell(), asyncio.Event(), asyncio.Event()
+
+    async def wait() -> None:
+        async with Patience(bell, math.inf, stop) as patience:
+            patience.wait(STALL)
+            waits.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(wait())
+    await waits.wait()
+    await asyncio.sleep(0)
+    bell.rung.set()
+    stop.set()
+    with pytest.raises((TimeoutError, Stopped)):
+        await task
 
 
 async def test_a_client_that_was_stopped_calls_again(claude: Claude, understudy: Understudy) -> None:

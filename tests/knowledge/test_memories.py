@@ -143,6 +143,8 @@ async def test_a_conversation_is_read_back_page_by_page(office: Office, memories
     for n in range(PAGE + 5):
         said.append(await office.say(thread, "Alice", f"line {n}"))
         await office.say(other, "Alice", f"elsewhere {n}")
+        if n == 7:
+            await office.delete(await office.say(thread, "Alice", "taken back"))
     await office.edit(said[0], "line 0, corrected", "1790009999.000000")
     since = said[-2].seq
     pages = [[one.text for one in await memories.earlier(thread, since, back)] for back in (1, 2, 3)]

@@ -94,9 +94,9 @@ async def test_an_owner_lets_the_day_go_on_by_as_much_again(purse: Purse) -> Non
     assert purse.budget.fits(1.0)
     assert not purse.budget.fits(1.1), "two presses are not two days"
     assert purse.budget.today().cost == pytest.approx(0.9), "what was spent stays spent"
-    assert Budget(purse.journal, purse.clock, 1.0).today() == purse.budget.today()
     await purse.call(0.5)
     assert not purse.budget.fits(0.6)
+    assert Budget(purse.journal, purse.clock, 1.0).today() == purse.budget.today()
     await purse.clock.advance(DAY)
     assert not purse.budget.fits(1.1), "a consent is for its day"
 
@@ -106,6 +106,7 @@ async def test_a_consent_of_yesterday_is_not_counted(purse: Purse) -> None:
     old = await purse.consent("day")
     await purse.clock.advance(DAY)
     await purse.call(0.9)
+    assert purse.budget.today().cost == pytest.approx(0.9)
     purse.budget.spent(old)
     assert not purse.budget.fits(0.2)
 

@@ -18,6 +18,7 @@ from tests.clock import FakeClock
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 DAY = 86_400.0
 ANY = Limits()
+SCOPES = ("turn", "thread", "person")
 NOBODY: Sequence[str] = ()
 
 
@@ -89,7 +90,7 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize(("limits", "bound"), BOUNDS)
-@pytest.mark.parametrize("scope", ["turn", "thread", "person"])
+@pytest.mark.parametrize("scope", SCOPES)
 async def test_each_bound_holds_where_it_is_reached_and_not_before(
     life: Life, limits: Limits, bound: str, scope: str
 ) -> None:
@@ -123,6 +124,17 @@ async def test_of_several_bounds_the_nearest_is_named(life: Life) -> None:
     assert life.standing(life.gauge(person=one)) == Standing(bound="calls", scope="person", person="U1")
 
 
+async def test_a_playbook_may_set_a_nearer_bound(life: Life) -> None:
+    gauge = life.gauge(turn=Limits(calls=2))
+    await life.call()
+    body = life.journal.under("t@1")
+    found = gauge.standing(body, NOBODY, limits=Limits(calls=1))
+    assert found == Standing(bound="calls", scope="turn")
+    assert gauge.standing(body, NOBODY, limits=Limits(tokens=11)) == Standing()
+    await life.call()
+    assert gauge.standing(life.journal.under("t@1"), NOBODY, limits=Limits(calls=9)).bound == "calls"
+
+
 async def test_what_the_budget_did_not_let_through_is_no_call(life: Life) -> None:
     await life.call(outcome="over-budget", usage=(0, 0, 0, 0), cost=0.0, worth=0.0)
     assert life.standing(life.gauge(turn=Limits(calls=1))) == Standing()
@@ -138,14 +150,17 @@ async def test_only_a_consent_lets_it_go_on(life: Life, value: str) -> None:
     assert all(life.standing(gauge).bound for gauge in gauges)
 
 
-async def test_a_consent_to_one_thing_is_none_to_another(life: Life) -> None:
-    gauge = life.gauge(turn=Limits(calls=1))
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_a_consent_to_one_thing_is_none_to_another(life: Life, scope: str) -> None:
+    gauge = life.gauge(**{scope: Limits(calls=1)})
     await life.call()
-    for scope in ("thread", "person", "day"):
-        await life.answer({"resets": scope, "person": "U1"})
+    for other in {*SCOPES, "day", ""} - {scope}:
+        await life.answer({"resets": other, "person": "U1"})
     await life.answer({"resets": "turn"}, "t@1~2")
+    await life.answer({"resets": "person", "person": "U2"})
+    await life.answer({"resets": "thread"}, "t2@1")
     await life.answer({})
-    assert life.standing(gauge).scope == "turn"
+    assert life.standing(gauge).scope == scope
 
 
 async def test_a_body_does_not_pay_for_another(life: Life) -> None:
@@ -190,6 +205,7 @@ async def test_a_thread_counts_with_all_that_is_under_it(life: Life) -> None:
         assert life.standing(gauge) == Standing()
         await life.call(inside)
     await life.call()
+    assert gauge.thread("t").calls == 3
     assert life.standing(gauge).scope == "thread"
     await life.begin("t.a@1")
     assert life.standing(gauge, "t.a@1").scope == "thread", "one count for all of them"

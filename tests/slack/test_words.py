@@ -79,6 +79,7 @@ async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> Non
     root = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say("bob", GENERAL, "<@U0CAROL0003> stop", root)
     await here.say("bob", GENERAL, "stop")
+    await here.say("bob", await here.dm("bob"), "<@U0CAROL0003> stop")
     assert "rank" not in here.one("heard").body
     assert work.stops(here) == []
 
@@ -114,12 +115,13 @@ async def test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_n
     post = here.client("bob").chat_postMessage
     await post(channel=GENERAL, text="what is it?", thread_ts=root)
     await until(lambda: len(here.wire.told("users.info")) == 3)  # the soul, Alice, and now Bob
-    await here.client("alice").chat_postMessage(channel=GENERAL, text="stop", thread_ts=root)
+    for text in ("and more", "stop"):
+        await here.client("alice").chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
     await until(lambda: bool(work.stops(here)))
     assert [entry.body["text"] for entry in here.entries("perception")] == ["@Claudius hello", "stop"]
     here.wire.held["users.info"].set()
     await here.acked()
-    assert here.entries("perception")[-1].body["name"] == "Bob"
+    assert [entry.body["name"] for entry in here.entries("perception")[2:]] == ["Bob", "Alice"]
 
 
 async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> None:
@@ -132,6 +134,8 @@ async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> N
     await post(channel=dm, text="ask <@U0BOB000002>", thread_ts=root)
     await until(lambda: len(here.wire.told("users.info")) == 3)
     await post(channel=dm, text="stop", thread_ts=root)
+    await until(lambda: here.world.workspace.courier.deliveries()[-1]["attempts"] == 1)
+    await here.clock.advance(0)
     here.wire.held["users.info"].set()
     await here.acked()
     assert [entry.body["text"] for entry in here.entries("perception")] == ["hello", "ask @Bob", "stop"]

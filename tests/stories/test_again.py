@@ -106,7 +106,7 @@ async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
 
 
 async def test_half_answers_do_not_pile_up_while_an_outage_lasts(stage: Stage, thread: str) -> None:
-    stage.model.faults.switch("cut", characters=70)
+    stage.model.faults.switch("cut", characters=110)
     await stage.post("alice", ALICE, "Tell me of the north star.", thread)
     await passing(stage, 30.0, lambda: len(stage.entries("watch")) == 4)
     _, half, away = await stage.answers(ALICE, thread)

@@ -1,0 +1,14 @@
+"""Someone asks with `!trace` what was done here: they are told, and nobody else."""
+
+from __future__ import annotations
+
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.tracing import traced
+from daemon.ports import Turn
+
+
+async def tracing(turn: Turn) -> WorkingMemory:
+    """Tell whoever asked; the thread remembers nothing of it."""
+    for asked in turn.answers:
+        await turn.whisper("trace", asked.author, traced(turn))
+    return working_memory(())

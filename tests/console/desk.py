@@ -1,0 +1,77 @@
+"""The page over a rehearsed workspace and a journal, with no daemon: the test itself plays the soul."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from slack_sdk.web.async_client import AsyncWebClient
+
+from daemon.clock import SystemClock
+from daemon.console.guard import protect
+from daemon.console.server import Console, mount
+from daemon.journal.journal import Journal
+from daemon.rehearsal.people import SOUL, TEAM
+from daemon.rehearsal.world import World
+from tests.console.site import rebuild
+
+STATE: Mapping[str, Any] = {
+    "name": SOUL.name,
+    "rehearsed": {"workspace": True, "model": True},
+    "workspace_at": "",
+    "model_at": "",
+    "budget": 5.0,
+    "spent": 0.0,
+    "worth": 0.01,
+    "models": {},
+}
+THREAD = "sess-00c0ffee"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """The page is at `url`; `soul` is its Slack client, which scripts what the page shows."""
+
+    url: str
+    world: World
+    journal: Journal
+    session: ClientSession
+
+    def client(self, token: str = SOUL.bot_token) -> AsyncWebClient:
+        """The ordinary Slack client of the soul, or of whoever has this token."""
+        return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
+
+    async def remember(self, channel: str, ts: str, entries: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """The journal of the thread that begins with this message."""
+        opened = {"team": TEAM, "channel": channel, "ts": ts, "kind": "im", "place": "", "user": ""}
+        await self.journal.append(THREAD, "thread", opened, key=f"thread:{TEAM}:{channel}:{ts}")
+        for number, (kind, body) in enumerate(entries):
+            await self.journal.append(THREAD, kind, body, key=f"{THREAD}@2/{kind}#{number}")
+
+
+@asynccontextmanager
+async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
+    """A desk, until the block ends; `state` is what the page is told of the daemon."""
+    app = web.Application()
+    protect(app, host="127.0.0.1", token="")
+    clock = SystemClock()
+    async with (
+        World(home / "rehearsal.db", clock) as world,
+        Journal(home / "journal.db", clock) as journal,
+        ClientSession() as session,
+    ):
+        told = {**STATE, **state}
+        mount(app, Console(journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: {"ok": True}))
+        world.mount(app)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        try:
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            yield Desk(url=url, world=world, journal=journal, session=session)
+        finally:
+            await runner.cleanup()

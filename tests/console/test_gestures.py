@@ -1,0 +1,209 @@
+"""The page's buttons, the Stop button, whispers and reactions; runs in the journal; links to threads."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, ViewportSize, expect
+
+from daemon.rehearsal.people import ALICE, BOB, SOUL
+from daemon.reply import Reply
+from tests.console.browser import CHROMIUM, browser
+from tests.console.desk import THREAD, Desk, desk
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+DM = "D0ALICE0001"
+SIZE = ViewportSize(width=1440, height=900)
+PICTURES = os.environ.get("PICTURES")
+"""A folder in which to leave screenshots, to be looked at."""
+
+
+def choice(why: str, *actions: Any) -> dict[str, Any]:
+    text = json.dumps({"why": why, "actions": actions})
+    return {"name": "choice", "schema": {}, **asdict(Reply(outcome="ok", model="m", text=text))}
+
+
+RUN: list[tuple[str, dict[str, Any]]] = [
+    ("perception", {"name": "Alice", "text": "Find the red fruit.", "address": "dm"}),
+    ("turn-began", {"process": "problem_solving", "took": [2]}),
+    ("model-call", choice("I have to look it up.", "Think", {"name": "Research", "args": {"query": "red"}})),
+    ("action", {"name": "Research", "args": {"query": "red fruit"}}),
+    ("observation", {"name": "Research", "text": "fruit.md:12 The cherry is red."}),
+    ("look", {"seqs": [9, 10]}),
+    ("ism", {"text": "Round 2 of 5."}),
+    ("note", {"text": "Alice likes cherries.", "about": "Alice"}),
+    ("person", {"person": "U0ALICE0001", "text": "She looks for fruit.", "since": 2}),
+    ("limit", {"bound": "calls", "scope": "turn"}),
+    ("asked", {"text": "Shall I go on?", "choices": ["continue", "stop"], "resumes": False}),
+    ("turn-ended", {"outcome": "parked"}),
+    ("perception", {"name": "Alice", "rank": "answer", "address": "press", "text": "Continue"}),
+    ("answered", {"value": "continue", "text": "[Alice chose “Continue”]", "by": "U0ALICE0001"}),
+    ("model-call", {"name": "answer", **asdict(Reply(outcome="cancelled", model="m", text="It is th"))}),
+    ("perception", {"name": "Alice", "rank": "stop", "address": "stop", "text": "", "by": "reaction"}),
+    ("withdrawn", {"asked": 12}),
+    ("context-cleared", {"text": "They looked for a red fruit."}),
+    ("turn-ended", {"outcome": "ended"}),
+]
+
+
+async def question(here: Desk) -> str:
+    """Alice asks, the soul thinks and asks back with buttons; the thread's root."""
+    root: str = (await here.client(ALICE.token).chat_postMessage(channel=DM, text="Find it."))["ts"]
+    soul = here.client()
+    elements = [
+        {"type": "button", "action_id": name.lower(), "text": {"type": "plain_text", "text": name}, **more}
+        for name, more in (("Continue", {"style": "primary"}), ("Stop", {"style": "danger"}))
+    ]
+    blocks: list[dict[str, Any]] = [
+        {"type": "markdown", "text": "Shall I go **on**?"},
+        {"type": "actions", "elements": elements},
+    ]
+    await soul.chat_postMessage(channel=DM, thread_ts=root, text="Shall I go on?", blocks=blocks)
+    await soul.agents_sessions_setStatus(channel_id=DM, thread_ts=root, status="processing")
+    await soul.assistant_threads_setStatus(
+        channel_id=DM, thread_ts=root, status="thinking · searching memory (2/5)"
+    )
+    return root
+
+
+def sent(here: Desk, kind: str) -> list[dict[str, Any]]:
+    """The payloads of this type that the soul was sent, or its events of this type."""
+    payloads = [one["payload"] for one in here.world.workspace.courier.deliveries() if one["app"] == SOUL.id]
+    return [one for one in payloads if kind in (one["type"], one.get("event", {}).get("type"))]
+
+
+async def pictured(page: Page, name: str) -> None:
+    for scheme in ("light", "dark") if PICTURES else ():
+        await page.emulate_media(color_scheme=scheme)
+        await page.screenshot(path=Path(str(PICTURES)) / f"{name}-{scheme}.png")
+
+
+async def test_buttons_are_pressed_and_vanish(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        root = await question(here)
+        await here.remember(DM, root, RUN)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        asked = page.locator(".replies .message")
+        await expect(asked.locator(".text strong")).to_have_text("on")
+        await pictured(page, "buttons")
+        await asked.get_by_role("button", name="Continue").click()
+        await expect(asked.get_by_role("button", name="Continue")).to_be_enabled()
+        (press,) = sent(here, "block_actions")
+        assert (press["user"]["id"], press["actions"][0]["action_id"]) == (ALICE.id, "continue")
+        ts = press["message"]["ts"]
+        await here.client().chat_update(channel=DM, ts=ts, markdown_text="Alice chose “Continue”.")
+        await expect(asked).to_contain_text("Alice chose")
+        await expect(asked.locator(".actions")).to_have_count(0)
+
+
+async def test_a_press_that_is_refused_says_so(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        await question(here)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        asked = page.locator(".replies .message")
+        await page.route("**/rehearsal/press", lambda route: route.fulfill(json={"ok": False, "error": "no"}))
+        await asked.get_by_role("button", name="Continue").click()
+        await expect(asked.get_by_role("alert")).to_have_text("This was not pressed: no.")
+
+
+async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        root = await question(here)
+        status = page.locator(".status")
+        await expect(status).to_contain_text("searching memory (2/5)")
+        stop = status.get_by_role("button", name="Stop")
+        await stop.click()
+        await expect(stop).to_be_visible()
+        (event,) = sent(here, "agent_session_stopped")
+        assert (event["event"]["user"], event["event"]["thread_ts"]) == (ALICE.id, root)
+        await page.reload()
+        await expect(stop).to_be_visible()
+        await here.client().agents_sessions_setStatus(channel_id=DM, thread_ts=root, status="active")
+        await expect(stop).to_be_hidden()
+
+
+async def test_a_reaction_is_given_and_taken_back(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        await question(here)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        root = page.locator(".thread .message").first
+        await root.hover()
+        await root.get_by_role("button", name="React with 🛑").click()
+        given = root.get_by_role("button", name="octagonal_sign, Alice")
+        await expect(given).to_have_attribute("aria-pressed", "true")
+        assert sent(here, "reaction_added")[0]["event"]["reaction"] == "octagonal_sign"
+        await given.click()
+        await expect(given).to_have_count(0)
+
+
+async def test_a_whisper_is_seen_by_one_person_until_they_look_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        root = await question(here)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        await expect(page.locator(".replies .message")).to_have_count(1)
+        text = f"problem_solving, 4 calls, $0.01: <{here.url}/#{THREAD}|all of it>"
+        await here.client().chat_postEphemeral(channel=DM, user=ALICE.id, thread_ts=root, text=text)
+        whisper = page.locator(".message.whisper")
+        await expect(whisper).to_contain_text("Only visible to you")
+        await expect(whisper.get_by_role("link")).to_have_attribute("href", f"{here.url}/#{THREAD}")
+        await pictured(page, "whisper")
+        await page.reload()
+        await expect(page.locator(".replies .message")).to_have_count(1)
+
+
+async def test_a_run_reads_well_in_the_journal(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        await here.remember(DM, await question(here), RUN)
+        page = await chromium.new_page(viewport=ViewportSize(width=1440, height=1300))
+        await page.goto(here.url)
+        entries = page.locator("#entries > li")
+        await expect(entries).to_have_count(len(RUN) + 1)
+        words = await page.locator("#entries").inner_text()
+        assert "{" not in words
+        for told in (
+            *("chooses", "I have to look it up.", "Research query: red", "looks up", "Round 2 of 5."),
+            *("reaches a limit", "So many calls are enough for one turn.", "Shall I go on?", "waits"),
+            *("Alice presses", "Alice chose “Continue”", "Somebody stopped it", "Alice stops it", "with 🛑"),
+            *("notes", "knows someone better", "sums up", "needs no answer any more"),
+        ):
+            assert told in words
+        why = page.locator("#entries .thought", has_text="I have to look it up.")
+        assert await why.evaluate("(node) => getComputedStyle(node).fontStyle") == "italic"
+        await pictured(page, "run")
+
+
+async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        theirs = (await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Mine."))["ts"]
+        await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Later.")
+        await here.remember("D0BOB000001", theirs, RUN)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(f"{here.url}/#{THREAD}")
+        await expect(page.locator(".thread.open")).to_have_attribute("data-ts", theirs)
+        await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
+        await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+        await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
+
+
+async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(tmp_path: Path) -> None:
+    real = {"workspace": False, "model": False}
+    async with desk(tmp_path, rehearsed=real) as here, browser() as chromium:
+        await here.remember("C1", "1.000001", RUN)
+        await here.journal.append("sess-0000000b", "fault", {"text": "another"}, key="fault:1")
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(f"{here.url}/#{THREAD}")
+        await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
+        await page.get_by_text("All", exact=True).click()
+        await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 2)

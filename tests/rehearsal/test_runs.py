@@ -1,0 +1,199 @@
+"""The understudy in a run: it chooses by an honest plan; it can be held, and sees when it is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from daemon.rehearsal.claude.script import answer
+from daemon.rehearsal.claude.understudy import Understudy
+from tests.clock import FakeClock
+
+PATIENCE = 5.0
+QUERY = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+def schema(*plain: str, **typed: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a choice among these and DONE."""
+    objects = [
+        {"type": "object", "properties": {"name": {"const": name}, "args": args}}
+        for name, args in typed.items()
+    ]
+    items = {"anyOf": [{"enum": sorted([*plain, "DONE"])}, *objects]}
+    actions = {"type": "array", "minItems": 1, "items": items}
+    return {"type": "object", "properties": {"why": {"type": "string"}, "actions": actions}}
+
+
+ALL = schema("Think", "Respond", "Escalate", Research=QUERY, SearchMemory=QUERY)
+
+
+def body(*messages: tuple[str, str], form: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A request; every message is a role and a text."""
+    said = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in messages]
+    more = {"output_config": {"format": {"type": "json_schema", "schema": form}}} if form else {}
+    return {"model": "claude-haiku-5-5", "max_tokens": 500, "messages": said, **more}
+
+
+def run(words: str, form: dict[str, Any], rounds: int) -> list[Any]:
+    """What it chooses, round after round, when each choice is carried out."""
+    head = "## Goal\nHelp.\n\n## Available Actions\n- **Think**: think\n- **Research**: look it up"
+    told = [("user", f'<message from="Alice">\n{words}\n</message>'), ("user", head)]
+    found = []
+    for _ in range(rounds):
+        chosen = json.loads(answer(body(*told, ("user", "Choose. JSON only."), form=form)))
+        assert chosen["why"]
+        (action,) = chosen["actions"]
+        found.append(action)
+        name = action if isinstance(action, str) else action["name"]
+        result = f'What came of it:\n<result of="{name}">\nsomething\n</result>'
+        told += [("assistant", json.dumps(chosen)), ("user", result)]
+    return found
+
+
+def test_it_thinks_then_answers_then_is_done() -> None:
+    assert run("Why is the sky blue?", ALL, 3) == ["Think", "Respond", "DONE"]
+
+
+def test_it_looks_up_what_it_is_asked_to_find() -> None:
+    words = "Please find the red fruit."
+    looks_up = {"name": "Research", "args": {"query": words}}
+    assert run(words, ALL, 3) == ["Think", looks_up, "Respond"]
+    assert run(words, schema("Think", "Respond"), 2) == ["Think", "Respond"]
+    remembers = run("What did we say last week?", ALL, 2)[1]
+    assert remembers["name"] == "SearchMemory"
+
+
+def test_it_chooses_only_what_is_offered() -> None:
+    assert run("Find it.", schema("Escalate"), 1) == ["DONE"]
+
+
+FORM = """Answer with exactly these sections:
+
+<aside>…</aside> what Claudius thinks, that nobody else reads.
+<say>…</say> what Claudius says to them: the only section that the others read.
+<next>…</next> what Claudius turns to now, one of: closing, conversation, greeting, problem_solving.
+<learned>…</learned> whether they told something of themselves, one of: no, yes."""
+
+
+@pytest.mark.parametrize(
+    ("words", "turns_to", "learned"),
+    [
+        ("Nice weather.", "conversation", "no"),
+        ("I am a gardener, and I like closing gates.", "conversation", "yes"),
+        ("Help me with the broken pump, please", "problem_solving", "no"),
+        ("Can you find out why it rains?", "problem_solving", "no"),
+        ("Thanks, bye!", "closing", "no"),
+    ],
+)
+def test_it_decides_where_to_turn_and_whether_it_learned(words: str, turns_to: str, learned: str) -> None:
+    text = answer(body(("user", f'<message from="Alice">\n{words}\n</message>'), ("user", FORM)))
+    assert f"<next>{turns_to}</next>" in text
+    assert f"<learned>{learned}</learned>" in text
+    assert ("what a rehearsal script can do about it" in text) == (turns_to == "problem_solving")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Stop it.", "stop"),
+        ("don't stop", "more"),
+        ("And it is red.", "more"),
+        ("By the way, what time is it?", "new"),
+    ],
+)
+def test_it_tells_apart_what_comes_in_between(words: str, kind: str) -> None:
+    form = {"type": "object", "properties": {"kind": {"enum": ["stop", "more", "new"]}}}
+    asked = body(("user", f'<message from="Alice">\n{words}\n</message>'), ("user", "What is it?"), form=form)
+    assert json.loads(answer(asked)) == {"kind": kind}
+
+
+def test_it_sums_up_and_says_what_it_knows() -> None:
+    heard = [
+        ("user", f'<message from="{name}">\n{words}\n</message>')
+        for name, words in (("Alice", "I like trees."), ("Bob", "It rains."))
+    ]
+    summary = answer(body(*heard, ("user", "Summarize this conversation.")))
+    assert summary == "- Alice said: “I like trees.”\n- Bob said: “It rains.”"
+    known = answer(body(*heard, ("user", "Write down what you know about them.")))
+    assert known == "- Alice said: “I like trees.”"
+
+
+@pytest.fixture
+async def understudy() -> Understudy:
+    return Understudy(FakeClock(), pace=0)
+
+
+@pytest.fixture
+async def url(understudy: Understudy) -> AsyncIterator[str]:
+    app = web.Application()
+    understudy.mount(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1/messages"
+    await runner.cleanup()
+
+
+async def test_it_sees_within_a_moment_that_nobody_waits_for_its_answer(
+    understudy: Understudy, url: str
+) -> None:
+    understudy.say("once upon a time", until=asyncio.Event(), first=4)
+    asked = {**body(("user", "Tell me.")), "stream": True}
+    async with ClientSession(headers={"x-api-key": "any"}) as http, asyncio.timeout(PATIENCE):
+        response = await http.post(url, json=asked)
+        while b"once" not in await response.content.readline():
+            pass
+        assert understudy.closed == []
+        left = time.monotonic()
+        response.close()
+        while True:
+            if understudy.closed:
+                break
+            await asyncio.sleep(0)
+    (closed,) = understudy.closed
+    assert closed.request == 1
+    assert 0 <= closed.at - left < 0.3
+
+
+async def test_an_answer_is_held_until_it_is_released(understudy: Understudy, url: str) -> None:
+    released = asyncio.Event()
+    understudy.say("once upon a time", until=released, first=4)
+    async with ClientSession(headers={"x-api-key": "any"}) as http, asyncio.timeout(PATIENCE):
+        response = await http.post(url, json={**body(("user", "Tell me.")), "stream": True})
+        while b"once" not in await response.content.readline():
+            pass
+        released.set()
+        assert b"message_stop" in await response.content.read()
+    assert understudy.closed == []
+
+
+async def test_replies_wait_for_the_request_that_they_are_for(understudy: Understudy, url: str) -> None:
+    understudy.say("for the wise", model="claude-opus*")
+    understudy.say("for who chooses", asks="actions")
+    understudy.say("for anyone")
+    requests = [body(("user", "one")), body(("user", "two")), body(("user", "choose"), form=CLOSED)]
+    async with ClientSession(headers={"x-api-key": "any"}) as http, asyncio.timeout(PATIENCE):
+        said = [await text(http, url, one) for one in (requests[0], requests[2])]
+        understudy.script = lambda request: f"by the script for {request['model']}"
+        said.append(await text(http, url, requests[1]))
+        said.append(await text(http, url, {**requests[1], "model": "claude-opus-5-5"}))
+    assert said == ["for anyone", "for who chooses", "by the script for claude-haiku-5-5", "for the wise"]
+
+
+CLOSED = {"type": "object", "properties": {"actions": {"type": "string"}}, "additionalProperties": False}
+
+
+async def text(http: ClientSession, url: str, asked: dict[str, Any]) -> str:
+    async with http.post(url, json=asked) as response:
+        return str((await response.json())["content"][-1]["text"])
