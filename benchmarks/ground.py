@@ -19,12 +19,14 @@ from daemon.entry import Entry
 from daemon.journal.journal import Journal
 from daemon.life.begin import Blueprint, begin
 from daemon.life.budget import Budget
+from daemon.life.limits import Gauge
 from daemon.life.past import Pasts
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.turn import Turn
-from daemon.ports import Heard, Hold, Page, Posted, Role
-from daemon.processes import INITIAL, PROCESSES
+from daemon.limits import Limits
+from daemon.ports import Choices, Heard, Hold, Page, Posted, Role
+from daemon.processes import OFFERED, PROCESSES
 from daemon.project import root
 
 MESSAGE = {"address": "dm", "user": "U1", "name": "Alice", "bot": False, "files": []}
@@ -49,9 +51,14 @@ class Mute:
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         hold()
 
-    async def finish(self, thread: str, ts: str | None, text: str, key: str, hold: Hold) -> str:
+    async def finish(
+        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+    ) -> str:
         hold()
         return ts or "1.000000"
+
+    async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
+        hold()
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         return ()
@@ -111,18 +118,20 @@ async def ground(folder: Path) -> AsyncIterator[Ground]:
             Claude(api_key="any", models=models, clock=clock, base_url=url)
         )
         bare = await stack.enter_async_context(sdk(url))
+        budget = Budget(journal, clock, 1e9)
         world = World(
             journal=journal,
             llm=claude,
             speaker=Mute(),
             clock=clock,
-            budget=Budget(journal, clock, 1e9),
+            budget=budget,
             pasts=Pasts(journal),
+            gauge=Gauge(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
         )
         soul = Blueprint(
             texts=Texts(root(), journal),
             processes=PROCESSES,
-            initial=INITIAL,
+            initial=OFFERED[0],
             code="benchmark",
             surroundings=Alone(),
         )

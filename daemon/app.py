@@ -12,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from config import Settings
-from daemon.behaviour import blueprint, gauge_of, processes_of
+from daemon.behaviour import blueprint, bounds, processes_of
 from daemon.clock import SystemClock
 from daemon.connections import access_for, allowed_by, claude_for
 from daemon.console.guard import protect
@@ -27,7 +27,8 @@ from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
-from daemon.ports import Clock, Process
+from daemon.ports import Clock
+from daemon.process import Process
 from daemon.project import root, settle
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
@@ -109,21 +110,18 @@ async def awake(
         metrics(journal, slack).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
-        pasts, voice = Pasts(journal), slack.speaker
         world = World(
             journal=journal,
             llm=claude,
-            speaker=voice,
+            speaker=slack.speaker,
             clock=clock,
             budget=budget,
-            pasts=pasts,
-            gauge=gauge_of(settings, journal, clock, budget),
-            owners=tuple(sorted(settings.owner_user_ids)),
+            pasts=Pasts(journal),
+            **bounds(settings, journal, clock, budget),
             console=f"{here}/",
         )
-        if processes is None:
-            processes = processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
-        life = Life(world, blueprint(settings, texts, processes, slack.surroundings))
+        found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
+        life = Life(world, blueprint(settings, texts, found, slack.surroundings))
         waker = AsyncioWaker(journal, clock, life.live, life.notice)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)

@@ -1,9 +1,10 @@
-"""How the soul of these settings behaves: its processes, what they may choose, how far they go. For app.py."""
+"""How the soul of these settings behaves: its processes, what they choose from, how far they go. For app."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import TypedDict
 
 from config import Settings
 from daemon.actions.built_in import built_in
@@ -16,9 +17,17 @@ from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.texts import Texts
-from daemon.ports import Clock, Process, Surroundings
+from daemon.ports import Clock, Surroundings
+from daemon.process import Process
 from daemon.processes import EXPERT, OFFERED, PROCESSES, played
 from daemon.project import code
+
+
+class Bounds(TypedDict):
+    """The part of a World that bounds it."""
+
+    gauge: Gauge
+    owners: tuple[str, ...]
 
 
 def processes_of(
@@ -53,13 +62,8 @@ def blueprint(
     )
 
 
-def gauge_of(settings: Settings, journal: Journal, clock: Clock, budget: Budget) -> Gauge:
-    """What counts how far it goes."""
-    return Gauge(
-        journal,
-        clock,
-        budget,
-        turn=settings.limit_turn,
-        thread=settings.limit_thread,
-        person=settings.limit_person,
-    )
+def bounds(settings: Settings, journal: Journal, clock: Clock, budget: Budget) -> Bounds:
+    """How far the soul goes by itself, and who may let it go on."""
+    turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
+    gauge = Gauge(journal, clock, budget, turn=turn, thread=thread, person=person)
+    return {"gauge": gauge, "owners": tuple(sorted(settings.owner_user_ids))}

@@ -103,7 +103,6 @@ class _Run:
 
     def result(self, reason: StopReason) -> ISMResult:
         """What the run came to."""
-        self.tell()
         return ISMResult(
             self.acting.responses[-1] if self.acting.responses else None,
             self.acting.next_process,
@@ -193,7 +192,7 @@ class _Run:
 
     def _circling(self, chosen: Sequence[str], came: list[Came]) -> StopReason | None:
         """Does the run go round in circles? Adds a nudge to what the chooser is told, or ends it."""
-        if self.news or any(one.waits for one in came):
+        if any(one.waits for one in came):
             self.stagnation.forget()
             return None
         seen = self.stagnation.notice("\n".join([*chosen, *(one.note for one in came)]))

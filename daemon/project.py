@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daemon.errors import ConfigError
 
-THINKING = ("memory.py", "claude", "mind", "life", "processes", "actions", "ism.py")
+THINKING = ("memory.py", "claude", "mind", "life", "processes", "actions", "knowledge", "ism.py")
 """The code that a replay must find unchanged: what decides what is asked, and in which order."""
 
 

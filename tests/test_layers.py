@@ -27,6 +27,7 @@ ROOMS = (
     ("mind",),
     ("claude", "knowledge"),
     ("journal",),
+    ("process",),
     ("ports",),
     ("entry", "memory", "reply", "errors", "setting"),
     ("limits",),

@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from daemon.entry import Entry
 from daemon.ism import Finish, ISMResult
 from daemon.memory import Memory, WorkingMemory
-from daemon.ports import Role, Turn
+from daemon.ports import Role
+from daemon.process import Turn
 
 Outcome = str | ISMResult | Finish | None
 """What an action comes to: an observation to go on from, a response, a transition, or the run's end."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from daemon.actions.action import Definition, Outcome, Run
 from daemon.ism import Finish, ISMResult
 from daemon.mind.recall import remember
-from daemon.ports import Question
+from daemon.process import Question
 
 MINUTE = 60.0
 YEAR = 525_600

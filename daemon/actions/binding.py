@@ -12,7 +12,8 @@ from daemon.actions.action import Definition, Outcome, Run
 from daemon.entry import digest
 from daemon.errors import SoulError
 from daemon.ism import Action
-from daemon.ports import Choice, Question
+from daemon.ports import Choice
+from daemon.process import Question
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from daemon.memory import Memory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.tracing import traced
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.ports import Question, Turn
+from daemon.process import Question, Turn
 
 SET_ASIDE = 600.0
 """Seconds after which a run goes on by itself that was set aside for something new."""

@@ -15,7 +15,8 @@ from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
-from daemon.ports import Choice, Question, Role, Transition, Turn
+from daemon.ports import Choice, Role
+from daemon.process import Question, Transition, Turn
 
 Phase = Callable[[str, Run, Callable[[], Awaitable[bool | tuple[str, ...]]]], Awaitable[ISMResult]]
 """A run of the ISM: the conversation as a text, what chooses, what looks for interrupts."""

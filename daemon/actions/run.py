@@ -21,7 +21,8 @@ from daemon.mind.playbook import Playbook
 from daemon.mind.prompting import feeling, situated
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.ports import Role, Turn
+from daemon.ports import Role
+from daemon.process import Turn
 
 
 class Recalled(str):
@@ -135,7 +136,10 @@ class Run:
 
     async def standing(self) -> str:
         """Which bound stands in the way of another call."""
-        self.limit = await self.turn.limit(self.playbook.limits)
+        if self._chose and self._chose.body["outcome"] == "over-budget":
+            self.limit = {"resets": "day", "bound": "money", "person": ""}
+        else:
+            self.limit = await self.turn.limit(self.playbook.limits)
         return self.limit.get("bound", "")
 
     async def interrupt(self) -> bool | tuple[str, ...]:

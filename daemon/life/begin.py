@@ -15,7 +15,8 @@ from daemon.life.scope import World
 from daemon.life.taking import Taking, taking
 from daemon.life.texts import Texts
 from daemon.life.turn import Turn
-from daemon.ports import Process, Surroundings
+from daemon.ports import Surroundings
+from daemon.process import Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from daemon.entry import Entry
-from daemon.ports import Facts
+from daemon.process import Facts
 
 ACTED = re.compile(r'<result of="([^"]*)">')
 

@@ -11,7 +11,7 @@ from daemon.life.ending import fail, hopeless, let_go, postpone, speechless
 from daemon.life.scope import World
 from daemon.life.turn import Turn
 from daemon.memory import WorkingMemory
-from daemon.ports import Transition
+from daemon.process import Transition
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from daemon.errors import ModelFailed
 from daemon.journal.reading import ALWAYS
 from daemon.life.question import ask
 from daemon.life.voice import Voice
-from daemon.ports import Question
+from daemon.process import Question
 
 WAITS = (60.0, 300.0, 1800.0)
 """Seconds until it is tried again; the last one repeats."""

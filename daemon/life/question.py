@@ -11,7 +11,8 @@ from daemon.entry import Entry, rank
 from daemon.errors import Parked
 from daemon.life.voice import Voice
 from daemon.mind.recall import plain, recall, remember
-from daemon.ports import Answered, Choices, Question
+from daemon.ports import Choices
+from daemon.process import Answered, Question
 
 
 async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question) -> Answered:

@@ -19,7 +19,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
-from daemon.ports import Answered, Facts, Question, Transition
+from daemon.process import Answered, Facts, Question, Transition
 
 PUBLIC = frozenset({"spoken", "answered"})
 """Steps of a body that waits which the others have seen."""

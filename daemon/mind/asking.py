@@ -7,7 +7,8 @@ from daemon.memory import WorkingMemory
 from daemon.mind.answer import Answer
 from daemon.mind.sections import Sections
 from daemon.mind.steps import PRIVATE, SAY, TAGS
-from daemon.ports import Role, Speech, Turn
+from daemon.ports import Role
+from daemon.process import Speech, Turn
 
 
 class Asking:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.ports import Turn
+from daemon.process import Turn
 
 
 async def newcomers(turn: Turn) -> list[str]:

@@ -17,7 +17,8 @@ from daemon.mind.prompting import feeling, instruction, situated
 from daemon.mind.recall import remember
 from daemon.mind.steps import SAY, STEPS
 from daemon.mind.wording import MOODS, moods
-from daemon.ports import Role, Speech, Turn
+from daemon.ports import Role
+from daemon.process import Speech, Turn
 
 FENCE = "```"
 

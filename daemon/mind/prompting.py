@@ -12,7 +12,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.recall import listed
 from daemon.mind.steps import CognitiveStep
 from daemon.mind.wording import MOODS, SOUL, Mood, fill, moods, name_of
-from daemon.ports import Turn
+from daemon.process import Turn
 
 
 def feeling(turn: Turn) -> Mood:

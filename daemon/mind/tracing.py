@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.mind.wording import fill
-from daemon.ports import Turn
+from daemon.process import Turn
 
 
 def traced(turn: Turn) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from daemon.actions.playing import Player
-from daemon.ports import Process, Role
+from daemon.ports import Role
+from daemon.process import Process
 from daemon.processes.closing import closing
 from daemon.processes.conversation import conversation
 from daemon.processes.greeting import greeting

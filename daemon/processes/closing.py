@@ -5,7 +5,7 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.ports import Transition, Turn
+from daemon.process import Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 

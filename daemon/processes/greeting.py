@@ -7,7 +7,7 @@ from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import listed
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.ports import Transition, Turn
+from daemon.process import Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
 

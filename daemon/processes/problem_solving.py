@@ -14,7 +14,8 @@ from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.ports import Process, Role, Transition, Turn
+from daemon.ports import Role
+from daemon.process import Process, Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
 NAME = "problem_solving"

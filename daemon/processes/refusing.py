@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.ports import Turn
+from daemon.process import Turn
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 

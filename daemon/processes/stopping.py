@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
-from daemon.ports import Turn
+from daemon.process import Turn
 
 
 async def stopping(turn: Turn) -> WorkingMemory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.tracing import traced
-from daemon.ports import Turn
+from daemon.process import Turn
 
 
 async def tracing(turn: Turn) -> WorkingMemory:

@@ -175,7 +175,13 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path) -> None:
         for told in (
             *("chooses", "I have to look it up.", "Research query: red", "looks up", "Round 2 of 5."),
             *("reaches a limit", "So many calls are enough for one turn.", "Shall I go on?", "waits"),
-            *("Alice presses", "Alice chose “Continue”", "Somebody stopped it", "Alice stops it", "with 🛑"),
+            *(
+                "Alice presses",
+                "Alice chose “Continue”",
+                "Somebody stopped it",
+                "Alice stops it",
+                "with a 🛑",
+            ),
             *("notes", "knows someone better", "sums up", "needs no answer any more"),
         ):
             assert told in words

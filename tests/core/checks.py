@@ -14,8 +14,10 @@ from sqlalchemy import create_engine
 from daemon.entry import OPENERS
 from daemon.journal.journal import Journal
 from daemon.journal.schema import METADATA, fold
+from daemon.journal.verify import verify
 from tests.core.outside import FileSlack, StoryClock, read
-from tests.core.scenarios import CUT, FAILED, UNREACHABLE, Scenario
+from tests.core.scenarios import CUT, FAILED, UNREACHABLE
+from tests.core.story import Scenario
 
 BEGINNINGS = (UNREACHABLE, FAILED)
 
@@ -81,6 +83,7 @@ async def _check_journal(home: Path, story: Scenario) -> None:
         claimed = sorted(entry.body["ts"] for entry in journal.kind("spoken"))
         assert standing == claimed, f"in Slack stand {standing}, and {claimed} are known"
         _check_replay(journal)
+        assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
         greeted = [e for e in journal.kind("claim") if e.key.startswith("greeted:")]
         people = {event.user for event in story.events if not (event.heard or event.rank)}

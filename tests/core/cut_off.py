@@ -51,9 +51,9 @@ CUT_OFF = (
     ),
     rule(
         "whether an outage is news is asked as of this body's own call",
-        "life/ending.py",
-        " if call.seq < mine.seq and call.body",
-        " if call.body",
+        "life/outage.py",
+        "if c.seq < before and c.body",
+        "if c.body",
         AGAIN + "test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile",
     ),
 )

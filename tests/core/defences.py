@@ -120,8 +120,8 @@ CALLS = (
     rule(
         "stream-expiry: what cannot be ended is rewritten",
         "slack/speaker.py",
-        "elif not await self._ended(thread, ts, final, hold):",
-        "elif await self._ended(thread, ts, final, hold) is None:",
+        "elif not await self._ended(thread, ts, final, hold, choices):",
+        "elif await self._ended(thread, ts, final, hold, choices) is None:",
         f"{STRUCK}[stream-expiry]",
     ),
     rule(
@@ -215,8 +215,8 @@ THINKING = (
     rule(
         "slow: each piece has a patience of its own",
         "claude/patience.py",
-        "self._due = min(self._clock.now() + seconds, self._until)",
-        "self._due = self._until = min(self._clock.now() + seconds, self._until)",
+        "self._resting, self._due = False, min(self._clock.now() + seconds, self._until)",
+        "self._resting = False\n        self._until = self._due = min(self._clock.now() + seconds, self._until)",
         f"{MODEL}test_slow_tokens_are_waited_for",
     ),
     rule(
@@ -236,8 +236,8 @@ THINKING = (
     rule(
         "refusal: another model is asked",
         "mind/pipeline.py",
-        '"fallback" if answer.outcome == "refused" else "speak"',
-        '"speak"',
+        'role = "fallback" if answer.outcome == "refused" else role',
+        "pass",
         f"{STRUCK}[refusal]",
     ),
 )

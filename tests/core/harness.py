@@ -15,7 +15,8 @@ from typing import Any
 from tests.core.boundary import Boundary
 from tests.core.checks import check, finished, verdict
 from tests.core.lives import fork, home_for, life
-from tests.core.scenarios import SCENARIOS, Scenario
+from tests.core.scenarios import SCENARIOS
+from tests.core.story import Scenario
 
 Job = tuple[Any, ...]
 """A case: killed or stopped, the scenario, the phase, and where."""

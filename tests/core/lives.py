@@ -26,7 +26,7 @@ from daemon.life.waker import AsyncioWaker
 from daemon.limits import PERSON, THREAD, TURN
 from tests.core.boundary import Boundary, MortalWriter
 from tests.core.outside import Event, FileModel, FileSlack, NothingEarlier, StoryClock, note, read
-from tests.core.scenarios import Scenario
+from tests.core.story import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 LIFE_SECONDS = 20
@@ -72,6 +72,17 @@ class People:
         return opened.thread
 
 
+def soul_of(home: Path, story: Scenario, journal: Journal) -> Blueprint:
+    """The soul of this life."""
+    return Blueprint(
+        texts=Texts(home / "texts", journal),
+        processes=story.processes(home),
+        initial="conversation",
+        code=story.code[min(len(read(home / "lives.jsonl")), len(story.code)) - 1],
+        surroundings=NothingEarlier(),
+    )
+
+
 async def live(home: Path, story: Scenario, phase: int) -> None:
     """One life: take what the world brings, go on until nothing is left to do now."""
     clock = StoryClock(phase)
@@ -103,14 +114,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             pasts=Pasts(journal),
             owners=("U9",),
         )
-        soul = Blueprint(
-            texts=Texts(home / "texts", journal),
-            processes=story.processes(home),
-            initial="conversation",
-            code=story.code[min(len(read(home / "lives.jsonl")), len(story.code)) - 1],
-            surroundings=NothingEarlier(),
-        )
-        life = Life(world, soul, story.max_attempts)
+        life = Life(world, soul_of(home, story, journal), story.max_attempts)
         waker = AsyncioWaker(journal, clock, life.live, life.notice)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])

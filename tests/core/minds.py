@@ -10,7 +10,7 @@ from pathlib import Path
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
-from daemon.ports import Process, Transition, Turn
+from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply

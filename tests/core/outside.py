@@ -184,6 +184,9 @@ class FileModel:
         calls = len(read(self.home / "llm.jsonl"))
         note(self.home / "llm.jsonl", {"saw": saw, **request})
         await self.deliver([event for event in self.events if event.during == calls + 1])
+        halted = [e for e in self.events if e.during == calls + 1 and e.rank == "stop"]
+        if halted and not stop.is_set():
+            raise SystemExit("a call goes on after a stop")
         if stop.is_set():
             Boundary.reach()
             return Reply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from tests.core.looking_rules import LOOKING
 from tests.core.mutant import Mutant, rule
 from tests.core.speech_rules import SPEECH
 
 MUTANTS: tuple[Mutant, ...] = (
     *SPEECH,
+    *LOOKING,
     rule(
         "a repeatable effect is repeated",
         "life/scope.py",
@@ -59,13 +61,13 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a body reads the past as of its first begin",
         "life/turn.py",
-        "self.world.pasts.of(self.thread, self.began.seq)",
+        "self.world.pasts.of(self.thread, self.first.seq)",
         "self.world.pasts.of(self.thread, journal.last() + 1)",
         "dm",
     ),
     rule(
         "a body reads the owner's texts as of its first begin",
-        "life/turn.py",
+        "life/voice.py",
         'return str(self._texts.read(sha).body["text"])',
         "return self._texts._good[name]",
         "edited",
@@ -87,9 +89,9 @@ MUTANTS: tuple[Mutant, ...] = (
     rule("what was heard is taken once", "life/past.py", "if entry.seq > since", "if entry.seq", "heard"),
     rule(
         "messages are taken together",
-        "life/begin.py",
-        'waiting = world.journal.open("perception", thread=thread)',
-        'waiting = world.journal.open("perception", thread=thread)[:1]',
+        "life/taking.py",
+        'messages = [e for e in waiting if rank(e) in ("message", "stop")]',
+        'messages = [e for e in waiting if rank(e) in ("message", "stop")][:1]',
         "burst",
     ),
     rule(
@@ -158,7 +160,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "after a change of code a half body is not replayed",
         "life/live.py",
-        'if turn.began.body["code"] != self._soul.code:',
+        'if turn.first.body["code"] != self._soul.code:',
         "if False:",
         "new-code",
     ),
@@ -185,16 +187,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "a new message takes up what is postponed",
-        "life/begin.py",
+        "life/taking.py",
         'if "carries" in w.body]',
         "if False]",
         "long-outage",
     ),
     rule(
         "people are told of an outage once",
-        "life/ending.py",
-        "if turn.must_answer and await _is_news(turn):",
-        "if turn.must_answer:",
+        "life/outage.py",
+        'if any([await turn.claim(f"told:{person}:{well}") for person in turn.people]):',
+        "if turn.people:",
         "long-outage",
     ),
     rule(
@@ -214,8 +216,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a body that is let go waits for nothing any more",
         "life/turn.py",
-        "closes = [self.began.seq, *self._waits()]",
-        "closes = [self.began.seq]",
+        "await self._end(body, self._waits())",
+        "await self._end(body, [])",
         "outage-new-code/kills",
     ),
 )

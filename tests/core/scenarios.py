@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
 
-from daemon.ports import Process
-from daemon.processes import PROCESSES
 from tests.core.minds import (
     BRIEF,
     LONG,
@@ -31,42 +27,15 @@ from tests.core.minds import (
     shorter,
     stubborn,
 )
-from tests.core.outside import PAGE, Event, Script, echo
-from tests.core.seekers import asking, careful, deliberate, learned, remembering, thinking, waiting, wondering
+from tests.core.outside import PAGE
+from tests.core.story import Scenario, dm
+from tests.core.waiting import WAITING
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
 UNREACHABLE = "I can't gather my thoughts right now"
 FAILED = "Something in me went wrong"
 CUT = "You said…"
 """The beginning of an answer, with an ellipsis."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """A story: its events, the endings that it may honestly have, and what is unusual about its world."""
-
-    events: Sequence[Event]
-    endings: Sequence[Sequence[str]]
-    script: Script = echo
-    processes: Callable[[Path], Mapping[str, Process]] = lambda _home: PROCESSES
-    changes: bool = False
-    """The owner edits soul.md after each crash."""
-    code: Sequence[str] = ("1",)
-    """The code of each life; the last one stays."""
-    max_attempts: int = 500
-    last_phase: int = 0
-    """Where time goes on after the last event."""
-    price: float = 0.0
-    """What a call costs; the day's budget is one and a half."""
-    pace: float = 0.0
-    """Seconds that the model takes for each piece of an answer."""
-    stops: bool = True
-    """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
-    extra: Callable[[Path], None] = field(default=lambda _home: None)
-
-
-def dm(ts: int, text: str, **more: object) -> Event:
-    return Event(ts=f"{ts}.000100", text=text, **more)  # type: ignore[arg-type]
 
 
 def pages(text: str) -> list[str]:
@@ -210,86 +179,5 @@ SCENARIOS: Mapping[str, Scenario] = {
         processes=rewritten,
         code=("1", "2"),
     ),
-    "looked": Scenario(
-        events=[
-            dm(1, "long"),
-            dm(2, "also", during=1),
-            dm(3, "the weather?", during=3),
-            dm(4, "go on", phase=1),
-        ],
-        endings=[
-            ["One moment.", "You said: the weather?", "Thought of also, go on, long, weather"],
-            ["Thought of also, long", "You said: the weather?", "You said: go on"],
-        ],
-        script=thinking,
-        processes=wondering,
-    ),
-    "looked-alone": Scenario(
-        events=[dm(1, "long"), dm(2, "the weather?", during=1)],
-        endings=[
-            ["One moment.", "You said: the weather?", "Thought of long, weather"],
-        ],
-        last_phase=2,
-        script=thinking,
-        processes=wondering,
-    ),
-    "halted": Scenario(
-        events=[dm(1, "long"), dm(2, "stop", during=2, rank="stop"), dm(3, "and jazz", phase=1)],
-        endings=[["Stopped.", "You said: and jazz"]],
-        script=thinking,
-        processes=wondering,
-    ),
-    "stopped-short": Scenario(
-        events=[dm(1, "hi"), dm(2, "stop", during=1, rank="stop")],
-        endings=[["I was about …"], ["Stopped."], ["You said: hi", "You said: stop"]],
-    ),
-    "approved": Scenario(
-        events=[
-            dm(1, "delete it"),
-            dm(2, "keep the logs", phase=1),
-            dm(3, "yes", phase=2, rank="answer", answers="approval"),
-            dm(4, "yes", phase=3, rank="answer", answers="approval", user="U9"),
-        ],
-        endings=[
-            ["May I?\n[Alice chose “Yes”]", "You said: keep the logs", "Result: deleted (True)"],
-            ["May I?\n[Alice chose “Yes”]", "You said: keep the logs", "Result: outcome unknown (True)"],
-        ],
-        script=deliberate,
-        processes=careful,
-        extra=once_effect,
-    ),
-    "withdrawn": Scenario(
-        events=[
-            dm(1, "delete it"),
-            dm(2, "stop", phase=1, rank="stop"),
-            dm(3, "yes", phase=2, rank="answer", answers="approval", user="U9"),
-        ],
-        endings=[["May I?", "Stopped."]],
-        script=deliberate,
-        processes=careful,
-    ),
-    "asked": Scenario(
-        events=[
-            dm(1, "one"),
-            dm(2, "the second", phase=1),
-            dm(3, "four", phase=2),
-            dm(5, "said aside", phase=2, heard=True),
-            dm(4, "of them", phase=2),
-        ],
-        endings=[["Which one?", "How many?", "So: the second, four"]],
-        processes=asking,
-    ),
-    "waited": Scenario(events=[dm(1, "hi")], endings=[["Back: nobody"]], last_phase=1, processes=waiting),
-    "afterthought": Scenario(
-        events=[dm(1, "hi"), dm(2, "and jazz", during=2)],
-        endings=[["You said: hi", "You said: and jazz"]],
-        script=learned,
-        processes=remembering,
-    ),
-    "asked-new-code": Scenario(
-        events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
-        endings=[["Which one?", "Which one?", "How many?", "So: three, four"]],
-        processes=asking,
-        code=("1", "2"),
-    ),
+    **WAITING,
 }

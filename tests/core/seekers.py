@@ -8,7 +8,8 @@ from pathlib import Path
 from daemon.entry import Entry, rank
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.recall import remember
-from daemon.ports import Choice, Process, Question, Transition, Turn
+from daemon.ports import Choice
+from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.reply import Reply
 from tests.core.boundary import Boundary

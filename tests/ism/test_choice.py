@@ -24,6 +24,7 @@ READ: list[tuple[str, list[tuple[str, object]]]] = [
     (f'<think>maybe {{"actions": ["X"]}} or</think>{PLAIN}', AB),
     ('{"why": "a, ] \\" ,}", "actions": ["A", "B",],}', AB),
     ('{"why": "two\nlines", "actions": ["A", "B"]}', AB),
+    ('{"actions": [{"name": "A", "args": {"x": "</think>"}}]}', [("A", {"x": "</think>"})]),
     ('{"actions": "A"}', [("A", None)]),
     ('{"actions": {"name": "A", "args": {"x": 1}}}', [("A", {"x": 1})]),
     ('{"action": "A"}', [("A", None)]),
@@ -59,8 +60,8 @@ UNREADABLE = [
     '{"actions": ["A"]} no, wait: {"actions": ["B"]}',
     '{"actions": [{"name": "A", "args": {"x": 1}}]} {"actions": [{"name": "A", "args": {"x": 2}}]}',
     '{"actions": ["\\ud800"]}',
-    '{"actions": ' + "[" * 30_000,
-    "[" * 30_000,
+    '{"actions": ' + "[" * 15_000,
+    "[" * 15_000,
     '{"actions": [{"name": "A", "args": ' + "1" * 5_000 + "}]}",
 ]
 
@@ -104,7 +105,8 @@ def test_nothing_else_is_raised_whatever_a_model_writes(reply: str) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
-        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+        lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(), x, max_size=3),
+        max_leaves=9,
     )
 )
 @settings(deadline=None)
@@ -116,11 +118,11 @@ def test_arguments_arrive_as_they_were_written(args: object) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        '"\\"' * 13_000,
-        "{" + '"\\"' * 13_000,
-        "{" * 40_000,
-        '{"' * 20_000,
-        "[{,}" * 10_000,
+        '"\\"' * 6_000,
+        "{" + '"\\"' * 6_000,
+        "{" * 20_000,
+        '{"' * 10_000,
+        "[{,}" * 5_000,
         "{" * 999_999,
     ],
     ids=lambda reply: reply[:9],

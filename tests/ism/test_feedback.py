@@ -136,6 +136,16 @@ async def test_no_more_than_so_many_run_in_one_round() -> None:
     assert deeds.done == ["A", "B"]
 
 
+async def test_what_was_not_run_and_what_failed_is_in_the_log() -> None:
+    result = await run(
+        Chooser(choose("Unknown", "A"), choose("DONE")), [Deeds().action("A", OSError("away"))]
+    )
+    assert result.log[1:3] == (
+        "Unknown was not run: there is no such action; there are A",
+        "A: It failed: OSError: away",
+    )
+
+
 @pytest.mark.parametrize(
     ("actions", "reply"),
     [

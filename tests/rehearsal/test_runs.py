@@ -74,6 +74,11 @@ def test_it_looks_up_what_it_is_asked_to_find() -> None:
     assert remembers["name"] == "SearchMemory"
 
 
+def test_it_follows_a_run_that_is_told_as_one_text() -> None:
+    told = '<message from="Alice">\nWhy?\n</message>\n\nYou chose:\n{}\n\n<result of="Think">\nhm\n</result>'
+    assert json.loads(answer(body(("user", f"{told}\n\nChoose."), form=ALL)))["actions"] == ["Respond"]
+
+
 def test_it_chooses_only_what_is_offered() -> None:
     assert run("Find it.", schema("Escalate"), 1) == ["DONE"]
 

@@ -71,6 +71,7 @@ async def test_a_long_text_is_read_back_whole_with_buttons_and_without(here: Off
         await speaker.finish(thread, ts, text, KEY, ours, choices)
         assert [one.text for one in await speaker.own(thread, 0)] == [text]
         assert bool(await labels(here, root)) == bool(choices)
+    assert await texts(here, root) == [text], "its plain text, too, is whole again"
 
 
 async def test_a_label_is_cut_to_what_slack_takes(here: Office) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from config import Settings
 from daemon.app import Awake, awake
 from daemon.entry import Entry
+from daemon.process import Process
 from daemon.project import root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
@@ -45,6 +46,8 @@ class Stage:
     home: Path
     words: Path
     settings: dict[str, Any] = field(default_factory=dict)
+    processes: Mapping[str, Process] | None = None
+    """How the soul behaves, if it is not as its settings say."""
     _soul: Awake | None = None
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -66,7 +69,7 @@ class Stage:
             "soul_home": self.home,
             **self.settings,
         }
-        start = awake(Settings(**values), self.clock, self.words, grace=0.2)
+        start = awake(Settings(**values), self.clock, self.words, grace=0.2, processes=self.processes)
         self._soul = await self._life.enter_async_context(start)
         self._soul.waker.sweep()
 

@@ -8,7 +8,7 @@ from aiohttp import ClientSession
 
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
-from daemon.ports import Process, Turn
+from daemon.process import Process, Turn
 from daemon.rehearsal.claude.prompt import Body
 from tests.stories.stage import BOB, GENERAL, ME, reply
 from tests.wire.board import Board

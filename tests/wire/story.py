@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from daemon.ports import Process
+from daemon.process import Process
 from daemon.processes import PROCESSES
 from daemon.rehearsal.claude.prompt import Body, texts
 from tests.stories.stage import ALICE, reply

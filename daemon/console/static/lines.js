@@ -89,7 +89,7 @@ const given = (args) =>
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
 
-const STOPPED = { reaction: "with 🛑", button: "with the Stop button" };
+const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
 const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
 const SCOPES = { turn: "for one turn.", thread: "for this thread.", person: "for this person's day.", day: "for today." };
 const GIVEN_UP = new Set(["failed", "abandoned"]);

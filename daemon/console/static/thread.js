@@ -13,7 +13,7 @@ export class Thread {
     this.onOpen = onOpen;
     this.root = el("div", {});
     this.replies = el("div", { className: "replies" });
-    this.words = el("span", { className: "words" });
+    this.words = el("span", { className: "doing" });
     this.stop = el("button", { type: "button", className: "stop", hidden: true, onclick: stop }, "Stop");
     this.status = el("p", { className: "status", hidden: true }, this.words, this.stop);
     this.working = new Set();

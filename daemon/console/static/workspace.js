@@ -107,7 +107,7 @@ export class Workspace {
     const own = "Each message begins a thread; the answer stands beneath it";
     if (member) return { id: channel.id, member, label: member.name, about: member.name === soul ? own : "" };
     const shared = `Mention @${soul} to be answered; after that it follows the thread`;
-    return { id: channel.id, label: channel.name, about: shared };
+    return { id: channel.id, label: channel.name, about: channel.is_private ? `Private. ${shared}` : shared };
   }
 
   async open(id) {

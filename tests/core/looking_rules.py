@@ -1,0 +1,141 @@
+"""The rules of looking up, asking and waiting, and how each is taken out. rules.py collects them."""
+
+from __future__ import annotations
+
+from tests.core.mutant import Mutant, rule
+
+LOOKING: tuple[Mutant, ...] = (
+    rule(
+        "what was seen is recorded before anyone judges it",
+        "life/turn.py",
+        'await self.append("look", {"seqs": [entry.seq for entry in seen]}, key=key)',
+        "pass",
+        "looked/kills",
+    ),
+    rule(
+        "while a body replays it sees nothing new",
+        "life/turn.py",
+        "        if self.replaying:\n            return ()\n",
+        "",
+        "looked/kills",
+    ),
+    rule(
+        "what is not absorbed stays open",
+        "life/turn.py",
+        "self._absorbed: list[Entry] = []",
+        'self._absorbed: list[Entry] = journal.open("perception", thread=self.thread)',
+        "burst",
+    ),
+    rule(
+        "a stop ends the call in flight",
+        "life/turn.py",
+        "            self.stopping.set()",
+        "            pass",
+        "stopped-short/kills",
+    ),
+    rule(
+        "an answer goes to the body that asked",
+        "life/begin.py",
+        'body = {**first.body, **body, "asked": taken.asked.seq, "code": soul.code}',
+        'body = {**first.body, **body, "code": soul.code}',
+        "asked/kills",
+    ),
+    rule(
+        "a body sees what it saw at first, in whichever turn it goes on",
+        "life/begin.py",
+        'first = first_of(world, began.body["path"])\n    return',
+        "first = began\n    return",
+        "approved/kills",
+    ),
+    rule(
+        "a body first hears what its thread kept meanwhile",
+        "life/question.py",
+        '"meanwhile": _meanwhile(turn, asked),',
+        '"meanwhile": [],',
+        "approved/kills",
+    ),
+    rule(
+        "a stranger's press leaves the question open",
+        "life/taking.py",
+        'if question and press.author in question.body["to"]:',
+        "if question:",
+        "approved/kills",
+    ),
+    rule(
+        "an answer pays the watch of its question",
+        "life/question.py",
+        "(asked.seq, *_watches(turn, asked))",
+        "(asked.seq,)",
+        "looked/kills",
+    ),
+    rule(
+        "a time ends a wait in the middle of a body",
+        "life/begin.py",
+        'if "answers" in watch:',
+        "if False:",
+        "waited/kills",
+    ),
+    rule(
+        "a stop lets go of what waits",
+        "life/taking.py",
+        'and (questions or not e.body["text"])',
+        'and not e.body["text"]',
+        "withdrawn/kills",
+    ),
+    rule(
+        "what was let go of is recorded at once",
+        "life/question.py",
+        "if not (withdrawn := turn.read(key)):",
+        "if True:",
+        "withdrawn/kills",
+    ),
+    rule(
+        "a body that waits is not replayed after a change of code",
+        "life/live.py",
+        'turn.first.body["code"] != self._soul.code',
+        'turn.began.body["code"] != self._soul.code',
+        "asked-new-code/kills",
+    ),
+    rule(
+        "a body that is let go asks nobody any more",
+        "life/turn.py",
+        'waits = self.world.journal.open("watch", "asked", thread=self.thread)',
+        'waits = self.world.journal.open("watch", thread=self.thread)',
+        "asked-new-code/kills",
+    ),
+    rule(
+        "a body that went on thinking is not ended by what it said before",
+        "life/ending.py",
+        "return any(e.kind in THINKING and",
+        "return any(False and",
+        "asked-new-code/kills",
+    ),
+    rule(
+        "what a body that waits said aloud is kept at once",
+        "life/turn.py",
+        'body["keep"] = self._keep(working_memory(map(remember, public)))',
+        'body["keep"] = []',
+        "asked/kills",
+    ),
+    rule(
+        "what an earlier turn of a body absorbed is paid once",
+        "life/turn.py",
+        "more = [e.seq for e in self._absorbed if self.world.journal.is_open(e.seq)]",
+        "more = [e.seq for e in self._absorbed]",
+        "looked/kills",
+    ),
+    rule(
+        "an afterthought yields to whoever speaks",
+        "life/turn.py",
+        'yields = self._afterthought and ranks & {"message", "answer"}',
+        "yields = False",
+        "afterthought/kills",
+    ),
+    rule(
+        "a message drops the afterthoughts that wait",
+        "life/taking.py",
+        "return Taking(took=[*postponed, *messages, *afterthoughts])",
+        "return Taking(took=[*postponed, *messages])",
+        "afterthought/kills",
+    ),
+)

@@ -1,0 +1,39 @@
+"""What a story of the crash harness is: its events, and the endings that it may honestly have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.process import Process
+from daemon.processes import PROCESSES
+from tests.core.outside import Event, Script, echo
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A story: its events, the endings that it may honestly have, and what is unusual about its world."""
+
+    events: Sequence[Event]
+    endings: Sequence[Sequence[str]]
+    script: Script = echo
+    processes: Callable[[Path], Mapping[str, Process]] = lambda _home: PROCESSES
+    changes: bool = False
+    """The owner edits soul.md after each crash."""
+    code: Sequence[str] = ("1",)
+    """The code of each life; the last one stays."""
+    max_attempts: int = 500
+    last_phase: int = 0
+    """Where time goes on after the last event."""
+    price: float = 0.0
+    """What a call costs; the day's budget is one and a half."""
+    pace: float = 0.0
+    """Seconds that the model takes for each piece of an answer."""
+    stops: bool = True
+    """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
+    extra: Callable[[Path], None] = field(default=lambda _home: None)
+
+
+def dm(ts: int, text: str, **more: object) -> Event:
+    return Event(ts=f"{ts}.000100", text=text, **more)  # type: ignore[arg-type]

@@ -1,0 +1,86 @@
+"""What the stories of runs share: answers of the chooser, what people do to a run, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from daemon.entry import Entry
+from daemon.rehearsal import people
+from tests.stories.stage import Stage
+
+IDS = {"alice": people.ALICE.id, "bob": people.BOB.id, "carol": people.CAROL.id}
+FAST, SPEAK, EXPERT = "claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"
+ASKED = "please work out why the ferry is late"
+ON_IT = "I am on it."
+
+
+def choice(*actions: object, why: str = "it helps") -> str:
+    """An answer of the chooser."""
+    return json.dumps({"why": why, "actions": list(actions)})
+
+
+def looking(query: str = "ferry") -> dict[str, Any]:
+    """The choice to search its memory."""
+    return {"name": "SearchMemory", "args": {"query": query}}
+
+
+def turning(say: str = ON_IT, to: str = "problem_solving") -> str:
+    """An answer that goes over into another process."""
+    return f"<aside>Hm.</aside><next>{to}</next><say>{say}</say><mood>focused</mood>"
+
+
+def answers(stage: Stage, *texts: str) -> None:
+    """What the model will say, call by call."""
+    for text in texts:
+        stage.model.say(text)
+
+
+async def deciding(stage: Stage, **settings: Any) -> None:
+    """The soul wakes again, and may decide by itself."""
+    await stage.sleep()
+    await stage.wake(ism_enabled=True, **settings)
+
+
+def calls(stage: Stage) -> list[str]:
+    """What the model was asked for, in order."""
+    return [call.body["name"] for call in stage.entries("model-call")]
+
+
+def ended(stage: Stage) -> list[str]:
+    """Why each run ended."""
+    return [entry.body["reason"] for entry in stage.entries("ism-ended")]
+
+
+def outcomes(stage: Stage) -> list[str]:
+    """How each turn ended."""
+    return [entry.body["outcome"] for entry in stage.entries("turn-ended")]
+
+
+def told(stage: Stage, nth: int = -1) -> str:
+    """All that the chooser was told in its nth request."""
+    asked = [request for request in stage.model.requests if "why" in str(request.get("output_config"))]
+    return json.dumps(asked[nth]["messages"], ensure_ascii=False)
+
+
+async def press(stage: Stage, name: str, channel: str, ts: str, label: str) -> None:
+    """Someone presses a button under this message."""
+    asked = {"user": IDS[name], "channel": channel, "ts": ts, "label": label}
+    await _do(stage, "press", asked)
+
+
+async def stop_button(stage: Stage, name: str, channel: str, root: str) -> None:
+    """Someone presses Slack's own Stop button in this thread."""
+    await _do(stage, "stop", {"user": IDS[name], "channel": channel, "thread_ts": root})
+
+
+async def _do(stage: Stage, what: str, asked: dict[str, str]) -> None:
+    async with stage.session.post(f"{stage.url}/rehearsal/{what}", json=asked) as response:
+        done = await response.json()
+    assert done["ok"], done
+
+
+def questions(stage: Stage) -> Sequence[Entry]:
+    """What waits for an answer."""
+    return stage.soul.journal.open("asked")
