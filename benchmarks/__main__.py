@@ -10,12 +10,14 @@ from pathlib import Path
 from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, table
+from benchmarks.ism import ism
 from benchmarks.recall import recall
+from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.turns import turns
 
-ALL = (calls, turns, speech, start, recall, appends)
+ALL = (calls, rounds, ism, turns, speech, start, recall, appends)
 
 
 async def run(names: list[str]) -> str:

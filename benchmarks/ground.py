@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ from typing import Any
 from anthropic import AsyncAnthropic
 
 from benchmarks.bare import sdk
-from benchmarks.instant import MODEL, instant
+from benchmarks.instant import CHOOSER, MODEL, instant
 from daemon.claude.client import Claude
 from daemon.clock import SystemClock
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
+from daemon.knowledge.people import PersonModels
+from daemon.knowledge.places import Places
 from daemon.life.begin import Blueprint, begin
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
@@ -107,13 +109,13 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground(folder: Path) -> AsyncIterator[Ground]:
-    """While inside, there is a journal in this folder and a model that answers at once."""
+async def ground(folder: Path, model: AbstractAsyncContextManager[str] | None = None) -> AsyncIterator[Ground]:
+    """While inside, there is a journal in this folder and a model: at this URL, else one that answers at once."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(instant())
+        url = await stack.enter_async_context(model or instant())
         journal = await stack.enter_async_context(Journal(folder / "journal.db", clock))
-        models: dict[Role, str] = {"speak": MODEL, "fast": MODEL, "fallback": MODEL}
+        models: dict[Role, str] = {"speak": MODEL, "fast": CHOOSER, "fallback": MODEL}
         claude = await stack.enter_async_context(
             Claude(api_key="any", models=models, clock=clock, base_url=url)
         )
@@ -126,6 +128,7 @@ async def ground(folder: Path) -> AsyncIterator[Ground]:
             clock=clock,
             budget=budget,
             pasts=Pasts(journal),
+            people=PersonModels(journal, Places(journal)),
             gauge=Gauge(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
         )
         soul = Blueprint(

@@ -1,4 +1,5 @@
-"""The instant model: a process that answers the Messages API at once, always the same, streamed or not.
+"""The instant model: a process that answers the Messages API at once, always the same, streamed or not;
+what is held to a schema is answered with a choice, streamed.
 
 A process of its own, so that the measured loop shares neither its thread nor its interpreter lock.
 """
@@ -9,33 +10,38 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 MODEL = "instant"
+CHOOSER = "claude-haiku-5-5"
+"""What the instant model is called where it chooses: a name that is asked with a schema and cache marks."""
 WORDS = ("<aside>They want", " something.</aside>\n<say>I hear", " you.</say>\n<mood>engaged</mood>")
+CHOICE = ('{"why": "I look for more.", "actions": [', '{"name": "Research", "args": ', '{"query": "ferry"}}]}')
 USAGE = {"input_tokens": 12, "output_tokens": 20}
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": []}
 OPEN = {"stop_reason": None, "stop_sequence": None}
 END = {"stop_reason": "end_turn", "stop_sequence": None}
-EVENTS: tuple[dict[str, Any], ...] = (
-    {"type": "message_start", "message": {**MESSAGE, **OPEN, "usage": USAGE}},
-    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    *(
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
-        for text in WORDS
-    ),
-    {"type": "content_block_stop", "index": 0},
-    {"type": "message_delta", "delta": END, "usage": USAGE},
-    {"type": "message_stop"},
-)
+
+
+def events(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """An answer that comes in these pieces."""
+    yield {"type": "message_start", "message": {**MESSAGE, **OPEN, "usage": USAGE}}
+    yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    for text in texts:
+        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+    yield {"type": "content_block_stop", "index": 0}
+    yield {"type": "message_delta", "delta": END, "usage": USAGE}
+    yield {"type": "message_stop"}
+
+
 WHOLE = {**MESSAGE, **END, "content": [{"type": "text", "text": "".join(WORDS)}], "usage": USAGE}
 
 
-def streamed() -> bytes:
+def streamed(texts: Sequence[str] = WORDS) -> bytes:
     """The answer as server-sent events."""
-    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in EVENTS).encode()
+    return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events(texts)).encode()
 
 
 def response(kind: str, body: bytes) -> bytes:
@@ -50,6 +56,7 @@ class Instant(asyncio.Protocol):
     """One connection; requests come one after the other."""
 
     stream = response("text/event-stream", streamed())
+    choice = response("text/event-stream", streamed(CHOICE))
     whole = response("application/json", json.dumps(WHOLE).encode())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -66,7 +73,13 @@ class Instant(asyncio.Protocol):
         )
         if len(body) >= int(length.partition(b":")[2]):
             self._received = b""
-            self._transport.write(self.stream if b'"stream":true' in body else self.whole)
+            self._transport.write(self._answer(body))
+
+    def _answer(self, body: bytes) -> bytes:
+        """What is held to a schema is a choice."""
+        if b'"json_schema"' in body:
+            return self.choice
+        return self.stream if b'"stream":true' in body else self.whole
 
 
 async def serve() -> None:

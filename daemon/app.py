@@ -20,6 +20,8 @@ from daemon.console.server import mount
 from daemon.introduction import introduce
 from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
+from daemon.knowledge.people import PersonModels
+from daemon.knowledge.places import Places
 from daemon.life.budget import Budget
 from daemon.life.live import Life
 from daemon.life.past import Pasts
@@ -104,7 +106,7 @@ async def awake(
         journal = await enter(Journal(settings.journal_path, clock, writer))
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
-        budget = Budget(journal, clock, settings.budget_daily_usd)
+        budget, places = Budget(journal, clock, settings.budget_daily_usd), Places(journal)
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
         mount(app, console(settings, journal, texts, budget, slack))
         metrics(journal, slack).mount(app)
@@ -117,10 +119,11 @@ async def awake(
             clock=clock,
             budget=budget,
             pasts=Pasts(journal),
+            people=PersonModels(journal, places),
             **bounds(settings, journal, clock, budget),
             console=f"{here}/",
         )
-        found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
+        found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, places, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
         waker = AsyncioWaker(journal, clock, life.live, life.notice)
         stack.push_async_callback(waker.drain, grace)
@@ -141,6 +144,7 @@ def _slack(
         clock=clock,
         connections=settings.slack_connections,
         max_age=settings.catch_up_max_age,
+        owners=settings.owner_user_ids,
     )
 
 

@@ -31,14 +31,14 @@ class Bounds(TypedDict):
 
 
 def processes_of(
-    settings: Settings, stack: ExitStack, journal: Journal, texts: Texts
+    settings: Settings, stack: ExitStack, journal: Journal, places: Places, texts: Texts
 ) -> Mapping[str, Process]:
     """Fixed steps, or where the owner allows it playbooks. What these search is open until the stack is."""
     if not settings.ism_enabled:
         return PROCESSES
     folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
     registry = built_in(
-        stack.enter_context(Memories(journal, Places(journal))),
+        stack.enter_context(Memories(journal, places)),
         stack.enter_context(folders) if folders else None,
         expert=bool(settings.claude_model_expert),
     )

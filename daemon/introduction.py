@@ -15,8 +15,15 @@ def elsewhere(url: str, home: str) -> str:
     return "" if url in ("", home) else urlsplit(url).netloc.rpartition("@")[2]
 
 
+def _watched(settings: Settings) -> str:
+    """Who may let a run go on that reached a limit."""
+    if settings.owner_user_ids:
+        return "at a limit an owner may let it go on"
+    return "a limit ends a run (with OWNER_USER_IDS, an owner may let it go on)"
+
+
 def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
-    """What an owner wants to know at the start, in at most eight lines; the last one says where."""
+    """What an owner wants to know at the start, in at most nine lines; the last one says where."""
     workspace = elsewhere(settings.slack_api_url, SLACK) or "Slack"
     thinker = settings.claude_model
     if settings.slack == "rehearsed":
@@ -31,6 +38,8 @@ def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
     print(f"workspace  {workspace}")
     print(f"model      {thinker}")
     print(f"journal    {settings.journal_path}")
+    if settings.ism_enabled:
+        print(f"decides    by itself, in runs of {settings.ism_max_loops} rounds; {_watched(settings)}")
     spent = budget.today().cost
     print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
     if settings.console_token:

@@ -117,6 +117,15 @@ class Turn(Protocol):
         ...
 
     @property
+    def known(self) -> Sequence[tuple[str, str]]:
+        """What is known of them, and may be known here: each one's name, and the soul's notes."""
+        ...
+
+    def notes(self, person: str) -> tuple[int, str]:
+        """What was learned in this channel about the person of this id: the entry's seq (0: none), its text."""
+        ...
+
+    @property
     def owners(self) -> Sequence[str]:
         """The ids of those who own the soul, in order."""
         ...
@@ -205,7 +214,7 @@ class Turn(Protocol):
         ...
 
     def facts(self) -> Facts | None:
-        """What this body has done; if it is beside the thread's matter, the one before it, if there is any."""
+        """What this body has done; of one beside the thread's matter, what the one before it has done."""
         ...
 
     async def outlast(self, failure: str) -> None:

@@ -56,8 +56,8 @@ class Run(Protocol):
         """This was said since: the conversation has it, and the chooser hears it next."""
         ...
 
-    def told(self, memory: WorkingMemory) -> None:
-        """They were told what it came to; this is the conversation now."""
+    def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
+        """They were told what it came to, unless someone stopped that; this is the conversation now."""
         ...
 
     def words(self, name: str, **words: str) -> str:

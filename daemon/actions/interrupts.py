@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from daemon.process import Question, Turn
 
 SET_ASIDE = 600.0
 """Seconds after which a run goes on by itself that was set aside for something new."""
+NEW = re.compile(r'"kind"\s*:\s*"new"')
 KIND: dict[str, Any] = {
     "type": "object",
     "properties": {"kind": {"type": "string", "enum": ["more", "new"]}},
@@ -64,10 +65,7 @@ class Interrupts:
         soul = name_of(self._turn.text(SOUL))
         asked = fill(self._turn.text("prompts/judge"), goal=self._goal, name=soul)
         call = await self._turn.call("judge", heard.with_region("instruction", asked), "fast", None, KIND)
-        try:
-            return bool(json.loads(call.body["text"])["kind"] == "new")
-        except (ValueError, KeyError, TypeError):
-            return False
+        return bool(NEW.search(call.body["text"]))
 
     async def _set_aside(self, messages: Sequence[Entry]) -> tuple[Memory, ...]:
         """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""

@@ -13,15 +13,18 @@ from daemon.actions.thinking import respond
 from daemon.ism import ISMResult
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
+from daemon.mind.consent import consent
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
-from daemon.ports import Choice, Role
-from daemon.process import Question, Transition, Turn
+from daemon.ports import Role
+from daemon.process import Transition, Turn
 
 Phase = Callable[[str, Run, Callable[[], Awaitable[bool | tuple[str, ...]]]], Awaitable[ISMResult]]
 """A run of the ISM: the conversation as a text, what chooses, what looks for interrupts."""
 BOUNDS = frozenset({"loops", "calls", "tokens", "money", "time"})
 """Why a run ended that an owner may let go on."""
+WELL = frozenset({"done", "finished"})
+"""Why a run ended that has come to what it was for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +42,14 @@ class Player:
         while True:
             run.begin()
             result = await phase(run.context, run, run.interrupt)
+            await run.keep(result.parts)
             reason = "interrupted" if run.stopped else result.stop_reason
             ended = {"reason": reason, "loops": result.loops, "calls": result.calls, "log": list(result.log)}
             await turn.once("ism-ended", ended)
             if result.next_process and not run.stopped:
                 return Transition(to=result.next_process, memory=run.memory, execute_now=True)
             if not (run.stopped or run.spoke):
-                await respond(run, None, "prompts/unfinished" if reason in BOUNDS else "prompts/conclude")
+                await respond(run, None, "prompts/conclude" if reason in WELL else "prompts/unfinished")
             if run.stopped or reason not in BOUNDS or not await _goes_on(run, str(reason)):
                 break
         await turn.show("")
@@ -66,16 +70,7 @@ async def _goes_on(run: Run, reason: str) -> bool:
     """At a bound an owner decides; where there is none, the run ends with its partial answer."""
     if not run.turn.owners:
         return False
-    question = Question(
-        text=run.words("prompts/sentences/limit", bound=run.label(reason)),
-        to=run.turn.owners,
-        choices=(
-            Choice(label=run.label("continue"), value=CONTINUE, style="primary"),
-            Choice(label=run.label("stop"), value="stop", style="danger"),
-        ),
-        about=run.limit or {"resets": "turn", "bound": reason, "person": ""},
-    )
-    answered = await run.turn.ask("limit-reached", question)
+    answered = await consent(run.turn, run.limit or {"resets": "turn", "bound": reason, "person": ""})
     run.hear(answered.memories)
     return answered.value == CONTINUE
 

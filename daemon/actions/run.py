@@ -12,7 +12,7 @@ from daemon.actions.action import Definition, Outcome
 from daemon.actions.binding import bound
 from daemon.actions.interrupts import Interrupts
 from daemon.entry import Entry
-from daemon.ism import Action, Prompt
+from daemon.ism import Action, Part, Prompt
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.choosing import result
 from daemon.mind.decree import CHOOSING, wording
@@ -101,9 +101,7 @@ class Run:
 
     async def __call__(self, prompt: Prompt) -> str:
         """Ask the chooser: what `run_ism` calls. What it answers is recorded; no usable answer is none."""
-        for who, text in prompt.parts[self._parts :]:
-            self._told += await self._remembered(who, text)
-        self._parts = len(prompt.parts)
+        await self.keep(prompt.parts)
         self._round += 1
         await self.doing("choose")
         memory = WorkingMemory((*self.memory.system, *self._base, *self._told))
@@ -112,6 +110,12 @@ class Run:
         chooser: Role = "expert" if self.role == "expert" else "fast"
         self._chose = await self.call("choose", memory, chooser, prompt.schema)
         return str(self._chose.body["text"]) if self._chose.body["outcome"] in ("ok", "cut") else ""
+
+    async def keep(self, parts: Sequence[Part]) -> None:
+        """All that the chooser was told, or said, becomes memory."""
+        for who, text in parts[self._parts :]:
+            self._told += await self._remembered(who, text)
+        self._parts = len(parts)
 
     async def _remembered(self, who: str, text: str) -> tuple[Memory, ...]:
         if isinstance(text, Recalled):
@@ -162,9 +166,11 @@ class Run:
             self.memory = self.memory.with_memory(*kept)
             self._news.append(Recalled(kept))
 
-    def told(self, memory: WorkingMemory) -> None:
-        """They were told what it came to; this is the conversation now."""
-        self.memory, self.spoke = memory, True
+    def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
+        """They were told what it came to, unless someone stopped that; this is the conversation now."""
+        new = memory.conversation[len(self.memory.conversation) :]
+        self.memory, self.spoke, self.stopped = memory, True, self.stopped or stopped
+        self._news.append(Recalled(new))
 
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""

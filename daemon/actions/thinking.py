@@ -1,4 +1,4 @@
-"""Think and Respond: what a soul does with what it knows. A run that has not spoken ends with Respond, too."""
+"""Think and Respond: what a soul does with what it knows. Respond also ends a run that has not spoken."""
 
 from __future__ import annotations
 
@@ -26,12 +26,18 @@ async def respond(run: Run, _args: object = None, guidance: str = "prompts/concl
     while True:
         try:
             said = await converse(
-                run.turn, COGNITIVE_STEPS, words, memory=run.memory, notes=run.notes, role=run.role
+                run.turn,
+                COGNITIVE_STEPS,
+                words,
+                memory=run.memory,
+                notes=run.notes,
+                role=run.role,
+                bounded=False,
             )
         except ModelFailed as error:
             await run.turn.outlast(error.failure)
             continue
-        run.told(said.memory)
+        run.told(said.memory, stopped=said.stopped)
         return Finish()
 
 

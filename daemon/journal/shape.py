@@ -33,6 +33,8 @@ SHAPES: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "text": {"name": str, "text": str},
     "action": {"name": str},
     "observation": {"name": str, "text": str},
+    "person": {"person": str, "name": str, "text": str, "since": int},
+    "context-cleared": {"text": str, "last": int},
 }
 SEQS = ("took", "keep", "carries", "seqs", "meanwhile", "said")
 """Fields that list entries."""

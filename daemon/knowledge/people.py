@@ -6,6 +6,7 @@ Folded from entries of kind `person` {person, text, since}: each says what is kn
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
@@ -38,6 +39,12 @@ class PersonModels:
                 found.append((there is here, chain[last - 1]))
         entries = self._journal.many([seq for _, seq in sorted(found, reverse=True)[:MOST]])
         return [text for entry in entries if (text := _text(entry))]
+
+    def known(self, said: Iterable[Entry], thread: str, before: int = ALWAYS) -> Sequence[tuple[str, str]]:
+        """What is known about those who said this, and may be known in this thread: name, and all notes."""
+        names = {entry.author: entry.body["name"] for entry in said}
+        found = [(name, "\n".join(self.about(who, thread, before))) for who, name in names.items()]
+        return [(name, notes) for name, notes in found if notes]
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""

@@ -58,7 +58,7 @@ async def _begin(world: World, soul: Blueprint, taken: Taking) -> Turn:
         process = taken.process or world.pasts.of(thread, world.journal.last() + 1).process
         body["process"] = process if process in soul.processes else soul.initial
         if taken.process:
-            body["apart"] = {"why": taken.why}
+            body["apart"] = dict(taken.params)
         body |= {"path": path, "code": soul.code, "texts": await soul.texts.current()}
     began, ours = await world.journal.append(
         thread, "turn-began", body, key=f"{path}/began", author="core", cause=cause.seq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from daemon.entry import Entry
+from daemon.entry import Entry, rank
 from daemon.errors import SpeechFailed
 from daemon.life import outage
 from daemon.life.begin import attempts
@@ -70,6 +70,9 @@ async def fail(turn: Turn) -> None:
     if not _failures(turn) and (spoken := _all_said(turn)):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
         return
+    if _silent(turn):
+        await turn.finish("abandoned", None)
+        return
     for speech in _begun(turn):
         await speech.settle()
     await _close_actions(turn)
@@ -82,6 +85,9 @@ async def let_go(turn: Turn) -> None:
 
     A body that had its answer, or had said all it began to say, is ended: nobody wants to hear it again.
     """
+    if _silent(turn):
+        await turn.finish("abandoned", None)
+        return
     *_, last = [None, *map(Answer, _of_kind(turn, "model-call"))]
     if last and last.said and not _thinks(turn, last.call):
         key = next((speech.key for speech in _owed(turn, "speech")), f"{turn.path}/say#1")
@@ -91,6 +97,11 @@ async def let_go(turn: Turn) -> None:
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
     else:
         await _begin_afresh(turn)
+
+
+def _silent(turn: Turn) -> bool:
+    """Is it an afterthought? Nobody waits for it, and nobody is told that it came to nothing."""
+    return all(rank(entry) == "after" for entry in turn.took)
 
 
 def _all_said(turn: Turn) -> list[Entry]:

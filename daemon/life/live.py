@@ -11,7 +11,7 @@ from daemon.life.ending import fail, hopeless, let_go, postpone, speechless
 from daemon.life.scope import World
 from daemon.life.turn import Turn
 from daemon.memory import WorkingMemory
-from daemon.process import Transition
+from daemon.process import Process, Transition
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Life:
     async def _think(self, turn: Turn) -> None:
         """Run the current process, and those that it goes over into at once."""
         for _ in range(MAX_TRANSITIONS):
-            outcome = await self._soul.processes[turn.process](turn)
+            outcome = await self._process(turn.process)(turn)
             if isinstance(outcome, WorkingMemory):
                 turn.memory = outcome
                 break
@@ -90,6 +90,11 @@ class Life:
             log.warning("%s: %d transitions in one turn; given up.", turn.thread, MAX_TRANSITIONS)
             return await fail(turn)
         return await turn.finish("ended", turn.memory)  # closes what it answered
+
+    def _process(self, name: str) -> Process:
+        """The process of this name; one that nobody knows is the initial one."""
+        known = self._soul.processes
+        return known[name if name in known else self._soul.initial]
 
     async def _failed(self, turn: Turn, error: Exception) -> None:
         log.warning(

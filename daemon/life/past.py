@@ -6,7 +6,7 @@ A projection; a turn reads it as of its body's first begin, and sees the same af
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +67,8 @@ class Pasts:
 
     def _folded(self, thread: str, past: Past, before: int) -> Past:
         """That past, and what came since."""
-        new = self._journal.of(thread, "turn-ended", "heard", "mood", since=past.before - 1)
+        kinds = ("turn-ended", "heard", "mood", "context-cleared")
+        new = self._journal.of(thread, *kinds, since=past.before - 1)
         new = [entry for entry in new if entry.seq < before]
         ended = [entry for entry in new if entry.kind == "turn-ended"]
         keeping = [e for e in ended if e.body["keep"]]
@@ -79,9 +80,22 @@ class Pasts:
         moods = [str(entry.body["mood"]) for entry in new if entry.kind == "mood"]
         return Past(
             before=before,
-            kept=past.kept + recall(self._journal.many([seq for e in keeping for seq in e.body["keep"]])),
+            kept=self._kept(past, new),
             heard=tuple(entry for entry in heard if entry.seq > since),
             process=last["process"],
             params=last["params"],
             mood=moods[-1] if moods else past.mood,
         )
+
+    def _kept(self, past: Past, new: Sequence[Entry]) -> tuple[Memory, ...]:
+        """What is kept by now, in the order of the turns; a summary stands for all up to its `last`."""
+        seqs = [memory.seq for memory in past.kept if memory.seq is not None]
+        for entry in new:
+            if entry.kind == "turn-ended":
+                seqs += entry.body["keep"]
+            elif entry.kind == "context-cleared" and entry.body["last"] in seqs:
+                seqs = [entry.seq, *seqs[seqs.index(entry.body["last"]) + 1 :]]
+        known = {memory.seq: memory for memory in past.kept}
+        fresh = recall(self._journal.many([seq for seq in seqs if seq not in known]))
+        known |= {memory.seq: memory for memory in fresh}
+        return tuple(known[seq] for seq in seqs)

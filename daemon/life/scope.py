@@ -14,6 +14,7 @@ from typing import Any
 from daemon.entry import Entry, digest
 from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
+from daemon.knowledge.people import PersonModels
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.past import Pasts
@@ -30,7 +31,7 @@ UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What a turn can reach: the journal, the model, Slack, the time, the purse, what was before."""
+    """What a turn can reach: the journal, the model, Slack, the time, the purse, the past, the people."""
 
     journal: Journal
     llm: LLM
@@ -38,6 +39,7 @@ class World:
     clock: Clock
     budget: Budget
     pasts: Pasts
+    people: PersonModels
     gauge: Gauge
     owners: Sequence[str] = ()
     """The ids of those who own the soul."""

@@ -6,8 +6,9 @@ See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from daemon.entry import Entry, rank
 from daemon.journal.reading import Reading
@@ -24,13 +25,13 @@ ONWARD = frozenset(
 class Taking:
     """What is taken. `process` is None for the one that the thread is in; `asked`: the body that goes on.
 
-    `why` is told to a process that refuses.
+    `params` are told to a process that is beside what the thread is about: why it refuses, what to learn.
     """
 
     took: Sequence[Entry]
     process: str | None = None
     asked: Entry | None = None
-    why: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 def taking(journal: Reading, thread: str) -> Taking | None:
@@ -48,7 +49,7 @@ def taking(journal: Reading, thread: str) -> Taking | None:
         question = _named(questions, resumptions[0])
         return Taking(took=resumptions[:1], asked=question, process=None if question else REFUSING)
     if waiting:
-        return Taking(took=waiting[:1], process=waiting[0].body["process"])
+        return Taking(took=waiting[:1], process=waiting[0].body["process"], params=waiting[0].body)
     return None
 
 
@@ -57,7 +58,8 @@ def _pressed(questions: Sequence[Entry], press: Entry) -> Taking:
     question = _named(questions, press)
     if question and press.author in question.body["to"]:
         return Taking(took=[press], asked=question)
-    return Taking(took=[press], process=REFUSING, why="stranger" if question else "stale")
+    why = {"why": "stranger" if question else "stale"}
+    return Taking(took=[press], process=REFUSING, params=why)
 
 
 def _said(

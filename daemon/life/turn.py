@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank
-from daemon.life.facts import facts
+from daemon.life.facts import facts, last_body
 from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
 from daemon.life.scope import World
@@ -59,7 +59,8 @@ class Turn(Voice):
         self.answers = answers(self._first_took, journal.many)
         self.people = list(dict.fromkeys(entry.author for entry in self.answers))
         self.mood = before.mood or ""
-        self.params = self._first_params = self._apart or before.params
+        self.known = self.world.people.known(self.answers, self.thread, self.first.seq)
+        self.params = self._first_params = before.params if self._apart is None else self._apart
         self._process, self._past_params = before.process, before.params
         self._kept = {memory.seq for memory in before.kept}
         self._absorbed: list[Entry] = []
@@ -111,6 +112,10 @@ class Turn(Voice):
         """When this body first began, in Unix seconds."""
         return self.first.at
 
+    def notes(self, person: str) -> tuple[int, str]:
+        """What was learned here about someone: the entry's seq, and its text."""
+        return self.world.people.base(person, self.thread, self.first.seq)
+
     async def look(self) -> Sequence[Entry]:
         """What came since, and waits. What was seen is recorded before anyone asks what it means."""
         key, journal = self.key("look"), self.world.journal
@@ -152,11 +157,9 @@ class Turn(Voice):
 
     def facts(self) -> Facts | None:
         """What this body has done, or if it is beside the thread's matter, the one before it."""
-        journal, path = self.world.journal, self.path
-        if self._apart is not None:
-            began = [e for e in journal.of(self.thread, "turn-began") if "apart" not in e.body]
-            path = began[-1].body["path"] if began else ""
-        return facts(journal.under(path), f"{self.world.console}#{self.thread}") if path else None
+        journal = self.world.journal
+        path = self.path if self._apart is None else last_body(journal, self.thread)
+        return facts(journal.under(path), self.world.console) if path else None
 
     async def outlast(self, failure: str) -> None:
         """Claude could not answer: go on from here later. Raises Parked, or ModelFailed."""

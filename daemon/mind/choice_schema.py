@@ -117,7 +117,7 @@ def _shape(rest: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
         case "object" if "properties" in rest and not rest.pop("additionalProperties", False):
             fields = {name: _closed(one, defs, within) for name, one in rest.pop("properties").items()}
             return {**_object(fields), "required": rest.pop("required", [])}
-        case "array" if "items" in rest and "prefixItems" not in rest:
+        case "array" if "items" in rest:
             least = {"minItems": rest.pop("minItems")} if rest.get("minItems") in (0, 1) else {}
             return {"type": kind, "items": _closed(rest.pop("items"), defs, within), **least}
         case "string" if rest.get("format") in FORMATS:

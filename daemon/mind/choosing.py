@@ -28,7 +28,8 @@ class Wording:
     question: str = (
         "This is round $round of $rounds. Choose one or more actions to take, in the order in which they"
         ' are to run. Answer with JSON only:\n{"why": "one short sentence for the log", "actions": ['
-        '"ActionName1", {"name": "ActionName2", "args": {"its": "arguments"}}]}\n\nIf the goal is satisfied, answer:\n'
+        '"ActionName1", {"name": "ActionName2", "args": {"its": "arguments"}}]}'
+        "\n\nIf the goal is satisfied, answer:\n"
         '{"why": "the goal is achieved because …", "actions": ["DONE"]}'
     )
     chose: str = "You chose:\n$choice"

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from daemon.entry import rank
 from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import Answer
 from daemon.mind.asking import Asking
+from daemon.mind.consent import DAY, at_bound
 from daemon.mind.prompting import feeling, instruction, situated
 from daemon.mind.recall import remember
 from daemon.mind.steps import SAY, STEPS
@@ -40,15 +42,22 @@ async def converse(
     memory: WorkingMemory | None = None,
     notes: str = "",
     role: Role = "speak",
+    bounded: bool = True,
 ) -> Said:
     """Think, speak and feel in one call. `guidance` is an instruction of the process, already filled.
 
-    `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call.
+    `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call. At a
+    bound an owner is asked first, unless whoever calls has asked (`bounded`).
     When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
     Where the model refused, this goes to the one that stands in for it. Then apologise. Raises ModelFailed.
     """
     chosen = [STEPS[name] for name in steps]
-    memory = situated(turn, memory or turn.memory).with_region("notes", notes)
+    memory = memory or turn.memory
+    while bounded and (about := await turn.limit()):
+        memory, on = await at_bound(turn, memory, about)
+        if not on:
+            return Said(memory=memory, values={})
+    memory = situated(turn, memory).with_region("notes", notes)
     asking = Asking(turn, memory)
     async with turn.showing(feeling(turn).status):
         answer = await asking.ask("pipeline", role, instruction(turn, chosen, guidance))
@@ -60,6 +69,11 @@ async def converse(
             said = answer.plainly
         if answer.outcome == "cancelled":
             return await _stopped(turn, memory, asking.speech, answer)
+        if answer.outcome == "over-budget" and bounded and turn.owners:
+            memory, on = await at_bound(turn, memory, DAY)
+            return (
+                await converse(turn, steps, guidance, memory=memory) if on else Said(memory=memory, values={})
+            )
         return await _conclude(turn, memory, asking.speech, answer, said or "")
 
 
@@ -83,6 +97,7 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
         memory = memory.with_memory(*(remember(entry) for entry in spoken if entry.kind == "spoken"))
     if usable:
         await _feel(turn, answer.values.get("emotional_state", ""))
+        await leave(turn, memory, learned=answer.values.get("learned", ""))
     return Said(memory=memory, values=answer.values if usable else {})
 
 

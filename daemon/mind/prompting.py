@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import listed
+from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.steps import CognitiveStep
 from daemon.mind.wording import MOODS, SOUL, Mood, fill, moods, name_of
 from daemon.process import Turn
@@ -26,11 +26,17 @@ def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     soul = name_of(turn.text(SOUL))
     now = datetime.fromtimestamp(turn.began_at, UTC)
     people = listed(entry.body["name"] for entry in turn.answers)
-    person = fill(turn.text("prompts/person"), names=people, place=turn.place, name=soul)
+    here = fill(turn.text("prompts/person"), names=people, place=turn.place, name=soul)
+    person = "\n\n".join([here, *(_notes(turn, *known) for known in turn.known)])
     mood = fill(turn.text("prompts/mood"), mood=feeling(turn).name, name=soul)
     date, time = f"{now.day} {now:%B %Y}", f"{now:%H:%M}"
     today = fill(turn.text("prompts/time"), weekday=f"{now:%A}", date=date, time=time)
     return memory.with_region("person", person).with_region("mood", mood).with_region("time", today)
+
+
+def _notes(turn: Turn, person: str, notes: str) -> str:
+    """What is known of someone: never an instruction, whoever made it up."""
+    return fill(turn.text("prompts/known"), person=plain(person), notes=fenced(notes))
 
 
 def instruction(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:

@@ -13,7 +13,8 @@ from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.steps import SAY
 
 NAME_LENGTH = 40
-FENCE = re.compile(r"<(?=\W*message)", re.IGNORECASE)
+FENCE = re.compile(r"<(?=\W*(?:message|context\W?cleared|notes))", re.IGNORECASE)
+"""Where what somebody wrote would begin or end one of the frames that hold it."""
 
 
 def remember(entry: Entry) -> Memory:
@@ -29,6 +30,9 @@ def remember(entry: Entry) -> Memory:
         case "perception" | "heard":
             name = entry.body["name"]
             return Memory(role="user", content=_message(entry), name=name, seq=entry.seq)
+        case "context-cleared":
+            text = f"<context-cleared>\n{fenced(entry.body['text'])}\n</context-cleared>"
+            return Memory(role="user", content=text, seq=entry.seq)
         case _:
             return Memory(role="user", content=entry.body["text"], seq=entry.seq)
 
@@ -57,10 +61,14 @@ def plain(name: str) -> str:
     return re.sub(r'[<>"\s]+', " ", name).strip()[:NAME_LENGTH]
 
 
+def fenced(text: str) -> str:
+    """What somebody wrote, or what was made of it, so that it cannot pose as anything else."""
+    return FENCE.sub("&lt;", text)
+
+
 def _message(entry: Entry) -> str:
     body = entry.body
     name = plain(body["name"])
     note = f' note="{body["note"]}"' if body.get("note") else ""
     files = "".join(f"\n[file, only its name can be seen: {file}]" for file in body.get("files", ()))
-    text = FENCE.sub("&lt;", body["text"] + files)
-    return f'<message from="{name}"{note}>\n{text}\n</message>'
+    return f'<message from="{name}"{note}>\n{fenced(body["text"] + files)}\n</message>'

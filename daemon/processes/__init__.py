@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from daemon.actions.playing import Player
+from daemon.mind.afterthoughts import LEARNING, SUMMARIZING
 from daemon.ports import Role
 from daemon.process import Process
 from daemon.processes.closing import closing
 from daemon.processes.conversation import conversation
 from daemon.processes.greeting import greeting
+from daemon.processes.learning import learns_about_the_person
 from daemon.processes.problem_solving import playing, problem_solving
 from daemon.processes.refusing import refusing
 from daemon.processes.stopping import stopping
+from daemon.processes.summarizing import summarizes_conversation
 from daemon.processes.tracing import tracing
 
 OFFERED = ("conversation", "problem_solving", "closing")
@@ -27,6 +30,8 @@ PROCESSES: Mapping[str, Process] = {
     "stopping": stopping,
     "refusing": refusing,
     "tracing": tracing,
+    LEARNING: learns_about_the_person,
+    SUMMARIZING: summarizes_conversation,
 }
 """Everything in fixed steps, as it is without the ISM."""
 

@@ -7,7 +7,7 @@ from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.process import Transition, Turn
 
-COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
+COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:

@@ -9,7 +9,7 @@ from daemon.mind.recall import listed
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import Transition, Turn
 
-COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
+COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:

@@ -93,7 +93,7 @@ class Status:
             self._refused(method, refusal)
             return False
         except OUT_OF_REACH:
-            return False
+            return showing
         return True
 
     def _refused(self, method: Method, refusal: SlackApiError) -> None:

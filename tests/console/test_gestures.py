@@ -36,10 +36,12 @@ RUN: list[tuple[str, dict[str, Any]]] = [
     ("action", {"name": "Research", "args": {"query": "red fruit"}}),
     ("observation", {"name": "Research", "text": "fruit.md:12 The cherry is red."}),
     ("look", {"seqs": [9, 10]}),
-    ("ism", {"text": "Round 2 of 5."}),
+    ("ism", {"text": "## Goal\nFind out what they need.\n\n## Playbook\nLook."}),
+    ("ism", {"text": 'What came of it follows.\n<result of="Research">\nfruit.md:12 red\n</result>'}),
+    ("ism-ended", {"reason": "calls", "loops": 2, "calls": 3, "log": []}),
     ("note", {"text": "Alice likes cherries.", "about": "Alice"}),
     ("person", {"person": "U0ALICE0001", "text": "She looks for fruit.", "since": 2}),
-    ("limit", {"bound": "calls", "scope": "turn"}),
+    ("limit", {"bound": "calls", "resets": "turn", "person": ""}),
     ("asked", {"text": "Shall I go on?", "choices": ["continue", "stop"], "resumes": False}),
     ("turn-ended", {"outcome": "parked"}),
     ("perception", {"name": "Alice", "rank": "answer", "address": "press", "text": "Continue"}),
@@ -173,7 +175,8 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path) -> None:
         words = await page.locator("#entries").inner_text()
         assert "{" not in words
         for told in (
-            *("chooses", "I have to look it up.", "Research query: red", "looks up", "Round 2 of 5."),
+            *("chooses", "I have to look it up.", "Research query: red", "looks up", "Find out what"),
+            *("sees what came of it", "Research: fruit.md:12 red", "ends its run", "2 rounds"),
             *("reaches a limit", "So many calls are enough for one turn.", "Shall I go on?", "waits"),
             *(
                 "Alice presses",

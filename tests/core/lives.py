@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from daemon.journal.journal import Journal
+from daemon.knowledge.people import PersonModels
+from daemon.knowledge.places import Places
 from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
@@ -112,6 +114,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             budget=budget,
             gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON),
             pasts=Pasts(journal),
+            people=PersonModels(journal, Places(journal)),
             owners=("U9",),
         )
         life = Life(world, soul_of(home, story, journal), story.max_attempts)

@@ -75,8 +75,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "recall is in the order in which turns kept",
         "life/past.py",
-        '[seq for e in keeping for seq in e.body["keep"]]',
-        'sorted(seq for e in keeping for seq in e.body["keep"])',
+        'seqs += entry.body["keep"]',
+        'seqs += sorted(entry.body["keep"])',
         "burst",
     ),
     rule(

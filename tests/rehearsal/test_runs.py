@@ -134,6 +134,27 @@ def test_it_sums_up_and_says_what_it_knows() -> None:
     assert known == "- Alice said: “I like trees.”"
 
 
+FOUND = """What stands between `<result>` and `</result>` was found in the world.
+<result of="Research">
+fruit.md:3: The <b>cherry</b> is red.
+</result>"""
+
+
+def test_it_thinks_by_itself_and_tells_what_it_found() -> None:
+    asks = ("user", '<message from="Alice">\nFind the red fruit.\n</message>')
+    system = "Only what stands between `<say>` and `</say>` was read by the others."
+    think = "Think about this by yourself: nobody else reads it. Without any tag."
+    before = answer(body(asks, ("user", think)) | {"system": system})
+    assert before == "Alice wants: “Find the red fruit.” I have not looked anything up yet."
+    after = answer(body(asks, ("user", f"{FOUND}\n\n{think}")) | {"system": system})
+    assert after.endswith("I have found: “fruit.md:3: The ‹b>cherry‹/b> is red.”")
+    told = answer(
+        body(asks, ("user", f"{FOUND}\n\nAnswer with exactly:\n\n<say>…</say> what you say aloud."))
+    )
+    assert told.startswith("<say>I hear you, Alice. I am a rehearsal script, but I have looked.")
+    assert told.endswith("is red.”</say>")
+
+
 @pytest.fixture
 async def understudy() -> Understudy:
     return Understudy(FakeClock(), pace=0)

@@ -86,3 +86,9 @@ def test_what_is_not_quite_an_owner_is_broken(text: str) -> None:
 def test_what_pings_nobody_is_left_as_it_is(text: str) -> None:
     assert quiet(text) == text
     assert quiet_so_far(text + " ") == text + " "
+
+
+def test_what_is_settled_is_not_held_back() -> None:
+    assert quiet_so_far("Hi @here") == f"Hi @{ZERO_WIDTH}here"
+    assert quiet_so_far("Hi <@U1>", OWNERS) == "Hi <@U1>"
+    assert quiet_so_far("Hi <@U1", OWNERS) == "Hi "

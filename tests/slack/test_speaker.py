@@ -11,7 +11,7 @@ from daemon.entry import digest
 from daemon.rehearsal.people import ALICE, BOB, TEAM
 from daemon.slack.stream import PACE
 from tests.slack.office import GENERAL, ME, Office, office
-from tests.slack.voice import KEY, called, ours, texts
+from tests.slack.voice import KEY, called, ours, pace, texts, times
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,9 @@ async def test_an_owner_can_be_called_in_every_way_of_saying_it(tmp_path: Path) 
         (thread, root), speaker = await called(here), here.slack.speaker
         text = f"Ask <@{BOB.id}>, not <@{ALICE.id}>."
         ts = await speaker.start(thread, text[:8], KEY, ours)
+        await speaker.extend(thread, ts, text, ours)
+        await pace(here)
+        await times(here, "chat.appendStream", 1)
         await speaker.finish(thread, ts, text, KEY, ours)
         await speaker.finish(thread, None, text, "another", ours)
         await speaker.whisper(thread, ALICE.id, text, ours)

@@ -154,6 +154,19 @@ async def test_what_slack_did_not_take_away_is_taken_away_next_time(here: Office
     assert here.world.workspace.statuses.sessions() == []
 
 
+async def test_what_nobody_knows_to_be_taken_away_is_taken_away_again(here: Office) -> None:
+    thread = await called(here)
+    await here.slack.speaker.status(thread, "is musing…", ours)
+    for method in (LINE, SESSION):
+        here.wire.cut.add(method)
+    await here.slack.speaker.status(thread, "", ours)
+    here.wire.cut.clear()
+    for _ in range(2):
+        await here.slack.speaker.status(thread, "", ours)
+    assert [args["status"] for args in here.wire.told(LINE)] == ["is musing…", "", ""]
+    assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active", "active"]
+
+
 async def test_what_nobody_knows_to_stand_there_is_taken_away(here: Office) -> None:
     thread = await called(here)
     for method in (LINE, SESSION):

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from daemon.actions.action import Definition, Run
+from daemon.actions.playing import Player
+from daemon.actions.registry import Registry
+from daemon.actions.thinking import RESPOND, THINK
 from daemon.entry import Entry
+from daemon.processes import played
 from daemon.rehearsal import people
 from tests.stories.stage import Stage
 
@@ -53,6 +59,29 @@ def ended(stage: Stage) -> list[str]:
     return [entry.body["reason"] for entry in stage.entries("ism-ended")]
 
 
+def models(stage: Stage) -> list[str]:
+    """Who was asked, in order."""
+    return [call.body["model"] for call in stage.entries("model-call")]
+
+
+def offering(stage: Stage, *definitions: Definition) -> None:
+    """When the soul wakes again these are the actions that it has, besides Think and Respond."""
+    registry = Registry([THINK, RESPOND, *definitions])
+    stage.processes = played(Player(registry=registry, loops=5), ["problem_solving"], expert=False)
+    book = stage.words / "playbooks" / "problem_solving.md"
+    names = ", ".join(registry.named)
+    book.write_text(re.sub(r"^actions: .*$", f"actions: [{names}]", book.read_text(), flags=re.MULTILINE))
+
+
+def raising(*, effect: bool) -> Definition:
+    """An action in which something goes wrong."""
+
+    async def perform(_run: Run, _args: object) -> str:
+        raise OSError("the bridge is up")
+
+    return Definition(name="Break", description="Break.", perform=perform, effect=effect)
+
+
 def outcomes(stage: Stage) -> list[str]:
     """How each turn ended."""
     return [entry.body["outcome"] for entry in stage.entries("turn-ended")]
@@ -84,3 +113,31 @@ async def _do(stage: Stage, what: str, asked: dict[str, str]) -> None:
 def questions(stage: Stage) -> Sequence[Entry]:
     """What waits for an answer."""
     return stage.soul.journal.open("asked")
+
+
+async def shown(stage: Stage, channel: str, root: str) -> list[tuple[str, list[str]]]:
+    """What stands in this thread, with the buttons under each message."""
+    replies = await stage.client("alice").conversations_replies(channel=channel, ts=root)
+    return [(one["text"], [button["text"]["text"] for button in _buttons(one)]) for one in replies["messages"]]
+
+
+def _buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
+    blocks = [block for block in message.get("blocks", ()) if block["type"] == "actions"]
+    return [button for block in blocks for button in block["elements"]]
+
+
+def whispers(stage: Stage) -> list[tuple[str, str]]:
+    """Who was told what that nobody else sees."""
+    return [(one["user"], one["markdown_text"]) for one in stage.wire.told("chat.postEphemeral")]
+
+
+async def pressed(stage: Stage, name: str, label: str) -> None:
+    """Someone presses a button under the question that waits, and what comes of it is over."""
+    [question] = questions(stage)
+    *_, spoken = stage.soul.journal.many(question.body["said"])
+    opened = stage.soul.journal.latest(question.thread, "thread")
+    assert opened is not None
+    before = len(stage.entries("perception"))
+    await press(stage, name, opened.body["channel"], spoken.body["ts"], label)
+    await stage.until(lambda: len(stage.entries("perception")) > before)
+    await stage.settled()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
-from daemon.entry import Entry
+from daemon.entry import Entry, digest
 from daemon.journal.reading import Reading, reading
 from daemon.journal.verify import verify
 from daemon.rehearsal.people import SOUL, TEAM
@@ -36,6 +37,7 @@ class Shown:
     ts: str
     user: str
     text: str
+    buttons: bool
 
 
 def verdict(home: Path, story: Story) -> str | None:
@@ -48,7 +50,10 @@ def verdict(home: Path, story: Story) -> str | None:
             _check_claimed(journal, said)
             _check_order(journal)
             _check_paid(journal, read(home / ASKED))
+            _check_grown(journal, read(home / ASKED))
+            _check_questions(journal, said)
             _check_answers(said, story, given_up(journal))
+            _check_ending(said, story)
         assert len(read(home / DONE)) <= 1, "the deed was done twice"
     except AssertionError as error:
         return str(error)
@@ -58,14 +63,16 @@ def verdict(home: Path, story: Story) -> str | None:
 def shown(home: Path) -> list[Shown]:
     """All that stands in Slack, in its order."""
     db = open_store(home / "slack.db")
-    sql = """select channel, coalesce(thread, stamp), stamp, json_extract(body, '$.user'),
-             json_extract(body, '$.text') from message order by stamp"""
+    sql = "select channel, coalesce(thread, stamp), stamp, body from message order by stamp"
     rows = db.execute(sql).fetchall()
     db.close()
-    return [
-        Shown(channel=channel, root=ts_of(root), ts=ts_of(stamp), user=user, text=text)
-        for channel, root, stamp, user, text in rows
-    ]
+    return [_shown(channel, ts_of(root), ts_of(stamp), json.loads(body)) for channel, root, stamp, body in rows]
+
+
+def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
+    kinds = {block["type"]: block for block in body.get("blocks") or ()}
+    text = kinds["markdown"]["text"] if "markdown" in kinds else body["text"]
+    return Shown(channel=channel, root=root, ts=ts, user=body["user"], text=text, buttons="actions" in kinds)
 
 
 def given_up(journal: Reading) -> frozenset[str]:
@@ -92,7 +99,7 @@ def _check_journal(journal: Reading) -> None:
 
 def _check_heard(journal: Reading, said: Sequence[Shown], story: Story) -> None:
     people = [message for message in said if message.user != SOUL.user]
-    lines = sorted(line.text for line in story.lines)
+    lines = sorted(line.text for line in story.lines if line.does == "says")
     assert sorted(message.text for message in people) == lines, "people did not say their lines"
     lost = [m for m in people if not journal.get(f"msg:{TEAM}:{m.channel}:{m.ts}")]
     assert not lost, f"lost: {lost}"
@@ -101,9 +108,54 @@ def _check_heard(journal: Reading, said: Sequence[Shown], story: Story) -> None:
 def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
     """What stands in Slack is what the journal says was spoken: each message once, word for word."""
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
-    spoken = [(entry.body["ts"], entry.body["text"]) for entry in journal.kind("spoken")]
+    answers = dict(_settled(journal))
+    spoken = [
+        (entry.body["ts"], f"{entry.body['text']}{answers.get(entry.seq, '')}")
+        for entry in journal.kind("spoken")
+    ]
     assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
     assert standing == {*spoken}, f"unknown {standing - {*spoken}}, and gone { ({*spoken} - standing) }"
+
+
+def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
+    """The last message of each question with buttons that was answered, and what was added to it."""
+    for answered in journal.kind("answered"):
+        asked = journal.get(answered.key.removesuffix("/answer"))
+        if asked and asked.body["choices"]:
+            yield asked.body["said"][-1], f"\n{answered.body['text']}"
+
+
+def _check_questions(journal: Reading, said: Sequence[Shown]) -> None:
+    """Each is put once, and where none waits for an answer nothing can be pressed."""
+    buttons = [message.text for message in said if message.buttons]
+    assert not buttons, f"still to be pressed: {buttons}"
+    asked = Counter(entry.body["text"] for entry in journal.kind("asked") if entry.body["text"])
+    for text, times in asked.items():
+        put = sum(message.text.startswith(text) for message in said)
+        assert put == times, f"{text!r} was asked {times} times, and put {put} times"
+
+
+def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
+    """What is asked in a body under one name begins with what was asked before: only what trails it changes."""
+    blocks = {call["saw"]: call["blocks"] for call in asked}
+    before: dict[tuple[str, ...], list[str]] = {}
+    for call in journal.kind("model-call"):
+        if call.body["outcome"] != "ok" or call.body["name"] == "judge":
+            continue
+        line = (call.key.rpartition("#")[0], call.body["role"], *call.body["texts"])
+        *sees, trails = blocks[call.body["saw"]]
+        assert trails == digest(("user", call.body["trailing"])), f"it does not trail: {call.key}"
+        old = before.get(line, [])
+        assert sees[: len(old)] == old, f"the prompt does not only grow: {call.key}"
+        before[line] = sees
+
+
+def _check_ending(said: Sequence[Shown], story: Story) -> None:
+    """What the soul said, in Slack's order, is one of the ways in which this story may end."""
+    texts = [message.text for message in said if message.user == SOUL.user]
+    ends = (zip_longest(texts, ending, fillvalue="\0") for ending in story.endings)
+    fits = any(all(text.startswith(begins) for text, begins in pairs) for pairs in ends)
+    assert fits or not story.endings, f"people read {texts}"
 
 
 def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
@@ -133,7 +185,8 @@ def _check_answers(said: Sequence[Shown], story: Story, lost: frozenset[str]) ->
         talk = [message for message in said if message.root == root]
         answers = [message for message in talk if message.user == SOUL.user]
         texts = [answer.text for answer in answers if not answer.text.endswith(HALF)]
-        lines = [message for message in talk if message.user != SOUL.user]
+        aside = {line.text for line in story.lines if not line.answered}
+        lines = [m for m in talk if m.user != SOUL.user and m.text not in aside]
         places = [place for line in lines if (place := _answered(line, answers, line.ts in lost))]
         by_answer = sorted(places, key=lambda place: place[0])  # a stable sort: Slack's order within each
         assert by_answer == sorted(places), f"in a wrong order: {texts}"

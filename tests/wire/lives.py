@@ -99,6 +99,7 @@ async def _live(page: Board, story: Story, mark: Mark) -> None:
         anthropic_base_url=here,
         port=0,
         soul_home=mark.home,
+        **story.settings,
     )
     start = awake(settings, SwiftClock(page), processes=story.processes(page), writer=marked(mark))
     async with start as awoken, ClientSession(here) as session:
@@ -127,8 +128,11 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
         return False
     async with session.get("/story") as answer:
         known = await answer.json()
-    heard = all(map(awoken.journal.get, known["keys"]))
-    return heard and not known["busy"] and not _busy(awoken, clock)
+    if known["coming"] or not all(map(awoken.journal.get, known["keys"])) or _busy(awoken, clock):
+        return False
+    if known["left"]:
+        await session.post("/story/rest")
+    return not known["left"]
 
 
 def _busy(awoken: Awake, clock: Clock) -> bool:

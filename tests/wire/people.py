@@ -1,16 +1,23 @@
-"""The people of a story: they say their lines in Slack, each once, and know under which ts they said them."""
+"""The people of a story: they do their lines in Slack, each once, and know under which ts they did them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from daemon.rehearsal.api.call import Call
+from daemon.rehearsal.api.reactions import add
+from daemon.rehearsal.blocks import buttons
 from daemon.rehearsal.channels import channel_of
-from daemon.rehearsal.messages import find
+from daemon.rehearsal.gestures import press
+from daemon.rehearsal.messages import Message, find
 from daemon.rehearsal.people import CALLERS, TEAM
 from daemon.rehearsal.posts import post
+from daemon.rehearsal.stamps import ts_of
 from daemon.rehearsal.workspace import Workspace
 from tests.wire.story import Line
 
+KINDS = {"says": "msg", "presses": "click"}
+"""What the journal calls what people do."""
 MISSED = "update delivery set acked = ? where acked is null"
 AGAIN = "update delivery set attempts = 1 where acked is null and attempts > 1"
 
@@ -24,32 +31,54 @@ class People:
         self._said: dict[int, str] = {}
 
     @property
-    def silent(self) -> int:
-        """How many lines were not said yet."""
-        return len(self._lines) - len(self._said)
-
-    @property
     def keys(self) -> list[str]:
-        """What the journal must hold of what was said."""
-        return [f"msg:{TEAM}:{self._lines[n].channel}:{ts}" for n, ts in self._said.items()]
+        """What the journal must hold of what was done. Of a reaction that comes too late it knows nothing."""
+        done = [(self._lines[n], ts) for n, ts in self._said.items()]
+        return [f"{KINDS[line.does]}:{TEAM}:{line.channel}:{ts}" for line, ts in done if line.does in KINDS]
 
-    def tell(self, now: Callable[[Line], bool]) -> int:
-        """Let the lines be said whose time this is, if they were not; returns how many those were."""
-        left = [n for n, line in enumerate(self._lines) if n not in self._said and now(line)]
-        for number in left:
+    def left(self, now: Callable[[Line], bool]) -> list[Line]:
+        """The lines whose time this is, and that were not said."""
+        return [line for n, line in enumerate(self._lines) if n not in self._said and now(line)]
+
+    def tell(self, now: Callable[[Line], bool]) -> None:
+        """Let the lines be said whose time this is, if they were not."""
+        for number in [n for n, line in enumerate(self._lines) if n not in self._said and now(line)]:
             self.say(number)
-        return len(left)
 
     def say(self, number: int) -> None:
-        """Let this line be said."""
-        line, space = self._lines[number], self._space
-        caller = CALLERS[f"xoxp-{line.who}"]
-        with space.db:
-            channel = channel_of(space.db, line.channel, caller.id)
-            root = None if line.root is None else find(space.db, line.channel, self._said[line.root]).stamp
-            self._said[number] = post(space, channel, caller, {"text": line.text}, root).ts
+        """Let this line be said, or done."""
+        line = self._lines[number]
+        with self._space.db:
+            do = {"says": self._post, "presses": self._press, "reacts": self._react}[line.does]
+            self._said[number] = do(line)
             if line.missed:
-                space.db.execute(MISSED, (space.clock.now(),))
+                self._space.db.execute(MISSED, (self._space.clock.now(),))
+
+    def _post(self, line: Line) -> str:
+        caller = CALLERS[f"xoxp-{line.who}"]
+        channel = channel_of(self._space.db, line.channel, caller.id)
+        root = None if line.root is None else self._root(line).stamp
+        return post(self._space, channel, caller, {"text": line.text}, root).ts
+
+    def _press(self, line: Line) -> str:
+        """The button that was offered last."""
+        sql = "select stamp from message where channel = ? order by stamp desc"
+        rows = self._space.db.execute(sql, (line.channel,)).fetchall()
+        offers = (find(self._space.db, line.channel, ts_of(stamp)) for (stamp,) in rows)
+        ts = next(m.ts for m in offers if any(b["text"]["text"] == line.text for _, b in buttons(m.body)))
+        asked = {"channel": line.channel, "ts": ts, "label": line.text}
+        pressed = press(self._space, {"user": CALLERS[f"xoxp-{line.who}"].id, **asked}, "http://slack")
+        return str(pressed["action_ts"])
+
+    def _react(self, line: Line) -> str:
+        on = self._root(line).ts
+        args = {"channel": line.channel, "timestamp": on, "name": line.text}
+        add(Call(workspace=self._space, caller=CALLERS[f"xoxp-{line.who}"], args=args, origin=""))
+        return on
+
+    def _root(self, line: Line) -> Message:
+        assert line.root is not None
+        return find(self._space.db, line.channel, self._said[line.root])
 
     def insist(self) -> None:
         """What Slack would give up to bring comes again: what went to a stopped daemon finds the next one."""

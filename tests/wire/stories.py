@@ -12,6 +12,7 @@ from daemon.process import Process, Turn
 from daemon.rehearsal.claude.prompt import Body
 from tests.stories.stage import BOB, GENERAL, ME, reply
 from tests.wire.board import Board
+from tests.wire.deciding import DECIDING
 from tests.wire.story import Line, Story, echo, heard
 from tests.wire.world import DEED
 
@@ -71,4 +72,5 @@ STORIES: Mapping[str, Story] = {
     "steps": Story(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
     "outage": Story(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
     "missed": Story(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
+    **DECIDING,
 }

@@ -87,9 +87,12 @@ class Storm(Outside):
         self.world.faults.all_off()
         self.model.faults.all_off()
 
-    def left(self) -> int:
-        """How many lines are still to be said: people take their time."""
-        return self.people.silent
+    def left(self) -> list[Line]:
+        """The lines that are still to be said, in whatever phase."""
+        return self.people.left(lambda line: True)
+
+    def hurry(self) -> None:
+        """People take their time."""
 
     async def _change(self, draw: random.Random) -> None:
         while True:

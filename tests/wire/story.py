@@ -5,33 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from daemon.process import Process
-from daemon.processes import PROCESSES
 from daemon.rehearsal.claude.prompt import Body, texts
 from tests.stories.stage import ALICE, reply
 from tests.wire.board import Board
 
-PHASE = 600.0
-"""Seconds from the beginning of one phase of a story to the next."""
+GAP = 600.0
+"""Seconds from the beginning of one phase of a story to the next, if it does not say otherwise."""
 MESSAGE = re.compile(r'<message from="[^"]*">\n(.*?)\n</message>', re.S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Something that a person says: in a phase, or in that phase while the n-th model call is answered.
+    """Something that a person does: in a phase, or in that phase while the n-th model call is answered.
 
-    `root` is the place of another line in the story, whose thread it goes on. A `missed` one is never
-    brought to the daemon: Slack drops its sockets when it is said.
+    They say this text, press the button that is called so, or react so to another line. `root` is the place
+    of that line in the story, whose thread it goes on. A call that is answered meanwhile rests, after `into`
+    characters, until the line is known; for what `stops` it, until nobody waits for the answer any more. A
+    `missed` one is never brought to the daemon: Slack drops its sockets when it is said.
     """
 
     text: str
+    does: Literal["says", "presses", "reacts"] = "says"
     who: str = "alice"
     channel: str = ALICE
     phase: int = 0
     during: int = 0
+    into: int = 0
     root: int | None = None
+    stops: bool = False
     missed: bool = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer has to name it."""
+        return self.does == "says" and not self.stops
 
 
 def heard(body: Body) -> str:
@@ -44,9 +54,9 @@ def echo(body: Body) -> str:
     return reply(f"You said: {heard(body)}")
 
 
-def usual(_: Board) -> Mapping[str, Process]:
-    """The processes of the daemon itself."""
-    return PROCESSES
+def usual(_: Board) -> Mapping[str, Process] | None:
+    """The processes that the settings ask for."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +65,8 @@ class Story:
 
     lines: Sequence[Line]
     script: Callable[[Body], str] = echo
-    processes: Callable[[Board], Mapping[str, Process]] = usual
+    processes: Callable[[Board], Mapping[str, Process] | None] = usual
+    settings: Mapping[str, Any] = field(default_factory=dict)
     pace: float = 0.0
     """Seconds of the story between two pieces of an answer."""
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +75,10 @@ class Story:
     """The phases in which the model is overloaded."""
     told: Sequence[str] = ()
     """How the messages begin that a person may read besides the answers, each once at the most."""
+    endings: Sequence[Sequence[str]] = ()
+    """How what the soul says may begin, message for message, in the order of Slack; none: in any way."""
     last_phase: int = 0
+    gap: float = GAP
     words: int = 0
     storm: str = ""
     """The seed of what goes wrong at random; people may be told of it more than once."""

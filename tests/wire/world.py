@@ -15,15 +15,17 @@ from pathlib import Path
 from aiohttp import web
 
 from daemon.entry import digest
-from daemon.rehearsal.claude.prompt import Body
+from daemon.rehearsal.claude.prompt import Body, texts
 from daemon.rehearsal.claude.stream import error
 from daemon.rehearsal.claude.understudy import Understudy
+from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
 from tests.core.outside import note
 from tests.wire.board import Board, SwiftClock
 from tests.wire.mark import Mark, strike
 from tests.wire.people import People
-from tests.wire.story import PHASE, Story
+from tests.wire.rest import Rest
+from tests.wire.story import Line, Story
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 EFFECTS = ("chat.", "assistant.", "agents.", "apps.connections.open", "/v1/messages", "/deed")
@@ -32,6 +34,10 @@ ASKED, DONE = "asked.jsonl", "done.jsonl"
 """The files of a case with all that the model was asked, and with the deeds."""
 ORPHANED = 10.0
 """Seconds of the story after which a world sees that its harness is gone."""
+KNOWN, STOPPED = 20.0, 60.0
+"""Seconds of the story for which an answer rests until what was said is known, or nobody waits for it."""
+LOOK = 0.1
+"""Seconds of the story between two looks whether it is."""
 
 
 class Outside:
@@ -57,6 +63,7 @@ class Outside:
             self.model.mount(app)
             app.router.add_post(DEED, self.do)
             app.router.add_get("/story", self.known)
+            app.router.add_post("/story/rest", self.rest)
             app.router.add_post("/story/{phase}", self.further)
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
@@ -82,6 +89,8 @@ class Outside:
         if self._mark.reached(f"before {effect}"):
             strike(self._mark, self.page.soul)
             raise web.HTTPServiceUnavailable
+        if name == MODEL:
+            self._rest()
         answer = self._refusal(name) or await handler(request)
         if name != MODEL and self._mark.reached(f"after {effect}"):
             strike(self._mark, self.page.soul)
@@ -100,35 +109,73 @@ class Outside:
         note(self._mark.home / DONE, self.page.phase)
         return web.Response(text="done")
 
+    def _rest(self) -> None:
+        """The answer to this call rests where something is said meanwhile."""
+        lines = self.people.left(self._now)
+        if not lines:
+            return
+
+        async def said() -> None:
+            self.people.tell(self._now)
+            most = STOPPED if any(line.stops for line in lines) else KNOWN
+            await self._known(self.clock.now() + most, whatever=most == STOPPED)
+
+        self.model.say(None, until=Rest(said), first=max(line.into for line in lines))
+
+    def _now(self, line: Line) -> bool:
+        return line.phase == self.page.phase and 0 < line.during <= self._met[MODEL]
+
+    async def _known(self, until: float, *, whatever: bool) -> None:
+        """Until the daemon knows all that was said, or so long whatever it knows."""
+        courier = self.world.workspace.courier
+        while (whatever or courier.counts(SOUL.id)["unacked"]) and self.clock.now() < until:
+            await self.clock.sleep(LOOK)
+
     def think(self, body: Body) -> str:
         """The model's answer: billed, and not yet heard by anyone."""
         count = self._met[MODEL]
         saw = digest({name: value for name, value in body.items() if name != "stream"})
-        note(self._mark.home / ASKED, {"saw": saw, "recorded": recorded(self._mark.home, saw)})
-        self.people.tell(lambda line: line.phase == self.page.phase and 0 < line.during <= count)
+        again = recorded(self._mark.home, saw)
+        note(self._mark.home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
         if self._mark.reached(f"after {MODEL}#{count}"):
             strike(self._mark, self.page.soul)
         return self.story.script(body)
 
     async def known(self, _: web.Request) -> web.Response:
-        """What a daemon must know by now, and whether there is more to come."""
-        keys, left = self.people.keys, self.left()
+        """What a daemon must know by now, and what is still to come."""
         self.people.insist()
-        return web.json_response({"keys": keys, "busy": left > 0})
+        coming = self.world.workspace.courier.counts(SOUL.id)["unacked"]
+        return web.json_response({"keys": self.people.keys, "coming": coming, "left": len(self.left())})
+
+    async def rest(self, _: web.Request) -> web.Response:
+        """A daemon has nothing to do, and lines of this phase were not said: they are, now."""
+        self.hurry()
+        return web.Response()
 
     async def further(self, request: web.Request) -> web.Response:
         """A daemon has nothing left to do in this phase: the next one begins, if there is one."""
         if (at := int(request.match_info["phase"])) == self.page.phase and at + 1 < self.story.phases:
             self.page.phase += 1
-            self.page.moved += PHASE
+            self.page.moved += self.story.gap
             self.people.tell(lambda line: line.phase == self.page.phase and not line.during)
             if any(line.missed and line.phase == self.page.phase for line in self.story.lines):
                 await self.world.hang_up()
         return web.json_response({"over": at == self.page.phase})
 
-    def left(self) -> int:
-        """How many lines of this phase were still to be said; they are, now."""
-        return self.people.tell(lambda line: line.phase <= self.page.phase)
+    def left(self) -> list[Line]:
+        """The lines that are still to be said in this phase."""
+        return self.people.left(lambda line: line.phase <= self.page.phase)
+
+    def hurry(self) -> None:
+        """Let them be said."""
+        self.people.tell(lambda line: line.phase <= self.page.phase)
+
+
+def blocks(body: Body) -> list[str]:
+    """What the model sees, block for block, each as a short hash of who says what."""
+    said = [("system", text) for text in texts(body.get("system"))]
+    said += [(message["role"], text) for message in body["messages"] for text in texts(message["content"])]
+    return [digest(block) for block in said]
 
 
 def recorded(home: Path, saw: str) -> bool:

@@ -55,7 +55,10 @@ const KINDS = {
   note: ({ text }) => event("notes", quote("thought", text)),
   person: ({ text }) => event("knows someone better", quote("thought", text)),
   "context-cleared": ({ text }) => event("sums up, and lets the words go", quote("thought", text ?? "")),
-  ism: (body) => (body.text ? event("tells itself", quote("thought", body.text)) : step("goes on")),
+  ism: ({ text }) => told(text ?? ""),
+  "ism-ended": ({ reason, loops, calls }) =>
+    step("ends its run", `${RUNS[reason] ?? reason ?? "done"}, after ${count(loops)} rounds and ${count(calls)} choices`),
+  outage: ({ text, failure }) => warning("waits for the model", text ?? failure ?? ""),
   drift: ({ key }) => failed("differs from what is recorded", `What it would ask now is not what stands under ${key}.`),
   failure: ({ at, error }) => failed("stumbles", `${error} at ${at}. The turn is tried again.`),
   fault: ({ text }) => warning("cannot use a text", text, "The last good version stays in use."),
@@ -80,8 +83,16 @@ function answered({ value, text, by }) {
   return value || text ? event("has an answer", quote("heard", text || value)) : step("goes on", by ? `after ${by}` : "unanswered");
 }
 
-const limit = ({ bound, scope }) =>
-  [BOUNDS[bound] ?? bound ?? "a bound", SCOPES[scope] ?? scope].filter(Boolean).join(" ");
+const limit = ({ bound, resets }) =>
+  [BOUNDS[bound] ?? bound ?? "a bound", SCOPES[resets] ?? resets].filter(Boolean).join(" ");
+
+/** What a run is told: at first its goal, then what came of each choice. */
+function told(text) {
+  const goal = /^## Goal\s+(.+)/.exec(text);
+  if (goal) return step("sets out", goal[1]);
+  const results = [...text.matchAll(RESULT)].map(([, name, found]) => quote("heard brief", `**${name}**: ${found}`));
+  return results.length ? event("sees what came of it", results) : event("is told", quote("heard", text));
+}
 
 /** The arguments of an action in a line: `query: red fruit`. */
 const given = (args) =>
@@ -89,6 +100,14 @@ const given = (args) =>
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
 
+const RESULT = /<result of="([^"]+)">\s*([\s\S]*?)\s*<\/result>/g;
+const RUNS = {
+  done: "its goal reached", finished: "having answered", transition: "going over", interrupted: "stopped",
+  loops: "at its last round", stagnation: "going in circles", failed: "without a readable choice",
+  calls: "at a limit", tokens: "at a limit", money: "at a limit", time: "at a limit",
+};
+/** Model calls that nobody was to read. */
+const PRIVATE = new Set(["think", "judge", "choose", "summarize", "learn"]);
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
 const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
 const SCOPES = { turn: "for one turn.", thread: "for this thread.", person: "for this person's day.", day: "for today." };
@@ -113,13 +132,13 @@ function said(body) {
 /** What the model answered, split into thought, speech and marks. */
 export function answer(body) {
   const why = trouble(body);
-  return [why && el("p", { className: "outcome" }, why), ...parts(body.text ?? "", body.schema)];
+  return [why && el("p", { className: "outcome" }, why), ...parts(body.text ?? "", body.schema || PRIVATE.has(body.name))];
 }
 
 function parts(raw, hidden) {
   const picked = choice(raw);
   if (picked) return [picked.why && el("div", { className: "thought" }, picked.why), ...picked.names.map(chip)];
-  if (hidden) return [el("div", { className: "thought" }, raw)];
+  if (hidden) return values(raw)?.map(chip) ?? [el("div", { className: "thought" }, raw)];
   return sections(raw).map(({ tag, text }) => {
     const name = tag && el("span", { className: "tag" }, tag);
     const shown = manner(tag, text);
@@ -133,6 +152,15 @@ function choice(raw) {
   try {
     const { why, reasoning, actions } = JSON.parse(raw);
     return { why: why ?? reasoning, names: actions.map(picked) };
+  } catch {
+    return null;
+  }
+}
+
+/** A flat answer in JSON: `kind: more`. */
+function values(raw) {
+  try {
+    return Object.entries(JSON.parse(raw)).map(([name, value]) => `${name}: ${value}`);
   } catch {
     return null;
   }

@@ -12,6 +12,9 @@ from typing import Any
 
 from daemon.rehearsal.claude.prompt import Body, texts
 
+RESULT = re.compile(r'<result of="([^"]+)">\s*(.*?)\s*</result>', re.S)
+MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
+"""Tags that are spoken of, and wanted from nobody."""
 TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 OPENING = re.compile(r"<([A-Za-z][\w-]*)>")
 MESSAGE = re.compile(r"<(\w+) (?:from|name|author)=\"(?P<name>[^\"]*)\"[^>]*>(?P<words>.*?)</\1>", re.S)
@@ -82,12 +85,16 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request, as the understudy understands it. `answers` are the texts it gave before."""
+    """One request, as the understudy understands it. `answers` are the texts it gave before.
+
+    `found` is what came of actions: their names and results.
+    """
 
     sections: tuple[Section, ...]
     schema: dict[str, Any] | None
     heard: tuple[Said, ...]
     answers: tuple[str, ...]
+    found: tuple[tuple[str, str], ...]
     instruction: str
 
     @property
@@ -104,14 +111,17 @@ class Asked:
 def asked(body: Body) -> Asked:
     """Read a request."""
     said = [texts(message["content"]) for message in body["messages"] if message["role"] == "user"]
+    found = [one for turn in said for text in turn for one in RESULT.findall(text)]
+    said = [[MENTIONED.sub("", RESULT.sub("", text)) for text in turn] for turn in said]
     instruction, said[-1] = _split(said[-1])
-    rules = instruction if _tags(instruction) else "\n".join(texts(body.get("system")))
+    rules = instruction if _tags(instruction) else MENTIONED.sub("", "\n".join(texts(body.get("system"))))
     form = (body.get("output_config") or {}).get("format")
     return Asked(
         sections=tuple(sections(rules)),
         schema=form["schema"] if form else None,
         heard=tuple(_heard(said)),
         answers=tuple(t for m in body["messages"] if m["role"] == "assistant" for t in texts(m["content"])),
+        found=tuple(found),
         instruction=instruction,
     )
 

@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from daemon.rehearsal.claude.asked import MESSAGE, Asked
+from daemon.rehearsal.claude.asked import MESSAGE, RESULT, Asked
 from daemon.rehearsal.claude.prompt import Body, texts
 from daemon.rehearsal.claude.schema import instance
 
-LOOK_UP = re.compile(r"\b(search|find|look(ing)? (it |that |this )?up|research|check|where|which)\b", re.I)
+LOOK_UP = re.compile(
+    r"\b(search(ing)?|find(ing)?|look(ing)? (it |that |this )?up|research|check|where|which)\b", re.I
+)
 BEFORE = re.compile(
     r"\b(remember|earlier|last (time|week|month)|ago|we (said|decided|talked)|I told)\b", re.I
 )
-RESULT = re.compile(r'<result of="([^"]+)">')
 END = "DONE"
 WHY = {
     "Think": "I begin by putting the question into my own words.",
@@ -68,7 +69,7 @@ def _done(body: Body) -> Iterator[str]:
     spoke = [i for i, one in enumerate(messages) if any(map(MESSAGE.search, texts(one["content"])))]
     for message in messages[spoke[-1] if spoke else 0 :]:
         for text in texts(message["content"]):
-            yield from RESULT.findall(text)
+            yield from (name for name, _ in RESULT.findall(text))
             if message["role"] == "assistant":
                 yield from _chosen(text)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.rehearsal.claude.asked import PROBLEM, SELF, Asked, Said, Section, asked, chosen, spoken
+from daemon.rehearsal.claude.asked import MESSAGE, PROBLEM, SELF, Asked, Said, Section, asked, chosen, spoken
 from daemon.rehearsal.claude.choosing import choice, is_choice
 from daemon.rehearsal.claude.prompt import Body, texts
 from daemon.rehearsal.claude.schema import instance
@@ -27,6 +27,8 @@ SUMMARY = re.compile(r"\bsummar(y|ies|i[sz]e)\b", re.I)
 ABOUT = re.compile(
     r"\b(know|learned|learnt|remember|model) (about|of)\b|\bwhat (kind of )?(person|people)\b", re.I
 )
+THINK = re.compile(r"\bthink\b.*\b(nobody|no one|by yourself|privately)\b", re.I | re.S)
+LOOKS = ("Research", "SearchMemory", "ReadThread")
 NOTED = 6
 WAY_OUT = "To hear Claude, set ANTHROPIC_API_KEY."
 LONGEST = 160
@@ -39,7 +41,7 @@ def answer(body: Body) -> str:
     if request.schema:
         return json.dumps(_instance(request.schema, request, body, line), ensure_ascii=False)
     if not request.sections:
-        return _noted(request, "\n".join(texts(body["messages"][-1]["content"])[-1:])) or line
+        return _by_itself(request, texts(body["messages"][-1]["content"])[-1]) or line
     aloud = spoken(request.sections)
     parts = [
         f"<{section.name}>{_content(section, request, line if section is aloud else '')}</{section.name}>"
@@ -54,6 +56,8 @@ def spoken_line(request: Asked) -> str:
         chosen(section.choices, request.words) == PROBLEM for section in request.sections if section.choices
     ):
         return f"{_opening(request)} I will see what a {SCRIPT} can do about it."
+    if any(name in LOOKS for name, _ in request.found):
+        return f"{_opening(request)} I am a {SCRIPT}, but I have looked. {_so_far(request)}"
     if any(SCRIPT in text for text in request.answers):
         return f"{_opening(request)} I am still the {SCRIPT}. {_echo(request)}"
     confession = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules."
@@ -99,6 +103,20 @@ def _content(section: Section, request: Asked, line: str) -> str:
     """What stands in a section; `line` where it is the one that a person hears."""
     about = f"{section.name}\n{section.about}"
     return (not section.choices and _noted(request, about)) or line or _aside(section, request)
+
+
+def _by_itself(request: Asked, task: str) -> str:
+    """The answer to a task that no person set, and whose answer needs no form; "" for anything else."""
+    if MESSAGE.search(task):
+        return ""
+    if THINK.search(task):
+        return f"{request.person or 'Someone'} wants: “{_short(request.words)}” {_so_far(request)}"
+    return _noted(request, task)
+
+
+def _so_far(request: Asked) -> str:
+    found = [text for name, text in request.found if name in LOOKS]
+    return f"I have found: “{_short(found[-1])}”" if found else "I have not looked anything up yet."
 
 
 def _noted(request: Asked, about: str) -> str:

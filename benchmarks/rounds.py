@@ -1,0 +1,92 @@
+"""What it costs to remember a run: its rounds, each a choice, an action and what came of it, beside bare calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bare import streamed
+from benchmarks.ferry import ASKED, EXCHANGES, actions
+from benchmarks.figure import Figure, side_by_side
+from benchmarks.ground import MESSAGE, Ground, ground
+from daemon.actions.run import Run
+from daemon.life.begin import begin
+from daemon.memory import WorkingMemory
+from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.ports import LLM, Hear, Hold, Role
+from daemon.processes.problem_solving import NAME, run_ism_phase
+from daemon.reply import Reply
+
+DURABLE = 1.5
+"""Times the bare call that a durable round may take."""
+
+
+async def rounds(folder: Path, *, rounds: int = 40, each: int = 10) -> Sequence[Figure]:
+    """Runs of so many rounds each, in turns with as many bare calls of the very requests that a run makes."""
+    async with ground(folder) as here:
+        noting = Noting(here.world.llm)
+        await _through(await _run(replace(here, world=replace(here.world, llm=noting)), "noted", each))
+        assert len(noting.asked) == each, "the run ended early"
+        runs = [await _run(here, f"run {number}", each) for number in range(1 + rounds)]
+
+        async def bare() -> None:
+            for request in noting.asked:
+                await streamed(here.bare, request)
+
+        floor, durable = await side_by_side(rounds, bare, lambda: _through(runs.pop()))
+    return [
+        Figure(
+            name="durable round of a run",
+            value=durable / each * 1e3,
+            unit="ms",
+            floor=floor / each * 1e3,
+            aim=f"at most {DURABLE} times the floor",
+            met=durable <= DURABLE * floor,
+        )
+    ]
+
+
+class Noting:
+    """The model, and what it was asked."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self.asked: list[Mapping[str, Any]] = []
+
+    def request(
+        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        return self._llm.request(memory, role, schema)
+
+    def reserve(self, request: Mapping[str, Any]) -> float:
+        return self._llm.reserve(request)
+
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
+        self.asked.append(request)
+        return await self._llm.call(request, hear, hold, stop)
+
+
+async def _run(here: Ground, name: str, loops: int) -> Run:
+    """A run that is about to begin, in a turn of a conversation of its own."""
+    thread = await here.open(name)
+    for number, text in enumerate(text for exchange in EXCHANGES for text in exchange):
+        heard = {**MESSAGE, "text": text, "ts": f"{number}"}
+        await here.world.journal.append(thread, "heard", heard, key=f"heard:{thread}:{number}", author="U1")
+    await here.say(thread, ASKED, "100")
+    turn = await begin(here.world, here.soul, thread)
+    assert turn is not None, "somebody spoke"
+    turn.load()
+    book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
+    return Run(turn, book, actions().offered(book), loops)
+
+
+async def _through(run: Run) -> None:
+    """To its last round; what it then says is not measured."""
+    run.begin()
+    result = await run_ism_phase(run.context, run, run.interrupt)
+    assert result.stop_reason == "loops", result

@@ -1,0 +1,60 @@
+"""What a turn leaves for when nobody waits: to learn about people, to sum up a long conversation.
+
+The pipeline leaves it; the processes of these names do it. Each is a perception of the lowest rank to the own
+thread: a message drops those that wait, and the one that goes on yields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from daemon.memory import Memory, WorkingMemory
+from daemon.process import Turn
+
+LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"
+LONG = 80_000
+"""Characters of a conversation that is to be summed up."""
+WHOLE = 20_000
+"""Characters of its newest exchanges that stay as they are, about."""
+STEP = 5_000
+"""Characters by which it grows before it is tried again, where it was given up."""
+FEW = 3
+"""Exchanges that stay as they are, however long."""
+
+
+async def leave(turn: Turn, memory: WorkingMemory, learned: str) -> None:
+    """Leave what there is to do after an answer. `learned`: did the model say that it learned something?"""
+    if learned.casefold().startswith("yes"):
+        said = [e for e in turn.answers if not e.body["bot"] and e.body["address"] != "timer"]
+        for person, name in {entry.author: entry.body["name"] for entry in said}.items():
+            about = {"rank": "after", "process": LEARNING, "person": person, "name": name}
+            await turn.tell("learn", about)
+    last = overdue(memory.conversation)
+    if last and await turn.claim(f"summed-up:{last}"):
+        await turn.tell("sum-up", {"rank": "after", "process": SUMMARIZING, "last": last})
+
+
+def overdue(conversation: Sequence[Memory]) -> int:
+    """Up to which entry it is to be summed up by now: always a whole exchange; 0: it is short enough.
+
+    While it grows by less than a step this is the same.
+    """
+    upto, ends = 0, list[tuple[int, int]]()
+    for memory, following in pairwise(conversation):
+        upto += len(memory.content)
+        if memory.role == "assistant" and following.role == "user" and memory.seq:
+            ends.append((upto, memory.seq))
+    size = sum(len(memory.content) for memory in conversation)
+    most = (size - WHOLE) // STEP * STEP
+    return max([end for end in ends[: 1 - FEW] if end[0] <= most], default=(0, 0))[1] if size > LONG else 0
+
+
+async def afterthought(turn: Turn, name: str, memory: WorkingMemory, question: str) -> str:
+    """What the fast model says to it; empty where it did not come to an end, or someone spoke meanwhile."""
+    if await turn.look():
+        return ""
+    call = await turn.call(name, memory.with_region("instruction", question), "fast")
+    if call.body["outcome"] != "ok" or await turn.look():
+        return ""
+    return str(call.body["text"]).strip()

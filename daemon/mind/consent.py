@@ -1,0 +1,44 @@
+"""At a bound: what people are told, and an owner who may let the soul go on. For the pipeline and for runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from daemon.limits import CONTINUE
+from daemon.memory import WorkingMemory
+from daemon.mind.labels import LABELS, labels
+from daemon.mind.recall import remember
+from daemon.mind.wording import fill
+from daemon.ports import Choice
+from daemon.process import Answered, Question, Turn
+
+DAY: Mapping[str, str] = {"resets": "day", "bound": "money", "person": ""}
+"""The bound of the whole day's budget."""
+
+
+async def consent(turn: Turn, about: Mapping[str, str]) -> Answered:
+    """Ask the owners whether it may go on; its value is CONTINUE if so."""
+    named = labels(turn.text(LABELS))
+    bound = named.get(about["bound"], about["bound"])
+    text = turn.text("prompts/sentences/over_budget")
+    if about != DAY:
+        text = fill(turn.text("prompts/sentences/limit"), bound=bound)
+    choices = (
+        Choice(label=named.get("continue", "continue"), value=CONTINUE, style="primary"),
+        Choice(label=named.get("stop", "stop"), value="stop", style="danger"),
+    )
+    question = Question(text=text.strip(), to=turn.owners, choices=choices, about=about)
+    return await turn.ask("limit-reached", question)
+
+
+async def at_bound(turn: Turn, memory: WorkingMemory, about: Mapping[str, str]) -> tuple[WorkingMemory, bool]:
+    """Someone waits for an answer that a bound stands in the way of: the memory then, and may it go on?"""
+    if not turn.must_answer:
+        return memory, False
+    if turn.owners:
+        answered = await consent(turn, about)
+        return memory.with_memory(*answered.memories), answered.value == CONTINUE
+    named = labels(turn.text(LABELS))
+    bound = named.get(about["bound"], about["bound"])
+    spoken = await turn.say(fill(turn.text("prompts/sentences/limit_for_good"), bound=bound))
+    return memory.with_memory(*map(remember, spoken)), False

@@ -1,0 +1,40 @@
+"""Learns about a person, when nobody waits: notes of a few lines, made anew from what is said here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.mind.afterthoughts import afterthought
+from daemon.mind.recall import fenced, plain
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.process import Turn
+
+RECENT = 8_000
+"""Characters of the conversation that it looks at."""
+MOST = 1_500
+"""Characters of notes about one person in one channel."""
+NOTHING = "(nothing yet)"
+
+
+async def learns_about_the_person(turn: Turn) -> WorkingMemory:
+    """One short call; its last entry, the new notes, is all that comes of it."""
+    person, name = turn.params["person"], turn.params["name"]
+    since, notes = turn.notes(person)
+    soul = name_of(turn.text(SOUL))
+    asked = fill(turn.text("prompts/learn"), person=plain(name), notes=fenced(notes) or NOTHING, name=soul)
+    memory = working_memory(_recent(turn.memory.conversation))
+    text = (await afterthought(turn, "learn", memory, asked))[:MOST]
+    if text and text not in (notes, NOTHING):
+        await turn.once("person", {"person": person, "name": name, "text": text, "since": since})
+    return working_memory(())
+
+
+def _recent(conversation: Sequence[Memory]) -> Sequence[Memory]:
+    """Its newest part, at least the last two memories."""
+    size = 0
+    for n, memory in enumerate(reversed(conversation)):
+        size += len(memory.content)
+        if size > RECENT and n >= 2:
+            return conversation[-n:]
+    return conversation

@@ -1,0 +1,20 @@
+"""Sums up a long conversation, when nobody waits: the journal stays whole, but less of it is in sight."""
+
+from __future__ import annotations
+
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.afterthoughts import afterthought
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.process import Turn
+
+
+async def summarizes_conversation(turn: Turn) -> WorkingMemory:
+    """One call over the older part; its last entry, the summary, stands for that from the next turn on."""
+    last = turn.params["last"]
+    seqs = [memory.seq for memory in turn.memory.conversation]
+    if last in seqs:  # else it was summed up meanwhile
+        older = turn.memory.conversation[: seqs.index(last) + 1]
+        asked = fill(turn.text("prompts/summarize"), name=name_of(turn.text(SOUL)))
+        if text := await afterthought(turn, "sum-up", working_memory(older), asked):
+            await turn.once("context-cleared", {"text": text, "last": last})
+    return working_memory(())

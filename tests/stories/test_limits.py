@@ -1,0 +1,178 @@
+"""How runs end: every reason why one stops, and what an owner may say at a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from daemon.limits import Limits
+from daemon.rehearsal.people import ALICE as ALICE_HERSELF
+from daemon.rehearsal.people import BOB, CAROL
+from tests.stories.choosing import (
+    ASKED,
+    ON_IT,
+    answers,
+    calls,
+    choice,
+    deciding,
+    ended,
+    pressed,
+    questions,
+    shown,
+    turning,
+    whispers,
+)
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+
+READ = {"name": "ReadThread", "args": {"back": 1}}
+FOUND = "It is the new timetable."
+PARTLY = "I know this much so far."
+WHOLE = "Tell them now what you have found out"
+PART = "You have to stop here, before you are done."
+ASKS = "That is as far as I may go by myself"
+OWNED = {"owner_user_ids": frozenset({CAROL.id})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """A reason to end: what the model says, under which settings, and what people read at last."""
+
+    says: tuple[str, ...]
+    read: str = PARTLY
+    guided: str = PART
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+ENDS = {
+    "done": End(says=(choice("DONE"), reply(FOUND)), read=FOUND, guided=WHOLE),
+    "finished": End(says=(choice("Respond"), reply(FOUND)), read=FOUND, guided=WHOLE),
+    "transition": End(says=(choice("To_closing"), reply("Farewell.")), read="Farewell.", guided="goodbye"),
+    "loops": End(says=(choice("Think"), "Hm.", reply(PARTLY)), settings={"ism_max_loops": 1}),
+    "calls": End(says=(choice("Think"), "Hm.", reply(PARTLY)), settings={"limit_turn": Limits(calls=3)}),
+    "tokens": End(says=(reply(PARTLY),), settings={"limit_turn": Limits(tokens=10)}),
+    "money": End(says=(reply(PARTLY),), settings={"limit_turn": Limits(usd=0.000_1)}),
+    "stagnation": End(says=(*[choice(READ)] * 3, reply(PARTLY))),
+    "failed": End(says=(*["What?"] * 4, reply(PARTLY))),
+}
+
+
+@pytest.mark.parametrize(("reason", "end"), ENDS.items(), ids=ENDS.keys())
+async def test_why_a_run_ends(stage: Stage, reason: str, end: End) -> None:
+    await deciding(stage, **end.settings)
+    answers(stage, turning(), *end.says)
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, end.read]
+    assert ended(stage) == [reason]
+    assert end.guided in stage.asked()[-1]
+    assert len(stage.model.requests) == 1 + len(end.says)
+    assert not questions(stage), "there is nobody who could let it go on"
+    assert stage.entries("turn-ended")[-1].body["outcome"] == "ended"
+
+
+async def test_it_ends_when_its_time_is_over(stage: Stage) -> None:
+    await deciding(stage, limit_turn=Limits(seconds=60.0))
+    held = asyncio.Event()
+    answers(stage, turning(), choice("Think"))
+    stage.model.say("A long thought.", until=held)
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    await stage.clock.advance(50)
+    await stage.clock.advance(11)
+    stage.model.say(reply(PARTLY))
+    held.set()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == [ON_IT, PARTLY]
+    assert ended(stage) == ["time"]
+
+
+async def at_a_bound(stage: Stage, **settings: Any) -> str:
+    """A run of Alice's in a channel stands at a bound, after three calls and its partial answer."""
+    await deciding(stage, **OWNED, **settings)
+    answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
+    return await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+
+
+BOUNDS: dict[str, dict[str, Any]] = {
+    "turn": {"limit_turn": Limits(calls=3)},
+    "rounds": {"ism_max_loops": 1},
+    "thread": {"limit_thread": Limits(calls=3)},
+    "person": {"limit_person": Limits(calls=3)},
+}
+bounds = pytest.mark.parametrize("settings", BOUNDS.values(), ids=BOUNDS.keys())
+
+
+@bounds
+async def test_an_owner_lets_it_go_on(stage: Stage, settings: dict[str, Any]) -> None:
+    ts = await at_a_bound(stage, **settings)
+    _, on_it, partly, (asks, buttons) = await shown(stage, GENERAL, ts)
+    assert (on_it[0], partly[0], buttons) == (ON_IT, PARTLY, ["Continue", "Stop"])
+    assert asks.startswith(ASKS)
+    paid = len(stage.model.requests)
+
+    await pressed(stage, "bob", "Continue")
+    assert whispers(stage) == [(BOB.id, "That one isn't yours to answer. Whoever may has been asked.")]
+    assert (await shown(stage, GENERAL, ts))[3:] == [(asks, buttons)], "the question stays"
+    assert len(stage.model.requests) == paid
+
+    answers(stage, choice("Respond"), reply(FOUND))
+    await pressed(stage, "carol", "Continue")
+    *_, (asked, gone), (found, _) = await shown(stage, GENERAL, ts)
+    assert (asked.casefold(), gone) == (f"{asks}\n[carol chose “continue”]".casefold(), [])
+    assert found == FOUND
+    assert len(stage.model.requests) == paid + 2, "nothing is paid again"
+    assert ended(stage)[1:] == ["finished"]
+    assert "Hm." in stage.asked()[-1], "what it had found is not lost"
+    assert not stage.entries("drift")
+    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+
+
+@bounds
+async def test_the_counter_begins_anew_and_may_be_reached_again(stage: Stage, settings: dict[str, Any]) -> None:
+    await at_a_bound(stage, **settings)
+    again = 1 if "ism_max_loops" in settings else 2
+    answers(stage, *[choice("Think"), "Hm again."] * again, reply("And this much."))
+    await pressed(stage, "carol", "Continue")
+    assert calls(stage)[4:] == [*["choose", "think"] * again, "pipeline"]
+    assert ended(stage) == ["loops" if again == 1 else "calls"] * 2
+    assert len(questions(stage)) == 1
+
+
+async def test_an_owner_stops_it(stage: Stage) -> None:
+    ts = await at_a_bound(stage, **BOUNDS["turn"])
+    paid = len(stage.model.requests)
+    await pressed(stage, "carol", "Stop")
+    *_, (asked, buttons) = await shown(stage, GENERAL, ts)
+    assert (asked.casefold().partition("\n")[2], buttons) == ("[carol chose “stop”]", [])
+    assert len(stage.model.requests) == paid
+    assert ended(stage) == ["calls"]
+    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+
+
+async def test_the_word_stop_takes_the_buttons_away(stage: Stage) -> None:
+    ts = await at_a_bound(stage, **BOUNDS["turn"])
+    await stage.say("alice", GENERAL, "stop", ts)
+    *_, (_, buttons), _, (stopped, _) = await shown(stage, GENERAL, ts)
+    assert (buttons, stopped) == ([], "Stopped.")
+    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+
+
+async def test_an_owner_in_her_own_conversation(stage: Stage) -> None:
+    await deciding(stage, owner_user_ids=frozenset({ALICE_HERSELF.id}), limit_turn=Limits(calls=3))
+    answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
+    ts = await stage.say("alice", ALICE, ASKED)
+    answers(stage, choice("Respond"), reply(FOUND))
+    await pressed(stage, "alice", "Continue")
+    assert (await stage.answers(ALICE, ts))[-1] == FOUND
+
+
+async def test_money_of_the_day(stage: Stage) -> None:
+    await deciding(stage, **OWNED, budget_daily_usd=0.2)
+    answers(stage, turning(), choice("Think"), "Hm.")
+    ts = await stage.say("alice", ALICE, ASKED)
+    print(await shown(stage, ALICE, ts), ended(stage), calls(stage), [(e.body["cost"], e.body["outcome"]) for e in stage.entries("model-call")])
+    print([e.body for e in stage.entries("limit")])
+    assert 0

@@ -1,0 +1,173 @@
+"""The stories in which the soul decides by itself, and how the model answers in them: by what it is asked.
+
+stories.py collects them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from aiohttp import ClientSession
+
+from daemon.actions.action import Definition, Run
+from daemon.actions.playing import Player
+from daemon.actions.registry import Registry
+from daemon.actions.thinking import RESPOND, THINK
+from daemon.limits import Limits
+from daemon.mind.playbook import Playbook
+from daemon.process import Process
+from daemon.processes import played
+from daemon.project import root
+from daemon.rehearsal.claude.prompt import Body, texts
+from daemon.rehearsal.people import CAROL
+from tests.stories.choosing import EXPERT, choice, looking, turning
+from tests.stories.stage import GENERAL, ME, reply
+from tests.wire.board import Board
+from tests.wire.story import MESSAGE, Line, Story, echo, heard
+from tests.wire.world import DEED
+
+PROBLEM, ON_IT = "please work out why the ferry is late", "I am on it"
+FOUND, SO_FAR, ASIDE, STOPPED = "Found out", "So far", "I'll set the other thing aside", "Stopped."
+UNFINISHED = (root() / "prompts" / "unfinished.md").read_text().strip()
+NEW = "weather"
+"""What is said of it is a matter of its own."""
+OWNED = {"ism_enabled": True, "owner_user_ids": frozenset({CAROL.id})}
+
+
+def deciding(*rounds: object, of_expert: tuple[object, ...] = ()) -> Callable[[Body], str]:
+    """A model that chooses these actions, round by round; the expert has rounds of its own."""
+
+    def script(body: Body) -> str:
+        asked, schema = texts(body["messages"][-1]["content"])[-1], _schema(body)
+        if "kind" in schema:
+            return json.dumps({"kind": "new" if NEW in _said(body)[-1] else "more"})
+        if "actions" in schema:
+            plan = of_expert if body["model"] == EXPERT else rounds
+            chosen = sum('"actions"' in text for text in _texts(body, "assistant"))
+            actions = plan[chosen % len(plan)]
+            return choice(*(actions if isinstance(actions, tuple) else [actions]))
+        if "<say>" not in asked:
+            return "It may well be the new timetable."
+        if "<next>" in asked:
+            return turning(f"{ON_IT}: {heard(body)}") if "work out" in heard(body) else echo(body)
+        return reply(f"{SO_FAR if UNFINISHED in asked else FOUND}: {', '.join(_unanswered(body))}")
+
+    return script
+
+
+def _schema(body: Body) -> Mapping[str, Any]:
+    form = (body.get("output_config") or {}).get("format")
+    return form["schema"]["properties"] if form else {}
+
+
+def _texts(body: Body, role: str) -> Iterator[str]:
+    for message in body["messages"]:
+        if message["role"] == role:
+            yield from texts(message["content"])
+
+
+def _said(body: Body) -> list[str]:
+    return MESSAGE.findall("\n".join(_texts(body, "user")))
+
+
+def _unanswered(body: Body) -> list[str]:
+    """What was said, and is in no answer yet."""
+    answers = "\n".join(_texts(body, "assistant"))
+    return [words for words in _said(body) if words.removeprefix(ME).strip() not in answers]
+
+
+class Everything(Registry):
+    """All its actions are offered by every playbook."""
+
+    def offered(self, playbook: Playbook) -> list[Definition]:
+        return list(self.named.values())
+
+
+def deleting(page: Board) -> Mapping[str, Process]:
+    """An owner has to agree to a deed in the world that must not be done twice."""
+
+    async def delete(_run: Run, _args: object) -> str:
+        async with ClientSession() as session, session.post(f"http://127.0.0.1:{page.port}{DEED}") as answer:
+            return await answer.text()
+
+    action = Definition(
+        name="Delete",
+        description="Delete the old timetable.",
+        perform=delete,
+        effect=True,
+        approval=True,
+        repeatable=False,
+    )
+    player = Player(registry=Everything([THINK, RESPOND, action]), loops=5)
+    return played(player, ["problem_solving"], expert=False)
+
+
+def remembering(text: str) -> Mapping[str, Any]:
+    """The choice to note something down."""
+    return {"name": "Remember", "args": {"text": text}}
+
+
+DECIDING: Mapping[str, Story] = {
+    "decides": Story(
+        lines=[Line(text=PROBLEM)],
+        script=deciding(("Think", looking()), remembering("The ferry is late."), "Respond"),
+        settings=OWNED,
+        endings=[[ON_IT, FOUND]],
+        told=[FOUND],
+    ),
+    "interrupted": Story(
+        lines=[
+            Line(text=PROBLEM),
+            Line(text="the one to the island", during=3, root=0),
+            Line(text="and how is the weather", during=6, root=0),
+            Line(text="carry on", phase=1, root=0),
+        ],
+        script=deciding("Think", "Think", "Think", "Respond"),
+        settings=OWNED,
+        endings=[
+            [ON_IT, ASIDE, "You said: and how is the weather", FOUND],
+            [ON_IT, FOUND, "You said: and how is the weather", "You said: carry on"],
+        ],
+        told=[ASIDE, FOUND],
+        gap=300.0,
+    ),
+    "approved": Story(
+        lines=[
+            Line(text=f"{ME} {PROBLEM}", channel=GENERAL),
+            Line(text="Approve", does="presses", who="bob", channel=GENERAL, phase=1),
+            Line(text="Approve", does="presses", who="carol", channel=GENERAL, phase=2),
+            Line(text="Continue", does="presses", who="carol", channel=GENERAL, phase=3),
+        ],
+        script=deciding("Delete", "Think", "Respond"),
+        processes=deleting,
+        settings={**OWNED, "limit_turn": Limits(calls=3)},
+        endings=[[ON_IT, "May I do this?", SO_FAR, "That is as far as I may go", FOUND]],
+        told=["May I do this?", SO_FAR, "That is as far as I may go", FOUND],
+    ),
+    "stopped": Story(
+        lines=[Line(text=PROBLEM), Line(text="stop", during=3, root=0, stops=True)],
+        script=deciding("Think", "Respond"),
+        settings=OWNED,
+        endings=[[ON_IT, STOPPED], [ON_IT, FOUND, "You said: stop"]],
+        told=[STOPPED, FOUND, "You said: stop"],
+    ),
+    "stopped-short": Story(
+        lines=[
+            Line(text=PROBLEM),
+            Line(text="octagonal_sign", does="reacts", during=3, into=80, root=0, stops=True),
+        ],
+        script=deciding("Respond"),
+        settings=OWNED,
+        endings=[[ON_IT, FOUND], [ON_IT, STOPPED]],
+        told=[FOUND, STOPPED],
+    ),
+    "escalated": Story(
+        lines=[Line(text=PROBLEM)],
+        script=deciding("Escalate", of_expert=("Think", "Respond")),
+        settings={**OWNED, "claude_model_expert": EXPERT},
+        endings=[[ON_IT, FOUND]],
+        told=[FOUND],
+    ),
+}
