@@ -10,13 +10,15 @@ from typing import Any
 from urllib.parse import quote
 
 from config import Settings, load
+from daemon.actions.built_in import catalogue
 from daemon.connections import access_for, claude_for
-from daemon.doctor import machine
+from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, ill, line
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
 from daemon.ports import Clock
+from daemon.processes import PROCESSES
 from daemon.project import root
 
 
@@ -59,6 +61,9 @@ async def examine(clock: Clock) -> AsyncIterator[Finding]:
 
 async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     """All that the settings lead to."""
+    wrong = [one for one in check.examine(root(), catalogue(), PROCESSES) if not one.ok]
+    for one in wrong or [Finding(name="texts", said="soul.md, the prompts and the playbooks can be used")]:
+        yield one
     yield machine.disk(settings.soul_home)
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)

@@ -120,10 +120,13 @@ class SlackSpeaker:
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Tell one person something here that nobody else sees, and that they see once. Raises SpeechFailed.
 
-        Where they are not in the channel nobody is told. Slack shows it only in a thread with a reply.
+        Where they are not in the channel nobody is told. Slack shows it only in a thread that has a reply: in
+        any other it stands beside the root.
         """
         place, post = place_of(self._journal, thread), self._web.client.chat_postEphemeral
-        where = {"channel": place.channel, "thread_ts": place.root, "user": person}
+        where = {"channel": place.channel, "user": person}
+        if place.called_by != place.root or self._journal.of(thread, "speech-started", "spoken"):
+            where["thread_ts"] = place.root
         with saying():
             try:
                 for page in pages(text):

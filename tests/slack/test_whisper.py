@@ -15,9 +15,18 @@ async def test_a_whisper_is_seen_by_one_person_and_stands_nowhere(here: Office) 
     await here.slack.speaker.whisper(thread, ALICE.id, f"Three calls, {ME}. <!channel>", ours)
     (heard,) = here.world.whispers(ALICE.id)
     assert heard["text"] == f"Three calls, <\u200b{ME[1:]}. <\u200b!channel>"
-    assert heard["thread_ts"] == root
+    assert not heard.get("thread_ts"), "nobody would see it in a thread without a reply"
     assert here.world.whispers(BOB.id) == []
     assert await texts(here, root) == []
+
+
+async def test_where_the_soul_has_spoken_it_stands_in_the_thread(here: Office) -> None:
+    thread, root = await called(here)
+    ts = await here.slack.speaker.finish(thread, None, "Here I am.", "key", ours)
+    body = {"ts": ts, "text": "Here I am.", "upto": 10}
+    await here.journal.append(thread, "spoken", body, key="receipt")
+    await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
+    assert here.world.whispers(ALICE.id)[0]["thread_ts"] == root
 
 
 async def test_a_long_whisper_is_whole(here: Office) -> None:

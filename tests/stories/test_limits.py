@@ -74,14 +74,13 @@ async def test_why_a_run_ends(stage: Stage, reason: str, end: End) -> None:
 
 
 async def test_it_ends_when_its_time_is_over(stage: Stage) -> None:
-    await deciding(stage, limit_turn=Limits(seconds=60.0))
+    await deciding(stage, limit_turn=Limits(seconds=30.0))
     held = asyncio.Event()
     answers(stage, turning(), choice("Think"))
     stage.model.say("A long thought.", until=held)
     ts = await stage.post("alice", ALICE, ASKED)
     await stage.until(lambda: len(stage.model.requests) == 3)
-    await stage.clock.advance(50)
-    await stage.clock.advance(11)
+    await stage.clock.advance(31)
     stage.model.say(reply(PARTLY))
     held.set()
     await stage.settled()

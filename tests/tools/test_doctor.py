@@ -60,7 +60,7 @@ async def ill(world: Stage, **others: Any) -> str:
 async def test_all_is_well(world: Stage) -> None:
     seen = await found(world)
     assert [name for name, one in seen.items() if not one.ok] == []
-    assert [*seen] == ["disk", "journal", "port", "claude", "bot token", "scopes", "app token"]
+    assert [*seen] == ["texts", "disk", "journal", "port", "claude", "bot token", "scopes", "app token"]
     assert seen["claude"].said.startswith("claude-sonnet-5-5 answered in 0.0 s, for $0.00")
     assert seen["bot token"].said == "Claudius, in the workspace T0REHEARSAL"
     assert [request["messages"][0]["content"][0]["text"] for request in world.model.requests] == ["Hello."]

@@ -160,7 +160,7 @@ DECIDING: Mapping[str, Story] = {
         ],
         script=deciding("Respond"),
         settings=OWNED,
-        endings=[[ON_IT, FOUND], [ON_IT, STOPPED]],
+        endings=[[ON_IT, FOUND[0]], [ON_IT, STOPPED]],
         told=[FOUND, STOPPED],
     ),
     "escalated": Story(

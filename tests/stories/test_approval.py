@@ -1,0 +1,156 @@
+"""An owner agrees first: an action that needs approval, through restarts and what is said meanwhile."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from daemon.actions.action import Definition, Run
+from daemon.rehearsal.people import CAROL
+from tests.stories.choosing import (
+    ASKED,
+    ON_IT,
+    answers,
+    calls,
+    choice,
+    deciding,
+    ended,
+    offering,
+    outcomes,
+    pressed,
+    questions,
+    shown,
+    told,
+    turning,
+    whispers,
+)
+from tests.stories.stage import GENERAL, ME, Stage, reply
+
+NEWS = "The ferry is late."
+DONE = "It is published."
+MAY_I = f'May I do this? *Publish* {{"text": "{NEWS}"}}'
+
+
+class Post(BaseModel):
+    """What to publish."""
+
+    text: str
+
+
+def publishing(published: list[str]) -> Definition:
+    """An action that changes the world."""
+
+    async def perform(_run: Run, post: Post) -> str:
+        published.append(post.text)
+        return "it is out"
+
+    return Definition(
+        name="Publish",
+        description="Publish it.",
+        perform=perform,
+        args=Post,
+        repeatable=False,
+        approval=True,
+        effect=True,
+    )
+
+
+def publish(text: str = NEWS) -> str:
+    """The choice to do so."""
+    return choice({"name": "Publish", "args": {"text": text}})
+
+
+async def asking(stage: Stage, published: list[str], *owners: str) -> str:
+    """A run of Alice's in a channel that asks for approval; the ts of her message."""
+    offering(stage, publishing(published))
+    await deciding(stage, owner_user_ids=frozenset(owners))
+    answers(stage, turning(), publish())
+    return await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+
+
+async def again(stage: Stage) -> None:
+    """The daemon restarts."""
+    await stage.sleep()
+    await stage.wake()
+
+
+async def test_it_is_done_when_an_owner_agrees_after_a_restart(stage: Stage) -> None:
+    published: list[str] = []
+    ts = await asking(stage, published, CAROL.id)
+    assert (await shown(stage, GENERAL, ts))[1:] == [(ON_IT, []), (MAY_I, ["Approve", "Decline"])]
+    assert (published, outcomes(stage), stage.entries("action")) == ([], ["parked"], [])
+    paid = len(stage.model.requests)
+    await again(stage)
+    await pressed(stage, "bob", "Approve")
+    assert len(whispers(stage)) == 1, "it is not his to answer"
+    assert (published, len(stage.model.requests)) == ([], paid)
+    await again(stage)
+    answers(stage, choice("Respond"), reply(DONE))
+    await pressed(stage, "carol", "Approve")
+    assert published == [NEWS]
+    *_, (asked, buttons), (done, _) = await shown(stage, GENERAL, ts)
+    assert (asked.partition("\n")[0], buttons, done) == (MAY_I, [], DONE)
+    assert "it is out" in told(stage)
+    assert ended(stage) == ["finished"]
+    assert len(stage.model.requests) == paid + 2
+    assert not stage.entries("drift", "failure")
+    assert not stage.soul.journal.open("asked", "action", "perception", "turn-began")
+
+
+async def test_what_is_said_meanwhile_is_heard_first(stage: Stage) -> None:
+    published: list[str] = []
+    ts = await asking(stage, published, CAROL.id)
+    answers(stage, reply("As you like."))
+    await stage.say("alice", GENERAL, "oh no, better don't", ts)
+    assert calls(stage)[-1] == "pipeline", "it is answered, and the question stays"
+    await again(stage)
+    answers(stage, choice("Respond"), reply("I have left it."))
+    await pressed(stage, "carol", "Approve")
+    assert published == []
+    assert "choose it again if it is still right" in told(stage)
+    assert "better don't" in told(stage)
+    assert (await stage.answers(GENERAL, ts))[-1] == "I have left it."
+
+
+async def test_if_it_is_still_right_nobody_is_asked_again(stage: Stage) -> None:
+    published: list[str] = []
+    ts = await asking(stage, published, CAROL.id)
+    answers(stage, reply("Yes."))
+    await stage.say("alice", GENERAL, "did you ask already?", ts)
+    answers(stage, publish(), choice("Respond"), reply(DONE))
+    await pressed(stage, "carol", "Approve")
+    assert published == [NEWS]
+    assert len(stage.entries("asked")) == 1
+    assert (await stage.answers(GENERAL, ts))[-1] == DONE
+
+
+async def test_something_else_has_to_be_asked_for(stage: Stage) -> None:
+    published: list[str] = []
+    await asking(stage, published, CAROL.id)
+    answers(stage, publish("The bridge is up."))
+    await pressed(stage, "carol", "Approve")
+    assert published == [NEWS]
+    assert len(questions(stage)) == 1
+    answers(stage, choice("Respond"), reply(DONE))
+    await pressed(stage, "carol", "Decline")
+    assert published == [NEWS]
+
+
+async def test_an_owner_says_no(stage: Stage) -> None:
+    published: list[str] = []
+    ts = await asking(stage, published, CAROL.id)
+    answers(stage, choice("Respond"), reply("I may not."))
+    await pressed(stage, "carol", "Decline")
+    assert (await stage.answers(GENERAL, ts))[-1] == "I may not."
+    assert "an owner was asked, and said no" in told(stage)
+    assert (published, stage.entries("action"), ended(stage)) == ([], [], ["finished"])
+
+
+async def test_where_there_is_nobody_to_ask_it_is_not_done(stage: Stage) -> None:
+    published: list[str] = []
+    offering(stage, publishing(published))
+    await deciding(stage)
+    answers(stage, turning(), publish(), choice("Respond"), reply("I may not."))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    assert await stage.answers(GENERAL, ts) == [ON_IT, "I may not."]
+    assert "nobody can agree to it here" in told(stage)
+    assert (published, stage.entries("asked", "action")) == ([], [])

@@ -1,0 +1,177 @@
+"""What a run does beside looking and speaking: it asks, it sets a time, it shows what it is at, it tells."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from daemon.entry import Entry
+from daemon.rehearsal.people import ALICE as ALICE_HERSELF
+from daemon.rehearsal.people import BOB
+from tests.stories.choosing import (
+    ASKED,
+    ON_IT,
+    answers,
+    calls,
+    choice,
+    deciding,
+    ended,
+    looking,
+    outcomes,
+    questions,
+    told,
+    turning,
+    whispers,
+)
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+
+WHICH = "Which ferry do you mean?"
+ASK: dict[str, Any] = {"name": "AskPerson", "args": {"question": WHICH}}
+SCHEDULE: dict[str, Any] = {"name": "Schedule", "args": {"minutes": 30, "text": "look at the ferry again"}}
+DONE = "It is the new timetable."
+SECRET = "What a dull question that is."
+
+
+async def test_it_asks_and_goes_on_after_a_restart(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Think"), "There are two.", choice(ASK))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, WHICH]
+    assert outcomes(stage) == ["parked"]
+    paid = len(stage.model.requests)
+    await stage.sleep()
+    await stage.wake()
+    answers(stage, choice("Respond"), reply(DONE))
+    await stage.say("alice", ALICE, "the night ferry", ts)
+    assert await stage.answers(ALICE, ts) == [ON_IT, WHICH, DONE]
+    assert len(stage.model.requests) == paid + 2, "nothing is paid again"
+    assert WHICH in told(stage)
+    assert "the night ferry" in told(stage)
+    assert "the night ferry" in stage.asked()[-1]
+    assert ended(stage) == ["finished"]
+    assert not stage.entries("drift", "failure")
+    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+
+
+async def test_only_who_was_asked_answers(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(ASK))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    answers(stage, "<aside>Bob.</aside><next>conversation</next><say>Hello, Bob.</say><mood>neutral</mood>")
+    await stage.say("bob", GENERAL, f"{ME} hello", ts)
+    assert len(questions(stage)) == 1
+    answers(stage, choice("Respond"), reply(DONE))
+    await stage.say("alice", GENERAL, "the night ferry", ts)
+    assert await stage.answers(GENERAL, ts) == [ON_IT, WHICH, "Hello, Bob.", DONE]
+    assert "Hello, Bob." in stage.asked()[-1]
+
+
+async def test_it_asks_alone(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Think", ASK), "Hm.", choice("Respond"), reply(DONE))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert "AskPerson was not run: it has to be chosen alone" in told(stage)
+
+
+async def test_a_question_can_be_let_go(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(ASK))
+    ts = await stage.say("alice", ALICE, ASKED)
+    paid = len(stage.model.requests)
+    await stage.say("alice", ALICE, "stop", ts)
+    assert await stage.answers(ALICE, ts) == [ON_IT, WHICH, "Stopped."]
+    assert len(stage.model.requests) == paid
+    assert not questions(stage)
+    answers(stage, reply("A new day."))
+    await stage.say("alice", ALICE, "Good morning!", ts)
+    assert (await stage.answers(ALICE, ts))[-1] == "A new day."
+
+
+async def test_a_reminder_comes_and_is_answered(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(SCHEDULE, "Respond"), reply("I will be back."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, "I will be back."]
+    await stage.sleep()
+    await stage.wake()
+    answers(stage, reply("Still late."))
+    await stage.clock.advance(29 * 60)
+    stage.soul.waker.sweep()
+    await stage.settled()
+    assert len(await stage.answers(ALICE, ts)) == 2
+    await stage.clock.advance(61)
+    stage.soul.waker.sweep()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[2:] == ["Still late."]
+    assert "look at the ferry again" in stage.asked()[-1]
+    assert not stage.soul.journal.open("watch", "perception")
+
+
+async def test_it_shows_what_it_is_at(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Think"), "Hm.", choice(looking()), choice("Respond"), reply(DONE))
+    await stage.say("alice", ALICE, ASKED)
+    lines = [args["status"] for args in stage.wire.told("assistant.threads.setStatus")]
+    assert "is thinking · thinking it over (1/5)" in lines
+    assert "is thinking · searching memory (2/5)" in lines
+    assert "is thinking · writing (3/5)" in lines
+    session = [args["status"] for args in stage.wire.told("agents.sessions.setStatus")]
+    assert session[-1] == "active"
+
+
+def figures(entries: list[Entry]) -> str:
+    """How these calls stand in a trace."""
+    bodies = [entry.body for entry in entries]
+    tokens = sum(sum(body["usage"].values()) for body in bodies)
+    return f"Calls: {len(bodies)}, {tokens:,} tokens, ${sum(body['cost'] for body in bodies):.4f}."
+
+
+async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Think", looking()), SECRET, choice("Respond"), reply(DONE))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    made = stage.entries("model-call")
+    await stage.say("bob", GENERAL, f"{ME} !trace", ts)
+    [(person, said)] = whispers(stage)
+    assert person == BOB.id
+    assert "conversation → greeting → problem_solving" in said
+    assert "Actions: Think, SearchMemory, Respond." in said
+    assert figures(made) in said
+    assert f"{stage.soul.url}/#{made[0].thread}" in said
+    assert SECRET not in said
+    assert "Hm." not in said, "its aside"
+    assert stage.entries("model-call") == made, "it costs nothing"
+    assert await stage.answers(GENERAL, ts) == [ON_IT, DONE]
+    answers(stage, reply("Yes?"))
+    await stage.say("alice", GENERAL, f"{ME} and now?", ts)
+    assert "!trace" not in stage.asked()[-1], "the thread remembers nothing of it"
+
+
+async def test_a_trace_where_nothing_was_done(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "!trace")
+    assert [said for _, said in whispers(stage)] == ["I have not done anything here yet."]
+    assert not stage.entries("model-call")
+
+
+async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
+    await deciding(stage)
+    held = asyncio.Event()
+    answers(stage, turning(), choice(looking()), choice("Think"))
+    stage.model.say(SECRET, until=held)
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.model.requests) == 4)
+    await stage.post("alice", ALICE, "!trace", ts)
+    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    answers(stage, choice("Respond"), reply(DONE))
+    held.set()
+    await stage.settled()
+    [(person, said)] = whispers(stage)
+    assert person == ALICE_HERSELF.id
+    assert figures(stage.entries("model-call")[:4]) in said
+    assert "SearchMemory" in said
+    assert SECRET not in said
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert "judge" not in calls(stage)
+    assert outcomes(stage) == ["ended"], "it is answered within the run"
+    assert "!trace" not in str(stage.asked())

@@ -1,0 +1,98 @@
+"""What was sent to the model over many turns and runs: it only grows, and it keeps to its words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from tests.stories.choosing import ASKED, FAST, SPEAK, answers, choice, deciding, ended, looking, turning
+from tests.stories.stage import ALICE, Stage, reply
+
+ASK: dict[str, Any] = {"name": "AskPerson", "args": {"question": "Which ferry?"}}
+Said = list[tuple[str, str]]
+
+
+def said(request: Mapping[str, Any]) -> Said:
+    """The texts of a request with their roles, less the one that trails."""
+    blocks = [
+        (message["role"], block["text"]) for message in request["messages"] for block in message["content"]
+    ]
+    return blocks[:-1]
+
+
+def asked(stage: Stage, model: str, word: str = "") -> list[Said]:
+    """What this model was sent, request by request."""
+    found = [request for request in stage.model.requests if request["model"] == model]
+    return [said(request) for request in found if word in str(request["messages"][-1])]
+
+
+def breaks(requests: Sequence[Said]) -> Iterator[tuple[Said, Said]]:
+    """Where a request does not begin with the one before it."""
+    for before, after in pairwise(requests):
+        if after[: len(before)] != before:
+            yield before, after
+
+
+async def a_run(stage: Stage) -> str:
+    """A long run, with an answer that cannot be read and with more context in its middle."""
+    held = asyncio.Event()
+    answers(stage, turning(), choice("Think", looking()), "A thought.", "No JSON", choice("Think"))
+    stage.model.say("Another.", until=held)
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.model.requests) == 6)
+    answers(stage, '{"kind": "more"}', choice("Think"), "The third.", choice("Respond"), reply("Done."))
+    await stage.post("alice", ALICE, "it is the night ferry", ts)
+    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    held.set()
+    await stage.settled()
+    return ts
+
+
+async def test_each_request_of_the_chooser_begins_with_the_one_before_it(stage: Stage) -> None:
+    await deciding(stage)
+    await a_run(stage)
+    choosing = asked(stage, FAST, "Choose one or more actions")
+    assert ended(stage) == ["finished"]
+    assert len(choosing) == 5
+    assert [*breaks(choosing)] == []
+    systems = [request["system"] for request in stage.model.requests if request["model"] == FAST]
+    assert all(system == systems[0] for system in systems)
+    forms = [request["output_config"] for request in stage.model.requests if "why" in str(request.get("output_config"))]
+    assert all(form == forms[0] for form in forms), "the schema of a run never changes"
+
+
+async def test_what_the_voice_is_sent_only_grows(stage: Stage) -> None:
+    await deciding(stage)
+    ts = await a_run(stage)
+    answers(stage, reply("You are welcome."), turning(), choice(ASK))
+    await stage.say("alice", ALICE, "Thank you!", ts)
+    await stage.say("alice", ALICE, "and why is the bus late?", ts)
+    await stage.sleep()
+    await stage.wake()
+    answers(stage, choice("Think"), "Hm.", choice("Respond"), reply("Done again."), reply("Bye."))
+    await stage.say("alice", ALICE, "the night bus", ts)
+    await stage.say("alice", ALICE, "Bye!", ts)
+    assert ended(stage) == ["finished", "finished"]
+    assert [*breaks(asked(stage, SPEAK))] == []
+
+
+async def test_so_it_does_when_a_run_is_set_aside(stage: Stage) -> None:
+    await deciding(stage)
+    held = asyncio.Event()
+    answers(stage, turning(), choice("Think"))
+    stage.model.say("A thought.", until=held)
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    answers(stage, '{"kind": "new"}', reply("Oslo."))
+    await stage.post("alice", ALICE, "what is the capital of Norway?", ts)
+    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    held.set()
+    await stage.settled()
+    answers(stage, choice("Respond"), reply("Done."), reply("Bye."))
+    await stage.say("alice", ALICE, "go on", ts)
+    await stage.say("alice", ALICE, "Bye!", ts)
+    assert ended(stage) == ["finished"]
+    assert [*breaks(asked(stage, FAST, "Choose one or more actions"))] == []
+    assert [*breaks(asked(stage, SPEAK))] == []

@@ -1,0 +1,108 @@
+"""The model fails in the middle of a run: it goes on from where it was, and nothing is paid again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.choosing import (
+    ASKED,
+    FAST,
+    ON_IT,
+    SPEAK,
+    answers,
+    calls,
+    choice,
+    deciding,
+    ended,
+    models,
+    outcomes,
+    told,
+    turning,
+)
+from tests.stories.outage import AWAY, later
+from tests.stories.stage import ALICE, Stage, reply
+
+DONE = "It is the new timetable."
+SCRIPT = (turning(), choice("Think"), "A thought.", choice("Respond"), reply(DONE))
+NAMES = ["pipeline", "choose", "think", "choose", "pipeline"]
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4], ids=["choose", "think", "choose again", "respond"])
+@pytest.mark.parametrize("times", [1, 2])
+async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int, times: int) -> None:
+    await deciding(stage)
+    answers(stage, *SCRIPT[:at])
+    for _ in range(times):
+        stage.model.fail(401, "authentication_error")
+    ts = await stage.say("alice", ALICE, ASKED)
+    on_it, away = await stage.answers(ALICE, ts)
+    assert (on_it, away[: len(AWAY)]) == (ON_IT, AWAY)
+    await stage.sleep()
+    await stage.wake()
+    answers(stage, *SCRIPT[at:])
+    await later(stage)
+    for _ in range(times - 1):
+        await stage.clock.advance(300)
+        await later(stage)
+    assert await stage.answers(ALICE, ts) == [ON_IT, away, DONE]
+    assert len(stage.model.requests) == len(SCRIPT) + times, "nothing is paid again"
+    assert calls(stage) == [*NAMES[:at], *NAMES[at : at + 1] * times, *NAMES[at:]]
+    assert ended(stage) == ["finished"]
+    assert outcomes(stage) == [*["parked"] * times, "ended"]
+    assert not stage.entries("drift", "failure")
+    assert not stage.soul.journal.open("watch", "asked", "perception", "turn-began", "speech")
+
+
+async def test_a_message_during_an_outage_of_a_run(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, *SCRIPT[:1])
+    stage.model.fail(401, "authentication_error")
+    ts = await stage.say("alice", ALICE, ASKED)
+    answers(stage, reply("I am still at it."))
+    await stage.say("alice", ALICE, "Are you there?", ts)
+    assert (await stage.answers(ALICE, ts))[2:] == ["I am still at it."]
+    answers(stage, *SCRIPT[1:])
+    await later(stage)
+    assert (await stage.answers(ALICE, ts))[3:] == [DONE]
+    assert "Are you there?" in stage.asked()[-1]
+    assert not stage.entries("drift")
+
+
+async def test_a_chooser_that_refuses_is_stood_in_for(stage: Stage) -> None:
+    await deciding(stage, claude_model_fallback="claude-opus-5-5")
+    answers(stage, turning())
+    stage.model.refuse(model=FAST)
+    stage.model.say(choice("Respond"), model="claude-opus-5-5")
+    answers(stage, reply(DONE))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert models(stage) == [SPEAK, FAST, "claude-opus-5-5", SPEAK]
+    assert ended(stage) == ["finished"]
+
+
+async def test_where_all_refuse_it_says_so_honestly(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning())
+    for _ in range(8):
+        stage.model.refuse(asks="Choose one or more actions")
+    answers(stage, reply("I cannot work on that."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, "I cannot work on that."]
+    assert ended(stage) == ["failed"]
+
+
+async def test_a_choice_that_was_cut_is_asked_for_again(stage: Stage) -> None:
+    await deciding(stage)
+    long = choice("Respond", why="because " * 2_000)
+    answers(stage, turning(), long, choice("Respond"), reply(DONE))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert [call.body["outcome"] for call in stage.entries("model-call")] == ["ok", "cut", "ok", "ok"]
+    assert "Your answer could not be read" in told(stage)
+
+
+async def test_an_answer_that_was_cut_says_so(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Respond"), reply("word " * 8_000))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert (await stage.answers(ALICE, ts))[-1].endswith("Say “go on” and I'll continue.")
