@@ -88,4 +88,4 @@ def _alter(workspace: Workspace, channel: Channel, subtype: str, what: dict[str,
 
 def _emit(workspace: Workspace, channel: Channel, app: App, event: dict[str, Any]) -> None:
     event_id, payload = payload_of(workspace, app, event)
-    workspace.courier.post(app.id, event_id, payload)
+    workspace.courier.post(app.id, event_id, payload | {"is_ext_shared_channel": channel.shared})
