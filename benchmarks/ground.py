@@ -109,8 +109,10 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground(folder: Path, model: AbstractAsyncContextManager[str] | None = None) -> AsyncIterator[Ground]:
-    """While inside, there is a journal in this folder and a model: at this URL, else one that answers at once."""
+async def ground(
+    folder: Path, model: AbstractAsyncContextManager[str] | None = None
+) -> AsyncIterator[Ground]:
+    """While inside, there is a journal in this folder and a model: this one, or the instant one."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(model or instant())

@@ -18,7 +18,11 @@ MODEL = "instant"
 CHOOSER = "claude-haiku-5-5"
 """What the instant model is called where it chooses: a name that is asked with a schema and cache marks."""
 WORDS = ("<aside>They want", " something.</aside>\n<say>I hear", " you.</say>\n<mood>engaged</mood>")
-CHOICE = ('{"why": "I look for more.", "actions": [', '{"name": "Research", "args": ', '{"query": "ferry"}}]}')
+CHOICE = (
+    '{"why": "I look for more.", "actions": [',
+    '{"name": "Research", "args": ',
+    '{"query": "ferry"}}]}',
+)
 USAGE = {"input_tokens": 12, "output_tokens": 20}
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": []}
 OPEN = {"stop_reason": None, "stop_sequence": None}

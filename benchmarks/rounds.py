@@ -1,4 +1,4 @@
-"""What it costs to remember a run: its rounds, each a choice, an action and what came of it, beside bare calls."""
+"""What it costs to remember a run: rounds of a choice, an action and what came of it, beside bare calls."""
 
 from __future__ import annotations
 

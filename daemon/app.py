@@ -12,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from config import Settings
-from daemon.behaviour import blueprint, bounds, processes_of
+from daemon.behaviour import blueprint, processes_of, world_of
 from daemon.clock import SystemClock
 from daemon.connections import access_for, allowed_by, claude_for
 from daemon.console.guard import protect
@@ -20,12 +20,8 @@ from daemon.console.server import mount
 from daemon.introduction import introduce
 from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
-from daemon.knowledge.people import PersonModels
-from daemon.knowledge.places import Places
 from daemon.life.budget import Budget
 from daemon.life.live import Life
-from daemon.life.past import Pasts
-from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
@@ -106,24 +102,14 @@ async def awake(
         journal = await enter(Journal(settings.journal_path, clock, writer))
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
-        budget, places = Budget(journal, clock, settings.budget_daily_usd), Places(journal)
+        budget = Budget(journal, clock, settings.budget_daily_usd)
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
         mount(app, console(settings, journal, texts, budget, slack))
         metrics(journal, slack).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
-        world = World(
-            journal=journal,
-            llm=claude,
-            speaker=slack.speaker,
-            clock=clock,
-            budget=budget,
-            pasts=Pasts(journal),
-            people=PersonModels(journal, places),
-            **bounds(settings, journal, clock, budget),
-            console=f"{here}/",
-        )
-        found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, places, texts)
+        world = world_of(settings, journal, clock, budget, llm=claude, speaker=slack.speaker, here=here)
+        found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
         waker = AsyncioWaker(journal, clock, life.live, life.notice)
         stack.push_async_callback(waker.drain, grace)

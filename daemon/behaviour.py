@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import TypedDict
 
 from config import Settings
 from daemon.actions.built_in import built_in
@@ -12,33 +11,29 @@ from daemon.actions.playing import Player
 from daemon.journal.journal import Journal
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
+from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
+from daemon.life.past import Pasts
+from daemon.life.scope import World
 from daemon.life.texts import Texts
-from daemon.ports import Clock, Surroundings
+from daemon.ports import LLM, Clock, Speaker, Surroundings
 from daemon.process import Process
 from daemon.processes import EXPERT, OFFERED, PROCESSES, played
 from daemon.project import code
 
 
-class Bounds(TypedDict):
-    """The part of a World that bounds it."""
-
-    gauge: Gauge
-    owners: tuple[str, ...]
-
-
 def processes_of(
-    settings: Settings, stack: ExitStack, journal: Journal, places: Places, texts: Texts
+    settings: Settings, stack: ExitStack, journal: Journal, texts: Texts
 ) -> Mapping[str, Process]:
     """Fixed steps, or where the owner allows it playbooks. What these search is open until the stack is."""
     if not settings.ism_enabled:
         return PROCESSES
     folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
     registry = built_in(
-        stack.enter_context(Memories(journal, places)),
+        stack.enter_context(Memories(journal, Places(journal))),
         stack.enter_context(folders) if folders else None,
         expert=bool(settings.claude_model_expert),
     )
@@ -62,8 +57,27 @@ def blueprint(
     )
 
 
-def bounds(settings: Settings, journal: Journal, clock: Clock, budget: Budget) -> Bounds:
-    """How far the soul goes by itself, and who may let it go on."""
+def world_of(
+    settings: Settings,
+    journal: Journal,
+    clock: Clock,
+    budget: Budget,
+    *,
+    llm: LLM,
+    speaker: Speaker,
+    here: str,
+) -> World:
+    """What its turns can reach, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
-    gauge = Gauge(journal, clock, budget, turn=turn, thread=thread, person=person)
-    return {"gauge": gauge, "owners": tuple(sorted(settings.owner_user_ids))}
+    return World(
+        journal=journal,
+        llm=llm,
+        speaker=speaker,
+        clock=clock,
+        budget=budget,
+        pasts=Pasts(journal),
+        people=PersonModels(journal, Places(journal)),
+        gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person),
+        owners=tuple(sorted(settings.owner_user_ids)),
+        console=f"{here}/",
+    )

@@ -95,6 +95,8 @@ class Turn(Protocol):
     process: str
     memory: WorkingMemory
     params: Mapping[str, Any]
+    known: Sequence[tuple[str, str]]
+    """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
 
     @property
     def answers(self) -> Sequence[Entry]:
@@ -116,13 +118,8 @@ class Turn(Protocol):
         """The ids of those whose messages this body answers, in order."""
         ...
 
-    @property
-    def known(self) -> Sequence[tuple[str, str]]:
-        """What is known of them, and may be known here: each one's name, and the soul's notes."""
-        ...
-
     def notes(self, person: str) -> tuple[int, str]:
-        """What was learned in this channel about the person of this id: the entry's seq (0: none), its text."""
+        """What was learned in this channel about this person: the seq of the entry (0: none), and its text."""
         ...
 
     @property

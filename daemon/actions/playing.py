@@ -13,7 +13,7 @@ from daemon.actions.thinking import respond
 from daemon.ism import ISMResult
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
-from daemon.mind.consent import consent
+from daemon.mind.consent import DAY, consent
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
 from daemon.ports import Role
@@ -48,7 +48,8 @@ class Player:
             await turn.once("ism-ended", ended)
             if result.next_process and not run.stopped:
                 return Transition(to=result.next_process, memory=run.memory, execute_now=True)
-            if not (run.stopped or run.spoke):
+            penniless = run.limit == DAY and turn.owners  # there is no partial answer, only the question
+            if not (run.stopped or run.spoke or penniless):
                 await respond(run, None, "prompts/conclude" if reason in WELL else "prompts/unfinished")
             if run.stopped or reason not in BOUNDS or not await _goes_on(run, str(reason)):
                 break

@@ -15,6 +15,7 @@ from daemon.entry import Entry
 from daemon.ism import Action, Part, Prompt
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.choosing import result
+from daemon.mind.consent import DAY
 from daemon.mind.decree import CHOOSING, wording
 from daemon.mind.labels import LABELS, labels
 from daemon.mind.playbook import Playbook
@@ -70,6 +71,8 @@ class Run:
         self._findings: list[str] = []
         self._news: list[Recalled] = []
         self._round = 0
+        self._spent = False
+        """Did the day's budget not let a call through?"""
 
     @property
     def context(self) -> str:
@@ -97,7 +100,7 @@ class Run:
     def begin(self) -> None:
         """The chooser is about to begin, perhaps anew after a bound: it goes on from all that it was told."""
         self._base = (*(self._base or self.turn.memory.conversation), *self._told)
-        self._told, self._parts, self.limit, self.spoke = [], 0, {}, False
+        self._told, self._parts, self.limit, self.spoke, self._spent = [], 0, {}, False, False
 
     async def __call__(self, prompt: Prompt) -> str:
         """Ask the chooser: what `run_ism` calls. What it answers is recorded; no usable answer is none."""
@@ -131,6 +134,7 @@ class Run:
         """One answer of a model, through outages and refusals. Raises Parked."""
         while True:
             call = await self.turn.call(name, memory, role, None, schema)
+            self._spent = self._spent or call.body["outcome"] == "over-budget"
             if call.body["outcome"] == "failed":
                 await self.turn.outlast(call.body["failure"])
             elif call.body["outcome"] == "refused" and role != "fallback":
@@ -140,10 +144,7 @@ class Run:
 
     async def standing(self) -> str:
         """Which bound stands in the way of another call."""
-        if self._chose and self._chose.body["outcome"] == "over-budget":
-            self.limit = {"resets": "day", "bound": "money", "person": ""}
-        else:
-            self.limit = await self.turn.limit(self.playbook.limits)
+        self.limit = DAY if self._spent else await self.turn.limit(self.playbook.limits)
         return self.limit.get("bound", "")
 
     async def interrupt(self) -> bool | tuple[str, ...]:

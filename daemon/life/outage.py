@@ -46,6 +46,12 @@ async def tell(turn: Voice, well: int) -> None:
         await turn.say(turn.text("prompts/sentences/unreachable").strip())
 
 
+def _is_new(turn: Voice, outage: Entry) -> bool:
+    """Is it another one than this body has waited for already?"""
+    before = [e for e in turn.world.journal.under(turn.path) if e.kind == "outage" and e.seq < outage.seq]
+    return all(entry.body["well"] != outage.body["well"] for entry in before)
+
+
 async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: bool) -> None:
     """Tell, and wait in the middle of a body. Raises Parked; ModelFailed when it was tried often enough."""
     tries = turn.uses("outage")
@@ -53,6 +59,6 @@ async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: boo
         raise ModelFailed(failure)
     well = last_well(turn, ALWAYS, turn.world.clock.now())
     outage = await turn.once("outage", {"failure": failure, "well": well})
-    if loud:
+    if loud and _is_new(turn, outage):
         await tell(turn, outage.body["well"])
     await ask(turn, took, "outlast", Question(wait=wait(tries), about={"failure": failure}))

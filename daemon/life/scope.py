@@ -90,6 +90,11 @@ class Scope:
         return found
 
     @property
+    def recorded(self) -> Sequence[Entry]:
+        """All that stands under this path, in order, without asking the journal: nobody else adds to it."""
+        return tuple(self._recorded.values())
+
+    @property
     def replaying(self) -> bool:
         """Is there still something to read back? Until then nothing new is seen."""
         return self._upto < self._horizon

@@ -151,8 +151,7 @@ class Turn(Voice):
         key = self.key("limit")
         if (found := self.read(key)) or self.replaying:
             return found.body if found else {}
-        body, gauge = self.world.journal.under(self.path), self.world.gauge
-        standing = gauge.standing(body, self.people, limits=limits)
+        standing = self.world.gauge.standing(self.recorded, self.people, limits=limits)
         return (await self.append("limit", standing.about, key=key)).body if standing.bound else {}
 
     def facts(self) -> Facts | None:

@@ -51,10 +51,8 @@ def overdue(conversation: Sequence[Memory]) -> int:
 
 
 async def afterthought(turn: Turn, name: str, memory: WorkingMemory, question: str) -> str:
-    """What the fast model says to it; empty where it did not come to an end, or someone spoke meanwhile."""
-    if await turn.look():
+    """What the fast model says to it; empty where nothing whole came, as when someone speaks meanwhile."""
+    if await turn.limit():
         return ""
     call = await turn.call(name, memory.with_region("instruction", question), "fast")
-    if call.body["outcome"] != "ok" or await turn.look():
-        return ""
-    return str(call.body["text"]).strip()
+    return str(call.body["text"]).strip() if call.body["outcome"] == "ok" else ""

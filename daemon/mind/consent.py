@@ -1,4 +1,4 @@
-"""At a bound: what people are told, and an owner who may let the soul go on. For the pipeline and for runs."""
+"""At a bound: what people are told, and an owner who may let the soul go on. For pipeline and runs."""
 
 from __future__ import annotations
 

@@ -51,13 +51,25 @@ async def converse(
     When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
     Where the model refused, this goes to the one that stands in for it. Then apologise. Raises ModelFailed.
     """
-    chosen = [STEPS[name] for name in steps]
-    memory = memory or turn.memory
-    while bounded and (about := await turn.limit()):
-        memory, on = await at_bound(turn, memory, about)
+    heard = memory or turn.memory
+    while True:
+        about = await turn.limit() if bounded else {}
+        if not about:
+            seen = situated(turn, heard).with_region("notes", notes)
+            owned = bounded and bool(turn.owners)
+            if said := await _answered(turn, steps, guidance, seen, role, owned=owned):
+                return said
+            about = DAY
+        heard, on = await at_bound(turn, heard, about)
         if not on:
-            return Said(memory=memory, values={})
-    memory = situated(turn, memory).with_region("notes", notes)
+            return Said(memory=heard, values={})
+
+
+async def _answered(
+    turn: Turn, steps: Sequence[str], guidance: str, memory: WorkingMemory, role: Role, *, owned: bool
+) -> Said | None:
+    """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
+    chosen = [STEPS[name] for name in steps]
     asking = Asking(turn, memory)
     async with turn.showing(feeling(turn).status):
         answer = await asking.ask("pipeline", role, instruction(turn, chosen, guidance))
@@ -69,11 +81,8 @@ async def converse(
             said = answer.plainly
         if answer.outcome == "cancelled":
             return await _stopped(turn, memory, asking.speech, answer)
-        if answer.outcome == "over-budget" and bounded and turn.owners:
-            memory, on = await at_bound(turn, memory, DAY)
-            return (
-                await converse(turn, steps, guidance, memory=memory) if on else Said(memory=memory, values={})
-            )
+        if answer.outcome == "over-budget" and owned:
+            return None
         return await _conclude(turn, memory, asking.speech, answer, said or "")
 
 

@@ -120,7 +120,7 @@ def _playbook_fault(name: str, text: str) -> str | None:
     return None
 
 
-def fill(text: str, **words: str) -> str:
+def fill(text: str, /, **words: str) -> str:
     """A text with its placeholders filled."""
     return Template(text).substitute(words).strip()
 

@@ -12,13 +12,17 @@ from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, side_by_side, table
+from benchmarks.ism import ism
 from benchmarks.recall import recall
+from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.turns import turns
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
+    "rounds": partial(rounds, rounds=1, each=2),
+    "ism": partial(ism, rounds=3, long=2),
     "turns": partial(turns, rounds=1, conversations=2),
     "speech": partial(speech, rounds=1),
     "start": partial(start, rounds=1),

@@ -22,6 +22,8 @@ T0 = 1_790_000_000.0
 CHUNK = 12
 PAGE = 200
 """Characters of one message."""
+LEARN = "L?"
+"""What an afterthought asks: it yields to whoever speaks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,9 +186,10 @@ class FileModel:
         calls = len(read(self.home / "llm.jsonl"))
         note(self.home / "llm.jsonl", {"saw": saw, **request})
         await self.deliver([event for event in self.events if event.during == calls + 1])
-        halted = [e for e in self.events if e.during == calls + 1 and e.rank == "stop"]
-        if halted and not stop.is_set():
-            raise SystemExit("a call goes on after a stop")
+        yields = LEARN in since_spoken(request["messages"])
+        spoke = [e for e in self.events if e.during == calls + 1 and (yields or e.rank == "stop")]
+        if spoke and not stop.is_set():
+            raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             Boundary.reach()
             return Reply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)

@@ -29,13 +29,9 @@ from tests.core.minds import (
 )
 from tests.core.outside import PAGE
 from tests.core.story import Scenario, dm
-from tests.core.waiting import WAITING
+from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
-UNREACHABLE = "I can't gather my thoughts right now"
-FAILED = "Something in me went wrong"
-CUT = "You said…"
-"""The beginning of an answer, with an ellipsis."""
 
 
 def pages(text: str) -> list[str]:

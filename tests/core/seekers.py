@@ -7,15 +7,19 @@ from pathlib import Path
 
 from daemon.entry import Entry, rank
 from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
 from daemon.ports import Choice
 from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
+from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
 from tests.core.boundary import Boundary
-from tests.core.outside import echo, note, said
+from tests.core.outside import LEARN, echo, note, said
 
 ROUNDS = 3
+MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."
+"""More than two messages."""
 WORDS = ("also", "go on", "long", "weather")
 
 
@@ -84,11 +88,12 @@ def careful(home: Path) -> Mapping[str, Process]:
         thought = await turn.call("think", turn.memory, "fast")
         memory = turn.memory.with_memory(remember(thought))
         may = Question(
-            text="May I?",
+            text=MAY_I if "at length" in turn.answers[0].body["text"] else "May I?",
             to=turn.owners,
             choices=(Choice(label="Yes", value="yes"), Choice(label="No", value="no")),
         )
-        answered = await turn.ask("approval", may)
+        name = "another" if "that" in turn.answers[0].body["text"] else "approval"
+        answered = await turn.ask(name, may)
         memory = memory.with_memory(*answered.memories)
         if answered.value != "yes":
             spoken = await turn.say("As you wish.")
@@ -115,6 +120,8 @@ def asking(_home: Path) -> Mapping[str, Process]:
     """Asks a person twice in words, and thinks in between."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if "aside" in turn.answers[0].body["text"]:
+            return (await converse(turn, COGNITIVE_STEPS)).memory
         memory, words = turn.memory, list[str]()
         for question in ("Which one?", "How many?"):
             thought = await turn.call("think", memory, "fast")
@@ -131,6 +138,8 @@ def waiting(_home: Path) -> Mapping[str, Process]:
     """Waits for a time, in the middle of its body."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if "hi" not in turn.answers[0].body["text"]:
+            return await PROCESSES["conversation"](turn)
         first = await turn.call("think", turn.memory, "fast")
         answered = await turn.ask("rest", Question(wait=60))
         memory = turn.memory.with_memory(remember(first), *answered.memories)
@@ -151,7 +160,7 @@ def remembering(_home: Path) -> Mapping[str, Process]:
     async def learning(turn: Turn) -> WorkingMemory:
         if not await turn.look():
             learned = await turn.call(
-                "learn", turn.memory.with_memory(Memory(role="user", content="L?")), "fast"
+                "learn", turn.memory.with_memory(Memory(role="user", content=LEARN)), "fast"
             )
             if learned.body["outcome"] == "ok" and not await turn.look():
                 await turn.once("note", {"text": learned.body["text"]})
@@ -160,6 +169,21 @@ def remembering(_home: Path) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation, "learning": learning}
 
 
+def brooding(_home: Path) -> Mapping[str, Process]:
+    """An afterthought that never comes through."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        outcome = await PROCESSES["conversation"](turn)
+        await turn.tell("after", {"rank": "after", "process": "learning"})
+        return outcome
+
+    async def learning(turn: Turn) -> WorkingMemory:
+        await turn.once("note", {"text": "this will go wrong"})
+        raise LookupError("poison")
+
+    return {**PROCESSES, "conversation": conversation, "learning": learning}
+
+
 def learned(last: str, calls: int) -> Reply:
     """Says what it heard, and is brief about what it learned."""
-    return said("L!") if "L?" in last else echo(last, calls)
+    return said("L!") if LEARN in last else echo(last, calls)

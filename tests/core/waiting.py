@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.core.enduring import bounded, doomed, enduring, handing_on, often_away
 from tests.core.minds import once_effect
+from tests.core.outside import PAGE, Event
 from tests.core.seekers import (
+    MAY_I,
     asking,
+    brooding,
     careful,
     deliberate,
     learned,
@@ -16,6 +20,24 @@ from tests.core.seekers import (
     wondering,
 )
 from tests.core.story import Scenario, dm
+
+UNREACHABLE = "I can't gather my thoughts right now"
+FAILED = "Something in me went wrong"
+CUT = "You said…"
+"""The beginning of an answer, with an ellipsis."""
+*PAGES, LAST = [MAY_I[start : start + PAGE] for start in range(0, len(MAY_I), PAGE)]
+YES = "May I?\n[Alice chose “Yes”]"
+
+
+def pressed(ts: int, label: str, phase: int, answers: str = "approval", user: str = "U9") -> Event:
+    """A press of a button; U9 is an owner."""
+    return dm(ts, label, phase=phase, rank="answer", answers=answers, user=user)
+
+
+def stop(ts: int, **more: int) -> Event:
+    """Someone says stop."""
+    return dm(ts, "stop", rank="stop", **more)
+
 
 WAITING: Mapping[str, Scenario] = {
     "looked": Scenario(
@@ -41,26 +63,61 @@ WAITING: Mapping[str, Scenario] = {
         script=thinking,
         processes=wondering,
     ),
+    "looked-late": Scenario(
+        events=[dm(1, "long"), dm(2, "the weather?", during=1), dm(3, "go on", phase=2)],
+        endings=[
+            ["One moment.", "You said: the weather?", "Thought of go on, long, weather"],
+            ["Thought of long", "You said: the weather?", "You said: go on"],
+        ],
+        script=thinking,
+        processes=wondering,
+    ),
     "halted": Scenario(
-        events=[dm(1, "long"), dm(2, "stop", during=2, rank="stop"), dm(3, "and jazz", phase=1)],
+        events=[dm(1, "long"), stop(2, during=2), dm(3, "and jazz", phase=1)],
         endings=[["Stopped.", "You said: and jazz"]],
         script=thinking,
         processes=wondering,
     ),
     "stopped-short": Scenario(
-        events=[dm(1, "hi"), dm(2, "stop", during=1, rank="stop")],
+        events=[dm(1, "hi"), stop(2, during=1)],
         endings=[["I was about …"], ["Stopped."], ["You said: hi", "You said: stop"]],
     ),
     "approved": Scenario(
         events=[
             dm(1, "delete it"),
             dm(2, "keep the logs", phase=1),
-            dm(3, "yes", phase=2, rank="answer", answers="approval"),
-            dm(4, "yes", phase=3, rank="answer", answers="approval", user="U9"),
+            pressed(3, "yes", phase=2, user="U1"),
+            pressed(4, "yes", phase=3),
+            pressed(5, "no", phase=3),
         ],
         endings=[
-            ["May I?\n[Alice chose “Yes”]", "You said: keep the logs", "Result: deleted (True)"],
-            ["May I?\n[Alice chose “Yes”]", "You said: keep the logs", "Result: outcome unknown (True)"],
+            [YES, "You said: keep the logs", "Result: deleted (True)"],
+            [YES, "You said: keep the logs", "Result: outcome unknown (True)"],
+        ],
+        script=deliberate,
+        processes=careful,
+        extra=once_effect,
+    ),
+    "approved-at-length": Scenario(
+        events=[dm(1, "delete it at length"), pressed(2, "yes", phase=1)],
+        endings=[
+            [*PAGES, f"{LAST}\n[Alice chose “Yes”]", "Result: deleted (False)"],
+            [*PAGES, f"{LAST}\n[Alice chose “Yes”]", "Result: outcome unknown (False)"],
+        ],
+        script=deliberate,
+        processes=careful,
+        extra=once_effect,
+    ),
+    "approved-both": Scenario(
+        events=[
+            dm(1, "delete it"),
+            dm(2, "delete that", phase=1),
+            pressed(3, "yes", phase=2, answers="another"),
+            pressed(4, "no", phase=3),
+        ],
+        endings=[
+            [YES, "May I?\n[Alice chose “No”]", "Result: deleted (False)", "As you wish."],
+            [YES, "May I?\n[Alice chose “No”]", "Result: outcome unknown (False)", "As you wish."],
         ],
         script=deliberate,
         processes=careful,
@@ -69,8 +126,19 @@ WAITING: Mapping[str, Scenario] = {
     "withdrawn": Scenario(
         events=[
             dm(1, "delete it"),
-            dm(2, "stop", phase=1, rank="stop"),
-            dm(3, "yes", phase=2, rank="answer", answers="approval", user="U9"),
+            stop(2, phase=1),
+            pressed(3, "yes", phase=2),
+        ],
+        endings=[["May I?", "Stopped."]],
+        script=deliberate,
+        processes=careful,
+    ),
+    "withdrawn-first": Scenario(
+        events=[
+            dm(1, "delete it"),
+            dm(2, "keep the logs", phase=1),
+            pressed(3, "yes", phase=1),
+            stop(4, phase=1),
         ],
         endings=[["May I?", "Stopped."]],
         script=deliberate,
@@ -79,20 +147,80 @@ WAITING: Mapping[str, Scenario] = {
     "asked": Scenario(
         events=[
             dm(1, "one"),
-            dm(2, "the second", phase=1),
-            dm(3, "four", phase=2),
-            dm(5, "said aside", phase=2, heard=True),
-            dm(4, "of them", phase=2),
+            dm(6, "an aside", phase=1, user="U2"),
+            dm(2, "the second", phase=2),
+            dm(3, "four", phase=3),
+            dm(5, "said aside", phase=3, heard=True),
+            dm(4, "of them", phase=3),
         ],
-        endings=[["Which one?", "How many?", "So: the second, four"]],
+        endings=[["Which one?", "You said: an aside", "How many?", "So: the second, four"]],
         processes=asking,
     ),
-    "waited": Scenario(events=[dm(1, "hi")], endings=[["Back: nobody"]], last_phase=1, processes=waiting),
+    "waited": Scenario(
+        events=[dm(1, "hi"), dm(2, "and jazz", during=1)],
+        endings=[["You said: hi, and jazz", "Back: nobody"]],
+        last_phase=1,
+        processes=waiting,
+    ),
+    "endured": Scenario(
+        events=[dm(1, "hello")],
+        endings=[["I have thought about it."], [UNREACHABLE, "I have thought about it."]],
+        last_phase=3,
+        script=often_away,
+        processes=enduring,
+    ),
+    "bounded": Scenario(
+        events=[
+            dm(1, "think"),
+            pressed(2, "continue", phase=1, answers="more"),
+            pressed(3, "continue", phase=2, answers="more"),
+        ],
+        endings=[[*["Shall I go on?\n[Alice chose “Go on”]"] * 2, "Thoughts: 5"]],
+        processes=bounded,
+    ),
+    "bounded-short": Scenario(
+        events=[dm(1, "think"), pressed(2, "stop", phase=1, answers="more")],
+        endings=[["Shall I go on?\n[Alice chose “Stop”]", "Thoughts: 2"]],
+        processes=bounded,
+    ),
+    "handed-on": Scenario(
+        events=[
+            dm(1, "one"),
+            dm(2, "well", phase=1, user="U2"),
+            dm(3, "the second", phase=2),
+            dm(4, "thanks", phase=3),
+        ],
+        endings=[
+            ["I am on it.", "Which of them?", "You said: well", "So: the second", "You said: thanks"],
+        ],
+        processes=handing_on,
+    ),
+    "doomed": Scenario(
+        events=[dm(1, "one")],
+        endings=[["Which one?", FAILED]],
+        processes=doomed,
+        max_attempts=5,
+        stops=False,
+        last_phase=1,
+    ),
     "afterthought": Scenario(
         events=[dm(1, "hi"), dm(2, "and jazz", during=2)],
         endings=[["You said: hi", "You said: and jazz"]],
         script=learned,
         processes=remembering,
+    ),
+    "afterthought-new-code": Scenario(
+        events=[dm(1, "hi")],
+        endings=[["You said: hi"], ["You said: after a break: hi"], [CUT, "You said: after a break: hi"]],
+        script=learned,
+        processes=remembering,
+        code=("1", "2"),
+    ),
+    "afterthought-poison": Scenario(
+        events=[dm(1, "hi")],
+        endings=[["You said: hi"]],
+        processes=brooding,
+        max_attempts=3,
     ),
     "asked-new-code": Scenario(
         events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],

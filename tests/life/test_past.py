@@ -41,6 +41,10 @@ class Life:
         await self.write("turn-ended", began.seq, keep=kept, process=process, params={"turn": began.seq})
         return kept
 
+    async def sum_up(self, last: int) -> int:
+        """Words that stand for all that is kept up to this seq; their seq."""
+        return (await self.write("context-cleared", text="summed up", last=last)).seq
+
 
 @pytest.fixture
 async def life(tmp_path: Path) -> AsyncIterator[Life]:
@@ -98,6 +102,28 @@ async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:
     assert now(life, pasts) == now(life, Pasts(life.journal))
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["folded on", "from the beginning"])
+async def test_a_summary_stands_for_what_was_kept_before_it(life: Life, before: bool) -> None:
+    pasts, kept = Pasts(life.journal), [*await life.turn("one", "two"), *await life.turn("three")]
+    if before:
+        assert seqs(now(life, pasts)) == kept
+    summary = await life.sum_up(kept[1])
+    assert seqs(now(life, pasts)) == [summary, kept[2]]
+    assert now(life, pasts).kept[0].content == "<context-cleared>\nsummed up\n</context-cleared>"
+    assert seqs(pasts.of(THREAD, summary)) == kept, "as it was then"
+    later = await life.turn("four")
+    assert seqs(now(life, pasts)) == [summary, kept[2], *later]
+    again = await life.sum_up(kept[2])
+    assert seqs(now(life, pasts)) == [again, *later]
+
+
+async def test_a_summary_of_what_was_summed_up_before_changes_nothing(life: Life) -> None:
+    pasts, kept = Pasts(life.journal), await life.turn("one", "two", "three")
+    first = await life.sum_up(kept[1])
+    await life.sum_up(kept[0])
+    assert seqs(now(life, pasts)) == [first, kept[2]]
+
+
 async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path: Path) -> None:
     pasts, mine = Pasts(life.journal), await life.turn("mine")
     assert seqs(now(life, pasts)) == mine
@@ -138,11 +164,13 @@ async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_
 async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: Life, seed: int) -> None:
     dice, pasts = random.Random(seed), Pasts(life.journal, most=20)
     for step in range(40):
-        match dice.randrange(4):
+        match dice.randrange(5):
             case 0:
                 await life.hear(f"heard {step}")
             case 1:
                 await life.write("mood", mood=f"mood {step}")
+            case 2 if kept := seqs(now(life, pasts)):
+                await life.sum_up(dice.choice(kept) or 0)
             case _:
                 await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
         before = life.journal.last() + 1 - dice.choice([0, 0, 0, 3])

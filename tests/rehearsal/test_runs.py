@@ -136,7 +136,7 @@ def test_it_sums_up_and_says_what_it_knows() -> None:
 
 FOUND = """What stands between `<result>` and `</result>` was found in the world.
 <result of="Research">
-fruit.md:3: The <b>cherry</b> is red.
+fruit.md:3: The cherry is red.
 </result>"""
 
 
@@ -147,7 +147,7 @@ def test_it_thinks_by_itself_and_tells_what_it_found() -> None:
     before = answer(body(asks, ("user", think)) | {"system": system})
     assert before == "Alice wants: “Find the red fruit.” I have not looked anything up yet."
     after = answer(body(asks, ("user", f"{FOUND}\n\n{think}")) | {"system": system})
-    assert after.endswith("I have found: “fruit.md:3: The ‹b>cherry‹/b> is red.”")
+    assert after.endswith("I have found: “fruit.md:3: The cherry is red.”")
     told = answer(
         body(asks, ("user", f"{FOUND}\n\nAnswer with exactly:\n\n<say>…</say> what you say aloud."))
     )

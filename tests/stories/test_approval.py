@@ -142,7 +142,7 @@ async def test_an_owner_says_no(stage: Stage) -> None:
     await pressed(stage, "carol", "Decline")
     assert (await stage.answers(GENERAL, ts))[-1] == "I may not."
     assert "an owner was asked, and said no" in told(stage)
-    assert (published, stage.entries("action"), ended(stage)) == ([], [], ["finished"])
+    assert (published, ended(stage)) == ([], ["finished"])
 
 
 async def test_where_there_is_nobody_to_ask_it_is_not_done(stage: Stage) -> None:

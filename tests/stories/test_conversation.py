@@ -26,9 +26,8 @@ async def test_a_first_contact_is_greeted_in_the_answer_and_only_once(stage: Sta
     await stage.say("alice", ALICE, "Hi.")
     await stage.say("alice", GENERAL, f"{ME} hi again")
     await stage.say("bob", GENERAL, f"{ME} hello, I am Bob")
-    never_met = ["never spoken with" in asked for asked in stage.asked()]
-    assert never_met == [True, False, True]
-    assert "never spoken with Bob before" in stage.asked()[2]
+    never_met = [asked for asked in stage.asked() if "never spoken with" in asked]
+    assert ["never spoken with Bob" in asked for asked in never_met] == [False, True]
     greeted = [entry.body["to"] for entry in stage.entries("transition")]
     assert greeted == ["greeting", "conversation", "greeting", "conversation"]
 
@@ -85,8 +84,8 @@ async def test_a_redelivered_message_is_answered_once(stage: Stage) -> None:
 
 
 async def test_two_people_in_one_thread_are_told_apart(stage: Stage) -> None:
-    ts = await stage.say("alice", GENERAL, f"{ME} I like tea")
-    await stage.say("bob", GENERAL, f"{ME} I like coffee", ts)
+    ts = await stage.say("alice", GENERAL, f"{ME} tea, please")
+    await stage.say("bob", GENERAL, f"{ME} coffee, please", ts)
     asked = stage.asked()[-1]
     assert '<message from="Alice">' in asked
     assert '<message from="Bob">' in asked

@@ -27,6 +27,7 @@ from tests.stories.choosing import (
     whispers,
 )
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+from tests.stories.stage import BOB as BOBS
 
 READ = {"name": "ReadThread", "args": {"back": 1}}
 FOUND = "It is the new timetable."
@@ -168,10 +169,28 @@ async def test_an_owner_in_her_own_conversation(stage: Stage) -> None:
     assert (await stage.answers(ALICE, ts))[-1] == FOUND
 
 
-async def test_money_of_the_day(stage: Stage) -> None:
-    await deciding(stage, **OWNED, budget_daily_usd=0.2)
-    answers(stage, turning(), choice("Think"), "Hm.")
-    ts = await stage.say("alice", ALICE, ASKED)
-    print(await shown(stage, ALICE, ts), ended(stage), calls(stage), [(e.body["cost"], e.body["outcome"]) for e in stage.entries("model-call")])
-    print([e.body for e in stage.entries("limit")])
-    assert 0
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize("left", [0.003, 0.03], ids=["choosing", "thinking"])
+async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, owned: bool) -> None:
+    await deciding(stage, **(OWNED if owned else {}))
+    answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    answers(stage, *[reply("word " * 7_000)] * 2)
+    for _ in range(2):
+        await stage.say("bob", BOBS, "Talk a lot.")
+    cost = stage.soul.budget.today().cost
+    await stage.sleep()
+    await stage.wake(budget_daily_usd=cost + left)
+    if left > 0.01:
+        answers(stage, choice("Think"))
+    await stage.say("alice", GENERAL, "the night ferry", ts)
+    *_, before, (spent, buttons) = await shown(stage, GENERAL, ts)
+    assert spent.startswith("I have used up what I may spend on thinking today.")
+    assert before == ("the night ferry", []), "it is said once"
+    assert buttons == (["Continue", "Stop"] if owned else [])
+    assert ended(stage) == ["money"]
+    if owned:  # who grants as much again
+        answers(stage, choice("Respond"), reply(FOUND))
+        await pressed(stage, "carol", "Continue")
+        assert (await stage.answers(GENERAL, ts))[-1] == FOUND
+    assert not stage.soul.journal.open("asked", "perception", "turn-began")

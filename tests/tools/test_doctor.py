@@ -111,7 +111,7 @@ async def test_an_app_token_that_is_refused_is_named(world: Stage) -> None:
 
 async def test_missing_scopes_are_named(world: Stage) -> None:
     said = await ill(world, slack_bot_token=ECHO.bot_token)
-    assert said.startswith("scopes: assistant:write are missing. Add them at https://api.slack.com/apps")
+    assert said.startswith("scopes: assistant:write, reactions:read are missing. Add them at https://api.slack.com/apps")
 
 
 async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
@@ -208,7 +208,7 @@ async def test_as_a_command_it_says_a_line_each_and_ends_with_the_link(tmp_path:
         out, err = await process.communicate()
     *lines, _, link = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 9
+    assert [text[:2] for text in lines] == ["✓ "] * 10
     assert link.startswith("https://api.slack.com/apps?new_app=1")
     for word in ("secret", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()

@@ -30,6 +30,8 @@ from tests.wire.world import DEED
 
 PROBLEM, ON_IT = "please work out why the ferry is late", "I am on it"
 FOUND, SO_FAR, ASIDE, STOPPED = "Found out", "So far", "I'll set the other thing aside", "Stopped."
+CUT = FOUND[0]
+"""So much of it is heard before it is stopped, at the least."""
 UNFINISHED = (root() / "prompts" / "unfinished.md").read_text().strip()
 NEW = "weather"
 """What is said of it is a matter of its own."""
@@ -150,7 +152,7 @@ DECIDING: Mapping[str, Story] = {
         lines=[Line(text=PROBLEM), Line(text="stop", during=3, root=0, stops=True)],
         script=deciding("Think", "Respond"),
         settings=OWNED,
-        endings=[[ON_IT, STOPPED], [ON_IT, FOUND, "You said: stop"]],
+        endings=[[ON_IT, STOPPED], [ON_IT, CUT], [ON_IT, FOUND, "You said: stop"]],
         told=[STOPPED, FOUND, "You said: stop"],
     ),
     "stopped-short": Story(
@@ -160,7 +162,7 @@ DECIDING: Mapping[str, Story] = {
         ],
         script=deciding("Respond"),
         settings=OWNED,
-        endings=[[ON_IT, FOUND[0]], [ON_IT, STOPPED]],
+        endings=[[ON_IT, CUT], [ON_IT, STOPPED]],
         told=[FOUND, STOPPED],
     ),
     "escalated": Story(

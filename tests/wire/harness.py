@@ -8,7 +8,9 @@ import os
 import signal
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 
+from daemon.journal.reading import reading
 from tests.wire.checks import verdict
 from tests.wire.lives import case, soul, world
 from tests.wire.mark import Boundary, Mark, passed
@@ -69,7 +71,15 @@ def stopped(name: str, boundary: Boundary) -> str | None:
                 os.kill(first, signal.SIGCONT)
             if any(statuses := (second, ended(first))):
                 return f"the lives ended with exit {statuses}"
+            if left(home) and (status := ended(soul(page, story, Mark(home)))):
+                return f"the third life ended with exit {status}"
         return verdict(home, story)
+
+
+def left(home: Path) -> bool:
+    """Did a daemon commit something as it woke that the other one, which owns the thread, would take up?"""
+    with reading(home / "journal.db") as journal:
+        return bool(journal.open("perception"))
 
 
 def ended(pid: int) -> int:

@@ -1,0 +1,130 @@
+"""A conversation in which things are worked out: by runs of ours, and by the seed's loop instead.
+
+The understudy is its model. What the choices took is for ism.py to compare.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from aiohttp import web
+
+from benchmarks.ferry import ASKED, WHY, actions, found
+from benchmarks.ground import Ground, ground
+from benchmarks.instant import CHOOSER, MODEL
+from benchmarks.seed import run_seed
+from daemon.actions.playing import Player
+from daemon.actions.run import Run
+from daemon.clock import SystemClock
+from daemon.ism import DONE, Action, ISMResult
+from daemon.life.live import Life
+from daemon.memory import WorkingMemory
+from daemon.process import Transition, Turn
+from daemon.processes import PROCESSES
+from daemon.processes.problem_solving import NAME, run_ism_phase
+from daemon.rehearsal.claude.understudy import Understudy
+from daemon.reply import Usage
+from daemon.server import BODY, address, bind, serving
+
+RESEARCH = {"name": "Research", "args": {"query": "harbour log"}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A run, and all that its chooser could know as it began, as one text."""
+
+    run: Run
+    context: str
+
+
+class Talk:
+    """A conversation in which things are worked out, and what the model answers there."""
+
+    def __init__(self, here: Ground, understudy: Understudy, rounds: int) -> None:
+        player = Player(registry=actions(), loops=rounds)
+
+        async def process(turn: Turn) -> WorkingMemory | Transition:
+            return await player.play(turn, NAME, self._phase)
+
+        soul = replace(here.soul, processes={**PROCESSES, NAME: process}, at_once={NAME})
+        self._life = Life(here.world, soul)
+        self._here, self._understudy, self._rounds = here, understudy, rounds
+        self._stamps = count(1)
+
+    async def turn(self, asked: str, answered: str, to: str = "conversation") -> None:
+        """Somebody says something, and is answered."""
+        text = f"<aside>I see.</aside><next>{to}</next><say>{answered}</say><mood>engaged</mood>"
+        self._understudy.say(text, model=MODEL)
+        thread = await self._here.open("ferry")
+        await self._here.say(thread, asked, f"{next(self._stamps)}")
+        assert await self._life.live(thread)
+
+    async def run(self) -> list[Usage]:
+        """They want something worked out; what each choice took."""
+        before = len(self._chosen())
+        for one in [*[RESEARCH] * (self._rounds - 1), DONE]:
+            self._understudy.say(json.dumps({"why": WHY, "actions": [one]}), model=CHOOSER)
+        await self.turn(ASKED, "I am on it.", to=NAME)
+        chosen = self._chosen()[before:]
+        assert len(chosen) == self._rounds, "the run did not go as it was told to"
+        return chosen
+
+    async def seed(self, *, poor: bool = False) -> list[Usage]:
+        """The run that was seen last, by the seed's loop: the same choices, the same found."""
+        usages, numbers = list[Usage](), count(1)
+        for name in ["Research"] * (self._rounds - 1) + [DONE]:
+            self._understudy.say(json.dumps({"actions": [name], "reasoning": WHY}), model=CHOOSER)
+
+        async def invoke(prompt: str) -> str:
+            message = await self._here.bare.messages.create(
+                model=CHOOSER, max_tokens=2_000, messages=[{"role": "user", "content": prompt}]
+            )
+            counted = message.usage
+            usages.append(Usage(input=counted.input_tokens, output=counted.output_tokens))
+            return "".join(block.text for block in message.content if block.type == "text")
+
+        async def research(_context: str, log: list[str]) -> None:
+            log += [] if poor else [found(next(numbers))]
+
+        run, handlers = self._seen.run, {"Research": research}
+        offered = [Action(one.name, one.description, handlers.get(one.name, _never)) for one in run.actions]
+        book = run.playbook
+        await run_seed(self._seen.context, book.goal, book.text, offered, invoke, self._rounds)
+        return usages
+
+    async def _phase(
+        self, context: str, run: Run, interrupt: Callable[[], Awaitable[bool | tuple[str, ...]]]
+    ) -> ISMResult:
+        system = (memory.content for memory in run.memory.system)
+        self._seen = Seen(run=run, context="\n\n".join([*system, context]))
+        return await run_ism_phase(context, run, interrupt)
+
+    def _chosen(self) -> list[Usage]:
+        calls = self._here.world.journal.kind("model-call")
+        return [Usage(**call.body["usage"]) for call in calls if call.body["name"] == "choose"]
+
+
+async def _never(_context: str, _log: list[str]) -> None:
+    """What none of these runs chooses."""
+
+
+@asynccontextmanager
+async def talking(folder: Path, rounds: int) -> AsyncIterator[Talk]:
+    """A conversation whose runs have so many rounds; its journal is in this folder, its model has a cache."""
+    understudy = Understudy(SystemClock(), pace=0)
+    async with ground(folder, _served(understudy)) as here:
+        yield Talk(here, understudy, rounds)
+
+
+@asynccontextmanager
+async def _served(understudy: Understudy) -> AsyncIterator[str]:
+    """The URL of this model, while inside."""
+    app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
+    understudy.mount(app)
+    async with serving(app, listener):
+        yield address(listener)

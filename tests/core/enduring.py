@@ -1,0 +1,96 @@
+"""Minds that something stands in the way of: an outage in the middle, a bound, a crash that comes again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from daemon.errors import Parked
+from daemon.limits import CONTINUE, Limits
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.ports import Choice
+from daemon.process import Process, Question, Transition, Turn
+from daemon.processes import PROCESSES
+from daemon.reply import Reply
+from tests.core.outside import echo
+
+THOUGHTS = 5
+
+
+def enduring(_home: Path) -> Mapping[str, Process]:
+    """Two thoughts, through whatever outage there is."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        memory = turn.memory
+        for _ in range(2):
+            while (thought := await turn.call("think", memory, "fast")).body["outcome"] == "failed":
+                await turn.outlast(thought.body["failure"])
+            memory = memory.with_memory(remember(thought))
+        spoken = await turn.say("I have thought about it.")
+        return memory.with_memory(*map(remember, spoken))
+
+    return {"conversation": conversation}
+
+
+def often_away(seen: str, calls: int) -> Reply:
+    """Out of reach for two calls, after the first one."""
+    return Reply(outcome="failed", model="echo", failure="overloaded") if 0 < calls < 3 else echo(seen, calls)
+
+
+def bounded(_home: Path) -> Mapping[str, Process]:
+    """Thinks twice, then asks an owner whether it may think on."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        memory, thoughts = turn.memory, 0
+        while thoughts < THOUGHTS:
+            if bound := await turn.limit(Limits(calls=2)):
+                on, no = Choice(label="Go on", value=CONTINUE), Choice(label="Stop", value="stop")
+                more = Question(text="Shall I go on?", to=turn.owners, choices=(on, no), about=bound)
+                answered = await turn.ask("more", more)
+                memory = memory.with_memory(*answered.memories)
+                if answered.value != CONTINUE:
+                    break
+            memory = memory.with_memory(remember(await turn.call("think", memory, "fast")))
+            thoughts += 1
+        spoken = await turn.say(f"Thoughts: {thoughts}")
+        return memory.with_memory(*map(remember, spoken))
+
+    return {"conversation": conversation}
+
+
+def handing_on(_home: Path) -> Mapping[str, Process]:
+    """Goes over into another process at once, which asks and waits."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if "one" not in turn.answers[0].body["text"]:
+            return await PROCESSES["conversation"](turn)
+        thought = await turn.call("think", turn.memory, "fast")
+        spoken = await turn.say("I am on it.")
+        memory = turn.memory.with_memory(remember(thought), *map(remember, spoken))
+        return Transition(to="asking", memory=memory, execute_now=True, params={"of": "them"})
+
+    async def asking(turn: Turn) -> Transition:
+        thought = await turn.call("think", turn.memory, "fast")
+        question = Question(text=f"Which of {turn.params['of']}?", to=tuple(turn.people))
+        answered = await turn.ask("ask", question)
+        spoken = await turn.say(f"So: {answered.value}")
+        memory = turn.memory.with_memory(remember(thought), *answered.memories, *map(remember, spoken))
+        return Transition(to="conversation", memory=memory)
+
+    return {**PROCESSES, "conversation": conversation, "asking": asking}
+
+
+def doomed(_home: Path) -> Mapping[str, Process]:
+    """Asks, and takes the whole daemon with it, each time."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        try:
+            await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people), wait=60))
+        except Parked:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory
+
+    return {**PROCESSES, "conversation": conversation}
