@@ -1,6 +1,6 @@
 """The environment, read once into a frozen Settings that names all bad keys at once.
 
-Only daemon/app.py and daemon/__main__.py import it; every room below is handed the values it needs.
+Only the commands and the wiring import it; every room below is handed the values it needs.
 `.env.example` lists the same names, a line of meaning each.
 """
 

@@ -1,1 +1,1 @@
-"""When it thinks: turns and their steps, speech, the waker, the owner's texts, the budget."""
+"""When it thinks: turns, their steps, speech, questions, the waker, the owner's texts, the budget, limits."""

@@ -55,8 +55,7 @@ async def _answer(turn: Voice, took: Sequence[Entry], asked: Entry, question: Qu
     """The answer that this turn took, with what the thread kept meanwhile."""
     if turn.began.body.get("asked") != asked.seq:
         return None
-    came = [entry for entry in took if rank(entry) != "after"]
-    first = next((e for e in came if e.author in question.to), came[0])
+    first = next((entry for entry in took if entry.author in question.to), took[0])
     pressed = first.body.get("value", "")
     value = pressed if rank(first) == "answer" else first.body.get("text", "")
     labels = {choice.value: choice.label for choice in question.choices}
@@ -66,7 +65,7 @@ async def _answer(turn: Voice, took: Sequence[Entry], asked: Entry, question: Qu
         "by": first.author if rank(first) != "resume" else "",
         "text": words,
         "meanwhile": _meanwhile(turn, asked),
-        "seqs": [entry.seq for entry in came if rank(entry) in ("message", "stop")],
+        "seqs": [entry.seq for entry in took if rank(entry) in ("message", "stop")],
         "about": asked.body["about"],
     }
     closes = [seq for seq in (asked.seq, *_watches(turn, asked)) if turn.world.journal.is_open(seq)]

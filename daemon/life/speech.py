@@ -22,7 +22,7 @@ PART = "/part#"
 
 
 class Speech:
-    """Implements ports.Speech. Its messages have the keys `key`, `key/part#2` and so on."""
+    """Implements process.Speech. Its messages have the keys `key`, `key/part#2` and so on."""
 
     def __init__(self, scope: Scope, key: str, lost_words: str) -> None:
         self._scope = scope

@@ -1,4 +1,4 @@
-"""A turn: one run of a mental process over a fixed set of perceptions, or that run gone on after a crash.
+"""A turn: a mental process at work on a fixed set of perceptions, or gone on after a crash or an answer.
 
 What it reads besides its steps it reads as of its first begin: see there in docs/ARCHITECTURE.md.
 """
@@ -26,7 +26,7 @@ PUBLIC = frozenset({"spoken", "answered"})
 
 
 class Turn(Voice):
-    """Implements ports.Turn. `took` are the debts that it pays, `answers` the messages that its body answers.
+    """Implements process.Turn. `took` are the debts that it pays, `answers` the messages that its body answers.
 
     `id` names this turn, `path` its body: they differ where a body goes on after a question.
     """
@@ -222,7 +222,6 @@ class Turn(Voice):
             "process": self.first.body["process"],
             "params": self._first_params,
         }
-        self._absorbed.clear()
         await self._end(body, self._waits())
 
     def _waits(self) -> list[int]:

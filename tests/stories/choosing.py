@@ -118,7 +118,9 @@ def questions(stage: Stage) -> Sequence[Entry]:
 async def shown(stage: Stage, channel: str, root: str) -> list[tuple[str, list[str]]]:
     """What stands in this thread, with the buttons under each message."""
     replies = await stage.client("alice").conversations_replies(channel=channel, ts=root)
-    return [(one["text"], [button["text"]["text"] for button in _buttons(one)]) for one in replies["messages"]]
+    return [
+        (one["text"], [button["text"]["text"] for button in _buttons(one)]) for one in replies["messages"]
+    ]
 
 
 def _buttons(message: dict[str, Any]) -> list[dict[str, Any]]:

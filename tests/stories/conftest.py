@@ -15,6 +15,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage
+        assert stage.unsent() == []
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from daemon.rehearsal.world import World
 from tests.clock import FakeClock
 from tests.slack.wire import Wire
 
+UNSENT = ("reasoning", "chain of thought", "<thinking")
+"""Words in a request over which a model may refuse it."""
 PATIENCE = 10.0
 """Real seconds after which a story gives up on something that should come at once."""
 GENERAL, RANDOM = "C0GENERAL01", "C0RANDOM002"
@@ -127,6 +129,11 @@ class Stage:
         name = {BOB: "bob", CAROL: "carol"}.get(channel, "alice")
         replies = await self.client(name).conversations_replies(channel=channel, ts=ts)
         return [m["text"] for m in replies["messages"] if m["user"] == SOUL.user]
+
+    def unsent(self) -> list[str]:
+        """The words that the model should not have been sent, but was."""
+        sent = str([*self.model.requests]).casefold()
+        return [word for word in UNSENT if word in sent]
 
     def asked(self) -> list[str]:
         """What the model was asked last, as one text a request."""

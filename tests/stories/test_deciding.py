@@ -52,7 +52,7 @@ async def test_a_run_of_three_rounds_with_two_actions_in_one_choice(stage: Stage
     assert [run.body[name] for name in ("reason", "loops", "calls")] == ["finished", 3, 3]
     assert [entry.body["name"] for entry in stage.entries("action")] == ["SearchMemory"]
     assert "The timetable changed, I believe." in told(stage, 1)
-    assert r'<result of=\"SearchMemory\">\nnothing found' in told(stage, 1)
+    assert r"<result of=\"SearchMemory\">\nnothing found" in told(stage, 1)
     assert "Nobody told me otherwise." in stage.asked()[-1]
     assert [entry.body["to"] for entry in stage.entries("transition")][-2:] == [
         "problem_solving",

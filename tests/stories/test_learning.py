@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from daemon.entry import Entry
+from daemon.journal.verify import verify
 from daemon.limits import Limits
-from tests.stories.choosing import FAST, deciding
+from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
 NOTES = "- keeps bees\n- afraid of wasps"
@@ -42,6 +43,7 @@ async def test_what_was_told_in_a_dm_is_known_in_that_dm_and_nowhere_else(stage:
     [learned] = people(stage)
     assert learned.body == {"person": "U0ALICE0001", "name": "Alice", "text": NOTES, "since": 0}
     assert await stage.answers(ALICE, ts) == ["Bees! How many?"]
+    assert not verify(stage.soul.journal).violations
     await stage.say("alice", ALICE, "What do you know of me?")
     [known] = [asked for asked in prompts(stage) if '<notes about="Alice">' in asked]
     assert known == prompts(stage)[-1]
@@ -100,9 +102,13 @@ async def test_notes_that_say_nothing_new_change_nothing(stage: Stage, notes: st
     assert len(people(stage)) == 1
 
 
-async def test_learning_that_fails_is_told_to_nobody(stage: Stage) -> None:
+@pytest.mark.parametrize("endless", [True, False], ids=["cut", "refused"])
+async def test_learning_that_fails_is_told_to_nobody(stage: Stage, endless: bool) -> None:
     stage.model.say(learning())
-    stage.model.refuse(model=FAST)
+    if endless:
+        stage.model.say("- keeps bees\n" * 4_000, model=FAST)
+    else:
+        stage.model.refuse("- keeps bees", model=FAST)
     ts = await stage.say("alice", ALICE, "I keep bees.")
     assert await stage.answers(ALICE, ts) == ["Bees! How many?"]
     assert not people(stage)
@@ -168,6 +174,26 @@ async def test_what_was_being_learned_when_it_was_stopped_is_learned_later_once(
     await stage.wake()
     await stage.settled()
     assert len(people(stage)) == 1
+
+
+async def test_who_goes_on_after_a_break_knows_what_was_known_at_first(stage: Stage) -> None:
+    await deciding(stage)
+    stage.model.say(turning())
+    stage.model.say(None, asks='"why"', until=asyncio.Event())
+    ts = await stage.post("alice", ALICE, "please work out why bees dance")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    stage.model.say(learning(), asks="just spoke")
+    stage.model.say(NOTES, asks=ASKED)
+    await stage.post("alice", ALICE, "By the way, I keep bees.")
+    await stage.until(lambda: people(stage))
+    await stage.sleep()
+    for text in (choice("Respond"), reply("To tell the way.")):
+        stage.model.say(text)
+    await stage.wake()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "To tell the way."
+    assert "<notes" not in prompts(stage)[-1]
+    assert not stage.entries("drift")
 
 
 async def test_notes_cannot_pose_as_anything_else(stage: Stage) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.stories.choosing import (
     choice,
     deciding,
     ended,
+    press,
     pressed,
     questions,
     shown,
@@ -35,6 +35,7 @@ PARTLY = "I know this much so far."
 WHOLE = "Tell them now what you have found out"
 PART = "You have to stop here, before you are done."
 ASKS = "That is as far as I may go by myself"
+CLOSED = "That question is closed by now"
 OWNED = {"owner_user_ids": frozenset({CAROL.id})}
 
 
@@ -131,7 +132,9 @@ async def test_an_owner_lets_it_go_on(stage: Stage, settings: dict[str, Any]) ->
 
 
 @bounds
-async def test_the_counter_begins_anew_and_may_be_reached_again(stage: Stage, settings: dict[str, Any]) -> None:
+async def test_the_counter_begins_anew_and_may_be_reached_again(
+    stage: Stage, settings: dict[str, Any]
+) -> None:
     await at_a_bound(stage, **settings)
     again = 1 if "ism_max_loops" in settings else 2
     answers(stage, *[choice("Think"), "Hm again."] * again, reply("And this much."))
@@ -158,6 +161,22 @@ async def test_the_word_stop_takes_the_buttons_away(stage: Stage) -> None:
     *_, (_, buttons), _, (stopped, _) = await shown(stage, GENERAL, ts)
     assert (buttons, stopped) == ([], "Stopped.")
     assert not stage.soul.journal.open("asked", "perception", "turn-began")
+
+
+async def test_two_owners_press_at_once(stage: Stage) -> None:
+    await deciding(stage, owner_user_ids=frozenset({CAROL.id, ALICE_HERSELF.id}), limit_turn=Limits(calls=3))
+    answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    [question] = questions(stage)
+    *_, asks = stage.soul.journal.many(question.body["said"])
+    answers(stage, choice("Respond"), reply(FOUND))
+    for name, label in (("carol", "Continue"), ("alice", "Stop")):
+        await press(stage, name, GENERAL, asks.body["ts"], label)
+    await stage.until(lambda: len(stage.entries("perception")) == 3)
+    await stage.settled()
+    assert (await stage.answers(GENERAL, ts))[-1] == FOUND
+    [(person, said)] = whispers(stage)
+    assert (person, said[: len(CLOSED)]) == (ALICE_HERSELF.id, CLOSED)
 
 
 async def test_an_owner_in_her_own_conversation(stage: Stage) -> None:

@@ -26,7 +26,7 @@ async def test_in_a_channel_nobody_learns_it(stage: Stage, name: str) -> None:
     answers(stage, turning(), choice(looking("Tromso")), choice("Respond"), reply("I do not know."))
     ts = await stage.say(name, GENERAL, f"{ME} what do you know of Alice moving?")
     assert await stage.answers(GENERAL, ts) == [ON_IT, "I do not know."]
-    assert r'<result of=\"SearchMemory\">\nnothing found' in told(stage)
+    assert r"<result of=\"SearchMemory\">\nnothing found" in told(stage)
     assert not [asked for asked in stage.asked()[before:] if "in spring" in asked]
 
 

@@ -130,6 +130,7 @@ DECIDING: Mapping[str, Story] = {
         settings=OWNED,
         endings=[
             [ON_IT, ASIDE, "You said: and how is the weather", FOUND],
+            [ON_IT, ASIDE, "You said: and how is the weather", "You said: the one to the island", FOUND],
             [ON_IT, FOUND, "You said: and how is the weather", "You said: carry on"],
         ],
         told=[ASIDE, FOUND],

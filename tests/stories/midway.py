@@ -1,0 +1,63 @@
+"""A run that stands still in its middle, for the stories of what comes then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from tests.stories.choosing import ASKED, answers, choice, looking, turning
+from tests.stories.stage import ALICE, ME, Stage
+
+STATUS = "assistant.threads.setStatus"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Where in a run something comes: what the model says before it, what is held back, what it says then.
+
+    It stands before speaking when it has chosen that, and Slack is slow to show that it is about to.
+    """
+
+    before: tuple[str, ...]
+    held: str
+    after: tuple[str, ...] = ()
+
+
+POINTS = {
+    "before a choice": Point(before=(choice("Think"),), held="A thought.", after=(choice("Respond"),)),
+    "before an action": Point(
+        before=(choice("Think", looking()),), held="A thought.", after=(choice("Respond"),)
+    ),
+    "before speaking": Point(before=(choice("Think"), "A thought."), held=choice("Respond")),
+}
+points = pytest.mark.parametrize("point", POINTS.values(), ids=POINTS.keys())
+
+
+@asynccontextmanager
+async def amid(stage: Stage, point: Point, channel: str = ALICE) -> AsyncIterator[str]:
+    """While inside, a run stands at this point; the ts of what it answers."""
+    held = asyncio.Event()
+    answers(stage, turning(), *point.before)
+    stage.model.say(point.held, until=held)
+    asked = ASKED if channel == ALICE else f"{ME} {ASKED}"
+    ts = await stage.post("alice", channel, asked)
+    await stage.until(lambda: len(stage.model.requests) == len(point.before) + 2)
+    if "Respond" in point.held:
+        model, held = held, asyncio.Event()
+        stage.wire.held[STATUS] = held
+        model.set()
+        await stage.until(lambda: "writing" in str(stage.wire.told(STATUS)[-1:]))
+    yield ts
+    held.set()
+    stage.wire.held.clear()
+    await stage.settled()
+
+
+async def heard(stage: Stage, name: str, channel: str, text: str, root: str) -> None:
+    """Someone says this, and the soul has heard it."""
+    ts = await stage.post(name, channel, text, root)
+    await stage.until(lambda: ts in [entry.body["ts"] for entry in stage.entries("perception")])

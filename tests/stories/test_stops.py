@@ -1,0 +1,118 @@
+"""A stop, in whichever way it is said: nothing more is thought, done or paid for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from daemon.rehearsal.people import CAROL
+from tests.stories.choosing import (
+    ASKED,
+    ON_IT,
+    answers,
+    choice,
+    deciding,
+    ended,
+    outcomes,
+    stop_button,
+    told,
+    turning,
+)
+from tests.stories.midway import POINTS, Point, amid, heard, points
+from tests.stories.stage import ALICE, GENERAL, Stage, reply
+
+DONE = "It is the new timetable."
+STOPPED = "Stopped."
+PROMPTLY = 0.3
+"""Real seconds within which a stop has closed the connection to the model."""
+
+
+@points
+async def test_a_stop(stage: Stage, point: Point) -> None:
+    await deciding(stage)
+    async with amid(stage, point) as ts:
+        await heard(stage, "alice", ALICE, "Stop!", ts)
+        before = len(stage.model.requests)
+    assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
+    assert ended(stage) == ["interrupted"]
+    assert len(stage.model.requests) == before, "nothing more was asked"
+    assert outcomes(stage) == ["ended"], "the stop itself is answered with it"
+    assert not stage.soul.journal.open("perception", "action", "speech")
+    stage.model.say(reply("Here I am."))
+    await stage.say("alice", ALICE, "Are you there?", ts)
+    assert (await stage.answers(ALICE, ts))[2:] == ["Here I am."]
+    assert "Stop!" in stage.asked()[-1]
+
+
+async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
+    await deciding(stage)
+    stage.model.say('{"kind": "new"}', asks="a new matter that wants")
+    async with amid(stage, POINTS["before a choice"]) as ts:
+        answers(stage, reply("Oslo."))
+        await heard(stage, "alice", ALICE, "what is the capital of Norway?", ts)
+    before = len(stage.model.requests)
+    await stage.say("alice", ALICE, "stop", ts)
+    assert (await stage.answers(ALICE, ts))[3:] == [STOPPED]
+    assert len(stage.model.requests) == before
+    assert not stage.soul.journal.open("watch", "asked", "perception")
+
+
+async def test_a_stop_closes_the_connection_to_the_model(stage: Stage) -> None:
+    await deciding(stage)
+    async with amid(stage, POINTS["before a choice"]) as ts:
+        began = time.monotonic()
+        await stage.post("alice", ALICE, "stop", ts)
+        await stage.until(lambda: stage.model.closed)
+        [closed] = stage.model.closed
+    assert closed.at - began < PROMPTLY
+    assert closed.request == 3
+    call = stage.entries("model-call")[-1]
+    assert (call.body["name"], call.body["outcome"]) == ("think", "cancelled")
+
+
+async def test_a_stop_while_it_speaks_ends_there(stage: Stage) -> None:
+    await deciding(stage)
+    said = reply("One, two, three, four, five.")
+    answers(stage, turning(), choice("Respond"))
+    stage.model.say(said, until=asyncio.Event(), first=said.index(" three"))
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.entries("speech-started")) == 2)
+    await stage.say("alice", ALICE, "stop", ts)
+    assert await stage.answers(ALICE, ts) == [ON_IT, "One, two, …"]
+    assert ended(stage) == ["interrupted"]
+    assert outcomes(stage) == ["ended"]
+
+
+async def test_dont_stop_does_not_stop(stage: Stage) -> None:
+    await deciding(stage)
+    stage.model.say('{"kind": "more"}', asks="a new matter that wants")
+    async with amid(stage, POINTS["before a choice"]) as ts:
+        answers(stage, choice("Respond"), reply(DONE))
+        await heard(stage, "alice", ALICE, "don't stop", ts)
+        assert not stage.model.closed
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert "don't stop" in told(stage)
+
+
+@pytest.mark.parametrize(("name", "stops"), [("alice", True), ("carol", True), ("bob", False)])
+async def test_a_sign_stops_for_whoever_began_it_or_an_owner(stage: Stage, name: str, stops: bool) -> None:
+    await deciding(stage, owner_user_ids=frozenset({CAROL.id}))
+    async with amid(stage, POINTS["before a choice"], GENERAL) as ts:
+        answers(stage, choice("Respond"), reply(DONE))
+        await stage.client(name).reactions_add(channel=GENERAL, timestamp=ts, name="octagonal_sign")
+        if stops:
+            await stage.until(lambda: stage.model.closed)
+    assert await stage.answers(GENERAL, ts) == [ON_IT, STOPPED if stops else DONE]
+    assert ended(stage) == ["interrupted" if stops else "finished"]
+
+
+async def test_slacks_own_button_stops(stage: Stage) -> None:
+    await deciding(stage)
+    async with amid(stage, POINTS["before a choice"]) as ts:
+        await stop_button(stage, "alice", ALICE, ts)
+        await stage.until(lambda: stage.model.closed)
+    assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
+    assert [entry.body.get("by") for entry in stage.entries("perception")] == [None, "button"]
+    assert ended(stage) == ["interrupted"]
