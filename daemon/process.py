@@ -119,7 +119,7 @@ class Turn(Protocol):
         ...
 
     def notes(self, person: str) -> tuple[int, str]:
-        """What was learned in this channel about this person: the seq of the entry (0: none), and its text."""
+        """What was learned here about this person: the seq of the entry (0: none), and its text."""
         ...
 
     @property

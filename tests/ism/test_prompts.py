@@ -46,7 +46,7 @@ async def test_the_first_prompt_holds_everything() -> None:
         assert part in prompt
     assert len(prompt.parts) == 1
     assert prompt.endswith(prompt.question)
-    assert "DONE" in prompt.question
+    assert "DONE" in prompt
 
 
 async def test_an_answer_stands_in_the_next_prompt_as_it_came() -> None:
