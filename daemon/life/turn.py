@@ -26,7 +26,7 @@ PUBLIC = frozenset({"spoken", "answered"})
 
 
 class Turn(Voice):
-    """Implements process.Turn. `took` are the debts that it pays, `answers` the messages that its body answers.
+    """Implements process.Turn. `took` are the debts that it pays, `answers` what its body has to answer.
 
     `id` names this turn, `path` its body: they differ where a body goes on after a question.
     """

@@ -16,8 +16,8 @@ from daemon.journal.journal import Journal
 from daemon.journal.schema import METADATA, fold
 from daemon.journal.verify import verify
 from tests.core.outside import FileSlack, StoryClock, read
-from tests.core.scenarios import CUT, FAILED, UNREACHABLE
 from tests.core.story import Scenario
+from tests.core.waiting import CUT, FAILED, UNREACHABLE
 
 BEGINNINGS = (UNREACHABLE, FAILED)
 

@@ -91,6 +91,6 @@ def doomed(_home: Path) -> Mapping[str, Process]:
             await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people), wait=60))
         except Parked:
             os.kill(os.getpid(), signal.SIGKILL)
-        return turn.memory
+        return turn.memory.with_memory(*map(remember, await turn.say("After all, nobody knows.")))
 
     return {**PROCESSES, "conversation": conversation}

@@ -130,7 +130,8 @@ async def quiet(journal: Journal, waker: AsyncioWaker) -> None:
     waker.sweep()
     while waker.busy or [e for e in journal.open("perception", "turn-began") if not waker.lost(e.thread)]:
         await asyncio.sleep(0.001)
-        waker.sweep()
+        if not waker.busy:  # the real one sweeps once a second only: nothing is to rest on it
+            waker.sweep()
 
 
 def fork(home: Path, story: Scenario, phase: int) -> int:
