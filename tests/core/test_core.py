@@ -1,6 +1,7 @@
 """The core under kills and pauses: each rule is shown by the scenario that fails without it.
 
-`make soak` runs every boundary of every scenario in every way, and every mutant; here are the kills.
+`make soak` runs every boundary of every scenario in every way, and every mutant; here are the kills, and of
+bodies that wait each fifth.
 """
 
 from __future__ import annotations
@@ -16,12 +17,23 @@ from tests.core.harness import Job, kills, meetings, pauses, problem_of
 from tests.core.lives import home_for, life
 from tests.core.outside import StoryClock
 from tests.core.scenarios import SCENARIOS
+from tests.core.waiting import WAITING
+
+EACH = 5
 
 
-@pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - {"burst", "poison", "long-outage"}))
+@pytest.mark.parametrize(
+    "name", sorted(SCENARIOS.keys() - WAITING.keys() - {"burst", "poison", "long-outage"})
+)
 def test_any_boundary_may_be_the_last(name: str) -> None:
     """SIGKILL before and after each commit, effect and answer: nothing lost, doubled or paid twice."""
     assert_none_goes_wrong(kills(name))
+
+
+@pytest.mark.parametrize(("number", "name"), enumerate(WAITING))
+def test_a_body_that_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
+    """Each fifth boundary, a kill before a commit as often as one after it."""
+    assert_none_goes_wrong(kills(name)[number % EACH :: EACH])
 
 
 @pytest.mark.parametrize("name", ["dm", "effect", "fickle"])

@@ -66,7 +66,9 @@ def shown(home: Path) -> list[Shown]:
     sql = "select channel, coalesce(thread, stamp), stamp, body from message order by stamp"
     rows = db.execute(sql).fetchall()
     db.close()
-    return [_shown(channel, ts_of(root), ts_of(stamp), json.loads(body)) for channel, root, stamp, body in rows]
+    return [
+        _shown(channel, ts_of(root), ts_of(stamp), json.loads(body)) for channel, root, stamp, body in rows
+    ]
 
 
 def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
@@ -136,7 +138,7 @@ def _check_questions(journal: Reading, said: Sequence[Shown]) -> None:
 
 
 def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
-    """What is asked in a body under one name begins with what was asked before: only what trails it changes."""
+    """What a body asks under one name begins with what it asked before: only what trails it changes."""
     blocks = {call["saw"]: call["blocks"] for call in asked}
     before: dict[tuple[str, ...], list[str]] = {}
     for call in journal.kind("model-call"):
