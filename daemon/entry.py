@@ -46,6 +46,11 @@ def rank(perception: Entry) -> Rank:
     return named
 
 
+def who(perception: Entry) -> str:
+    """The id of whom it is from: of a reminder, whoever it was set for."""
+    return str(perception.body.get("user") or perception.author)
+
+
 def digest(value: object) -> str:
     """Sixteen hex digits that stand for a JSON value, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

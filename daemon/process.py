@@ -1,7 +1,4 @@
-"""What a mental process is: what it is given, what it may ask, and what it returns. Life runs it.
-
-Processes and actions see a turn through the Protocol here, and nothing else of life.
-"""
+"""What a mental process is given, what it may ask, what it returns: all that it sees of life, which runs it."""
 
 from __future__ import annotations
 
@@ -64,13 +61,13 @@ class Answered:
     """How a question was answered: the choice's value, or the words; by whom; both empty if by nobody.
 
     `memories` are the question, what this thread kept meanwhile, and the answer: what the body goes on from.
+    `more`: was anything else said meanwhile?
     """
 
     value: str
     by: str
     memories: tuple[Memory, ...] = ()
     more: bool = False
-    """Was anything else said meanwhile?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +125,11 @@ class Turn(Protocol):
         ...
 
     @property
+    def deciders(self) -> Sequence[str]:
+        """Those of the owners who can read this conversation: in a DM, only whose it is."""
+        ...
+
+    @property
     def place(self) -> str:
         """Where this conversation is, for a sentence: "a direct message", "#general"."""
         ...
@@ -149,7 +151,7 @@ class Turn(Protocol):
 
     @property
     def began_at(self) -> float:
-        """When this body first began: the only time it may look at."""
+        """When this body began, or last heard an answer: the only time it may look at."""
         ...
 
     def text(self, name: str) -> str:

@@ -69,7 +69,7 @@ def _going(transition: tuple[str, str]) -> Definition:
 
 async def _goes_on(run: Run, reason: str) -> bool:
     """At a bound an owner decides; where there is none, the run ends with its partial answer."""
-    if not run.turn.owners:
+    if not run.turn.deciders:
         return False
     answered = await consent(run.turn, run.limit or {"resets": "turn", "bound": reason, "person": ""})
     run.hear(answered.memories)

@@ -19,7 +19,7 @@ from daemon.mind.consent import DAY
 from daemon.mind.decree import CHOOSING, wording
 from daemon.mind.labels import LABELS, labels
 from daemon.mind.playbook import Playbook
-from daemon.mind.prompting import feeling, situated
+from daemon.mind.prompting import feeling, timed
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.ports import Role
@@ -108,7 +108,7 @@ class Run:
         self._round += 1
         await self.doing("choose")
         memory = WorkingMemory((*self.memory.system, *self._base, *self._told))
-        memory = situated(self.turn, memory).with_region("person", "").with_region("mood", "")
+        memory = timed(self.turn, memory)
         memory = memory.with_region("instruction", prompt.question)
         chooser: Role = "expert" if self.role == "expert" else "fast"
         self._chose = await self.call("choose", memory, chooser, prompt.schema)

@@ -80,6 +80,8 @@ def _faults(one: Playbook, registry: Registry, known: Collection[str]) -> Iterat
 def _circles(playbooks: Sequence[Playbook]) -> Iterator[Sequence[str]]:
     """Ways from playbook to playbook that come back to where they began."""
     goes = {one.name: {*one.transitions, *_led_to(one)} for one in playbooks}
+    hands = {one.name for one in playbooks if one.name not in LEADS.values()}
+    goes |= dict.fromkeys(("conversation", "greeting"), hands)  # what a conversation may go over into
     while True:
         try:
             graphlib.TopologicalSorter(goes).prepare()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from daemon.entry import Entry
+from daemon.entry import Entry, who
 from daemon.journal.journal import Journal
 from daemon.journal.reading import ALWAYS
 from daemon.knowledge.places import Channel, Places, fresh, may_know
@@ -42,8 +42,8 @@ class PersonModels:
 
     def known(self, said: Iterable[Entry], thread: str, before: int = ALWAYS) -> Sequence[tuple[str, str]]:
         """What is known about those who said this, and may be known in this thread: name, and all notes."""
-        names = {entry.author: entry.body["name"] for entry in said}
-        found = [(name, "\n".join(self.about(who, thread, before))) for who, name in names.items()]
+        names = {who(entry): entry.body["name"] for entry in said}
+        found = [(name, "\n".join(self.about(person, thread, before))) for person, name in names.items()]
         return [(name, notes) for name, notes in found if notes]
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:

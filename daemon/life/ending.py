@@ -26,7 +26,7 @@ MAX_FAILURES = 300
 
 async def postpone(turn: Turn, failure: str) -> None:
     """Claude could not answer: tell the person, once an outage, and try again later."""
-    tries = max((entry.body["tries"] for entry in turn.postponed), default=0)
+    tries = max([turn.uses("outage"), *(entry.body["tries"] for entry in turn.postponed)])
     if outage.hopeless(failure, tries):
         await fail(turn)
         return

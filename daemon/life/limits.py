@@ -52,14 +52,14 @@ class Gauge:
         self._trees: OrderedDict[str, tuple[int, Spent]] = OrderedDict()
 
     def standing(
-        self, body: Sequence[Entry], people: Iterable[str], amount: float = 0.0, limits: Limits | None = None
+        self, body: Sequence[Entry], people: Iterable[str], limits: Limits | None = None
     ) -> Standing:
         """What stands in the way of one more call, which may cost this much (dollars).
 
         `body` are all entries under the turn's path, in order; `people` the ids of those it answers; `limits`
         hold for this body besides the owner's.
         """
-        found = self._standings(body, people, amount, limits or Limits())
+        found = self._standings(body, people, limits or Limits())
         return next((one for one in found if one.bound), Standing())
 
     def thread(self, root: str) -> Spent:
@@ -76,9 +76,7 @@ class Gauge:
             self._trees.popitem(last=False)
         return spent
 
-    def _standings(
-        self, body: Sequence[Entry], people: Iterable[str], amount: float, limits: Limits
-    ) -> Iterator[Standing]:
+    def _standings(self, body: Sequence[Entry], people: Iterable[str], limits: Limits) -> Iterator[Standing]:
         used = by_body(body, self._clock.now())
         yield Standing(bound=used.reaches(limits) or used.reaches(self._turn), scope="turn")
         if self._thread != Limits():
@@ -88,8 +86,6 @@ class Gauge:
         for who in people:
             bound = today.get(who, NOTHING).reaches(self._person)
             yield Standing(bound=bound, scope="person", person=who)
-        if not self._budget.fits(amount):
-            yield Standing(bound="money", scope="day")
 
 
 def is_word(entry: Entry) -> bool:

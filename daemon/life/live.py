@@ -38,7 +38,6 @@ class Life:
         turn = await begin(self._world, self._soul, thread)  # fixes what it answers; takes up a half turn
         if turn is None:
             return False
-        self._turns[thread] = turn
         try:
             await self._take(turn)
         except Fenced:
@@ -49,7 +48,7 @@ class Life:
         except Exception as error:  # noqa: BLE001  the turn boundary: a failed attempt, tried again
             await self._failed(turn, error)
         finally:
-            del self._turns[thread]
+            self._turns.pop(thread, None)
         return True
 
     def notice(self, thread: str) -> None:
@@ -62,6 +61,7 @@ class Life:
             await turn.abandon()
             return
         turn.load()
+        self._turns[turn.thread] = turn
         if hopeless(turn, self._max_attempts + self._spared[turn.id]):
             await fail(turn)
         elif turn.first.body["code"] != self._soul.code:

@@ -17,6 +17,8 @@ from daemon.process import Answered, Question
 
 async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question) -> Answered:
     """Ask; read the answer back, or take it from what this turn `took`, or leave the turn with Parked."""
+    if question.to and not question.resumes and not question.text.strip():
+        raise ValueError("a question that someone is to answer needs words")
     key = turn.key(name)
     buttons = Choices(asked=key, choices=tuple(question.choices)) if question.choices else None
     spoken = await turn.speech_at(f"{key}/say#1").close(question.text, buttons) if question.text else ()
@@ -26,6 +28,7 @@ async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question)
     answer = turn.read(f"{key}/answer") or await _answer(turn, took, asked, question)
     if answer is None:
         raise Parked(key)
+    turn.moment = answer.at
     if buttons:
         await _settle(turn, asked, spoken[-1], answer.body["text"])
     return _answered(turn, asked, answer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from daemon.entry import Entry, rank
+from daemon.entry import Entry, rank, who
 from daemon.life.facts import facts, last_body
 from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
@@ -57,7 +57,7 @@ class Turn(Voice):
         self.took = journal.many(self.began.body["took"])
         self._first_took = journal.many(self.first.body["took"])
         self.answers = answers(self._first_took, journal.many)
-        self.people = list(dict.fromkeys(entry.author for entry in self.answers))
+        self.people = list(dict.fromkeys(map(who, self.answers)))
         self.mood = before.mood or ""
         self.known = self.world.people.known(self.answers, self.thread, self.first.seq)
         self.params = self._first_params = before.params if self._apart is None else self._apart
@@ -102,6 +102,13 @@ class Turn(Voice):
         return [entry for entry in [*took, *woken] if entry.kind == "watch" and "carries" in entry.body]
 
     @property
+    def deciders(self) -> Sequence[str]:
+        """Those of the owners who can read this conversation: in a DM, only whose it is."""
+        opened = self.world.journal.latest(self.thread, "thread")
+        alone = opened is not None and opened.body.get("kind") == "dm"
+        return [owner for owner in self.owners if not (alone and opened and owner != opened.body["user"])]
+
+    @property
     def place(self) -> str:
         """Where this conversation is."""
         opened = self.world.journal.latest(self.thread, "thread")
@@ -110,7 +117,7 @@ class Turn(Voice):
     @property
     def began_at(self) -> float:
         """When this body first began, in Unix seconds."""
-        return self.first.at
+        return self.moment
 
     def notes(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""

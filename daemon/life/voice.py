@@ -21,6 +21,8 @@ class Voice(Scope):
     def __init__(self, world: World, texts: Texts, began: Entry, first: Entry, epoch: int) -> None:
         super().__init__(world, began.thread, began.body["path"], began, epoch)
         self.first = first
+        self.moment = first.at
+        """When this body began, or last heard an answer: what time it is to it."""
         self._texts = texts
 
     def text(self, name: str) -> str:
@@ -64,4 +66,5 @@ class Voice(Scope):
 
     async def show(self, status: str) -> None:
         """Slack shows now that the soul is doing this; an empty text: nothing more."""
-        await self.world.speaker.status(self.thread, status, self.hold)
+        if not (status and self.replaying):
+            await self.world.speaker.status(self.thread, status, self.hold)

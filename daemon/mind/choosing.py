@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 from typing import Any, Literal
 
+from daemon.mind.recall import fenced as safe
 from daemon.mind.recall import plain
 
 Part = tuple[Literal["user", "assistant"], str]
@@ -15,7 +15,6 @@ Part = tuple[Literal["user", "assistant"], str]
 MOST_FOUND = 20_000
 MOST_ERROR = 300
 """Characters of a result, and of an error, that the chooser is told."""
-FENCE = re.compile(r"<(?=[^\w<]*(?:message|result))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,4 +88,4 @@ def result(name: str, text: str) -> str:
 def fenced(text: str, most: int = MOST_ERROR) -> str:
     """A text of the world's: not longer than this, and without our tags."""
     cut = text if len(text) <= most else f"{text[:most]} […]"
-    return FENCE.sub("&lt;", cut)
+    return safe(cut)

@@ -22,12 +22,12 @@ async def consent(turn: Turn, about: Mapping[str, str]) -> Answered:
     bound = named.get(about["bound"], about["bound"])
     text = turn.text("prompts/sentences/over_budget")
     if about != DAY:
-        text = fill(turn.text("prompts/sentences/limit"), bound=bound)
+        text = fill(turn.text("prompts/sentences/limit"), bound=bound, owner=f"<@{turn.deciders[0]}>")
     choices = (
         Choice(label=named.get("continue", "continue"), value=CONTINUE, style="primary"),
         Choice(label=named.get("stop", "stop"), value="stop", style="danger"),
     )
-    question = Question(text=text.strip(), to=turn.owners, choices=choices, about=about)
+    question = Question(text=text.strip(), to=turn.deciders, choices=choices, about=about)
     return await turn.ask("limit-reached", question)
 
 
@@ -35,7 +35,7 @@ async def at_bound(turn: Turn, memory: WorkingMemory, about: Mapping[str, str]) 
     """Someone waits for an answer that a bound stands in the way of: the memory then, and may it go on?"""
     if not turn.must_answer:
         return memory, False
-    if turn.owners:
+    if turn.deciders:
         answered = await consent(turn, about)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     named = labels(turn.text(LABELS))

@@ -7,5 +7,6 @@ from daemon.process import Turn
 
 async def newcomers(turn: Turn) -> list[str]:
     """The names of those who spoke and were never met before; each is claimed, once, across all threads."""
-    people = {entry.author: entry.body["name"] for entry in turn.answers if not entry.body["bot"]}
+    said = [e for e in turn.answers if not e.body["bot"] and e.body["address"] != "timer"]
+    people = {entry.author: entry.body["name"] for entry in said}
     return [name for person, name in people.items() if await turn.claim(f"greeted:{person}")]

@@ -56,7 +56,7 @@ async def converse(
         about = await turn.limit() if bounded else {}
         if not about:
             seen = situated(turn, heard).with_region("notes", notes)
-            owned = bounded and bool(turn.owners)
+            owned = bounded and bool(turn.deciders)
             if said := await _answered(turn, steps, guidance, seen, role, owned=owned):
                 return said
             about = DAY

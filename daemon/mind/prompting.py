@@ -24,14 +24,19 @@ def feeling(turn: Turn) -> Mood:
 def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
     soul = name_of(turn.text(SOUL))
-    now = datetime.fromtimestamp(turn.began_at, UTC)
     people = listed(entry.body["name"] for entry in turn.answers)
     here = fill(turn.text("prompts/person"), names=people, place=turn.place, name=soul)
     person = "\n\n".join([here, *(_notes(turn, *known) for known in turn.known)])
     mood = fill(turn.text("prompts/mood"), mood=feeling(turn).name, name=soul)
+    return timed(turn, memory).with_region("person", person).with_region("mood", mood)
+
+
+def timed(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """A memory with the time, and nothing else that changes."""
+    now = datetime.fromtimestamp(turn.began_at, UTC)
     date, time = f"{now.day} {now:%B %Y}", f"{now:%H:%M}"
     today = fill(turn.text("prompts/time"), weekday=f"{now:%A}", date=date, time=time)
-    return memory.with_region("person", person).with_region("mood", mood).with_region("time", today)
+    return memory.with_region("time", today)
 
 
 def _notes(turn: Turn, person: str, notes: str) -> str:

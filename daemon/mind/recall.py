@@ -13,7 +13,7 @@ from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.steps import SAY
 
 NAME_LENGTH = 40
-FENCE = re.compile(r"<(?=\W*(?:message|context\W?cleared|notes))", re.IGNORECASE)
+FENCE = re.compile(r"<(?=[^\w<]*(?:message|context\W?cleared|notes|result))", re.IGNORECASE)
 """Where what somebody wrote would begin or end one of the frames that hold it."""
 
 

@@ -58,7 +58,7 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     "prompts/sentences/stale": frozenset(),
     "prompts/sentences/parked": frozenset(),
     "prompts/sentences/nothing_traced": frozenset(),
-    "prompts/sentences/limit": frozenset({"bound"}),
+    "prompts/sentences/limit": frozenset({"bound", "owner"}),
     "prompts/sentences/limit_for_good": frozenset({"bound"}),
     "prompts/sentences/approve": frozenset({"action", "args"}),
     "prompts/sentences/escalated": frozenset({"owner"}),

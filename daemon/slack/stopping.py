@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from daemon.entry import Entry, rank
+from daemon.entry import Entry, rank, who
 from daemon.journal.journal import Journal
 from daemon.slack.message import identity, part, stamp
 from daemon.slack.place import moment, place, thread_key
@@ -86,7 +86,7 @@ def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) ->
     since = [entry.body["ts"] for entry in work if "ts" in entry.body]
     if not work or (since and min(map(moment, since)) > moment(stop.ts)):
         return False
-    return stop.by == "button" or stop.user in owners | {entry.author for entry in work}
+    return stop.by == "button" or stop.user in owners | {who(entry) for entry in work}
 
 
 def _asked_for(journal: Journal, thread: str) -> Iterator[Entry]:

@@ -59,7 +59,5 @@ class Life:
     def gauge(self, turn: Limits = ANY, thread: Limits = ANY, person: Limits = ANY) -> Gauge:
         return Gauge(self.journal, self.clock, self.budget, turn=turn, thread=thread, person=person)
 
-    def standing(
-        self, gauge: Gauge, path: str = "t@1", people: Sequence[str] = ("U1",), amount: float = 0.0
-    ) -> Standing:
-        return gauge.standing(self.journal.under(path), people, amount)
+    def standing(self, gauge: Gauge, path: str = "t@1", people: Sequence[str] = ("U1",)) -> Standing:
+        return gauge.standing(self.journal.under(path), people)

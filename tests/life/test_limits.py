@@ -191,15 +191,6 @@ async def test_people_have_a_day_each(life: Life) -> None:
     assert life.standing(gauge) == Standing(), "a new day"
 
 
-async def test_the_day_stands_in_the_way_of_what_it_cannot_pay(life: Life) -> None:
-    await life.call(cost=4.9)
-    assert life.standing(life.gauge(), amount=0.1) == Standing()
-    found = life.standing(life.gauge(), amount=0.2)
-    assert found == Standing(bound="money", scope="day")
-    await life.answer(found.about)
-    assert life.standing(life.gauge(), amount=5.0) == Standing()
-
-
 async def test_threads_that_are_no_longer_at_hand_are_counted_anew(life: Life) -> None:
     gauge = life.gauge(thread=Limits(calls=1))
     await life.call()

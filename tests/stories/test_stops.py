@@ -59,17 +59,44 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     assert not stage.soul.journal.open("watch", "asked", "perception")
 
 
-async def test_a_stop_closes_the_connection_to_the_model(stage: Stage) -> None:
+async def typed(stage: Stage, root: str) -> None:
+    await stage.post("alice", ALICE, "stop", root)
+
+
+async def signed(stage: Stage, root: str) -> None:
+    await stage.client("alice").reactions_add(channel=ALICE, timestamp=root, name="octagonal_sign")
+
+
+async def pressed(stage: Stage, root: str) -> None:
+    await stop_button(stage, "alice", ALICE, root)
+
+
+ways = pytest.mark.parametrize("way", [typed, signed, pressed])
+"""How someone says stop."""
+
+
+async def closed_promptly(stage: Stage, way: Callable[[Stage, str], Awaitable[None]], root: str) -> int:
+    """Someone says stop in this way: which request's connection that closed, in time."""
+    began = time.monotonic()
+    await way(stage, root)
+    await stage.until(lambda: stage.model.closed)
+    [closed] = stage.model.closed
+    assert closed.at - began < PROMPTLY
+    return closed.request
+
+
+@ways
+async def test_a_stop_closes_the_connection_to_the_model(stage: Stage, way: Way) -> None:
     await deciding(stage)
     async with amid(stage, POINTS["before a choice"]) as ts:
-        began = time.monotonic()
-        await stage.post("alice", ALICE, "stop", ts)
-        await stage.until(lambda: stage.model.closed)
-        [closed] = stage.model.closed
-    assert closed.at - began < PROMPTLY
-    assert closed.request == 3
+        assert await closed_promptly(stage, way, ts) == 3
     call = stage.entries("model-call")[-1]
     assert (call.body["name"], call.body["outcome"]) == ("think", "cancelled")
+    assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
+    assert len(stage.model.requests) == 3
+    assert ended(stage) == ["interrupted"]
+    assert outcomes(stage) == ["ended"]
+    assert not stage.soul.journal.open("perception", "turn-began", "speech")
 
 
 async def test_a_stop_while_it_speaks_ends_there(stage: Stage) -> None:
