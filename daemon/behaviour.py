@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from config import Settings
 from daemon.actions.built_in import built_in
 from daemon.actions.playing import Player
+from daemon.entry import digest
 from daemon.journal.journal import Journal
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
@@ -46,11 +47,18 @@ def blueprint(
 ) -> Blueprint:
     """The soul, as its threads begin their turns with it."""
     playbooks = [name for name in texts.playbooks if name != EXPERT] if settings.ism_enabled else []
+    behaviour = (
+        settings.ism_enabled,
+        settings.ism_max_loops,
+        settings.claude_model_expert,
+        bool(settings.knowledge_dirs),
+        *sorted(settings.owner_user_ids),
+    )  # what else decides what is asked: a body that waits does not go on where it has changed
     return Blueprint(
         texts=texts,
         processes=processes,
         initial=OFFERED[0],
-        code=code(),
+        code=digest([code(), *sorted(processes), *behaviour]),
         surroundings=surroundings,
         offered=tuple(dict.fromkeys([*OFFERED, *playbooks])),
         at_once=frozenset(playbooks),

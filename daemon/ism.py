@@ -7,14 +7,27 @@ processes run it. The public names, and what they mean, are those of the seed.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from daemon.mind.acting import Acting, Action, Bound, Came, Finish, ISMResult, StopReason, Waiting, answer
+from daemon.mind.acting import (
+    Acting,
+    Action,
+    Bound,
+    Came,
+    Finish,
+    ISMResult,
+    Refused,
+    StopReason,
+    Waiting,
+    answer,
+)
 from daemon.mind.choice import Choice, Chosen, Unreadable, meant, read_choice
 from daemon.mind.choice_schema import DONE, choice_schema
 from daemon.mind.choosing import Part, Prompt, Wording, fenced, filled
+from daemon.mind.recall import plain
 from daemon.mind.stagnation import Stagnation
 
 __all__ = [
@@ -26,6 +39,7 @@ __all__ = [
     "Invoke",
     "Part",
     "Prompt",
+    "Refused",
     "StopReason",
     "Waiting",
     "Wording",
@@ -144,7 +158,9 @@ class _Run:
             reason: Bound | None = await answer(self.bound())
             if reason:
                 return reason
-            reply = await self.invoke(Prompt(self.context, self.parts, question, self.schema, self.wording))
+            reply = await self.invoke(
+                Prompt(self.context, self.parts, question, self.schema, self.wording, self.loops + 1)
+            )
             self.calls += 1
             if reply.strip():
                 self.parts.append(("assistant", reply))
@@ -172,6 +188,7 @@ class _Run:
             if came[-1].end:
                 break
         else:
+            came += self._repeated(meaning)
             if any(one.name == DONE for one in meaning):
                 came.append(self._done(came))
         end = came[-1].end or self._circling([*chosen], came)
@@ -183,6 +200,12 @@ class _Run:
         if self.news:
             return self.acting.refuse(one.name, self.wording.stale)
         return await self.acting.act(one, place, alone=alone)
+
+    def _repeated(self, chosen: Sequence[Chosen]) -> list[Came]:
+        """What was chosen again within one choice, once each."""
+        times = Counter(one.identity for one in chosen if one.name != DONE)
+        again = {one.identity: plain(one.name) for one in chosen if times[one.identity] > 1}
+        return [Came(note=filled(self.wording.twice, name=name)) for name in again.values()]
 
     def _done(self, beside: Sequence[Came]) -> Came:
         """The end, unless something new came, or something that was chosen beside it was not carried out."""

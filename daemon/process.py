@@ -1,4 +1,4 @@
-"""What a mental process is given, what it may ask, what it returns: all that it sees of life, which runs it."""
+"""What a mental process is given, may ask and returns: all that it sees of life, which runs it."""
 
 from __future__ import annotations
 
@@ -130,6 +130,11 @@ class Turn(Protocol):
         ...
 
     @property
+    def wary(self) -> bool:
+        """Does it go on from an outage, so that nothing is shown before it is whole?"""
+        ...
+
+    @property
     def place(self) -> str:
         """Where this conversation is, for a sentence: "a direct message", "#general"."""
         ...
@@ -187,9 +192,7 @@ class Turn(Protocol):
 
     async def ask(self, name: str, question: Question) -> Answered:
         """Ask, and go on when it is answered: the turn ends here, and this body runs again from the top.
-
-        Raises Parked, which nobody but the turn may catch.
-        """
+        Raises Parked, which nobody but the turn may catch."""
         ...
 
     async def withdraw(self) -> int:
@@ -205,10 +208,8 @@ class Turn(Protocol):
         ...
 
     async def limit(self, limits: Limits | None = None) -> Mapping[str, str]:
-        """Which bound stands in the way of another call; empty: none. Asked before a call, and recorded.
-
-        `bound` is "calls", "tokens", "money" or "time"; `resets` is what a consent sets to zero ("turn",
-        "thread", "person" or "day"). `limits` hold for this turn besides the owner's.
+        """Which `bound` ("calls", "tokens", "money", "time") stands in the way of another call, and what a
+        consent `resets` ("turn", "thread", "person", "day"); empty: none. `limits` hold besides the owner's.
         """
         ...
 
@@ -218,9 +219,7 @@ class Turn(Protocol):
 
     async def outlast(self, failure: str) -> None:
         """Claude could not answer: tell people once an outage, and go on from here later.
-
-        Raises Parked; ModelFailed when it has lasted a day.
-        """
+        Raises Parked; ModelFailed when it has lasted a day."""
         ...
 
     async def show(self, status: str) -> None:

@@ -28,6 +28,7 @@ SCOPES: dict[str, set[str]] = {
     "chat_update": {"chat:write"},
     "conversations_history": HISTORY,
     "conversations_info": READ,
+    "conversations_members": READ,
     "conversations_replies": HISTORY,
     "users_conversations": READ,
     "users_info": {"users:read"},
@@ -36,6 +37,8 @@ SCOPES: dict[str, set[str]] = {
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {
     "agent_session_stopped": {"agent_session_stopped": "chat:write"},
     "app_mention": {"app_mention": "app_mentions:read"},
+    "channel_shared": {"channel_shared": "channels:read"},
+    "channel_unshared": {"channel_unshared": "channels:read"},
     "message": {
         "message.channels": "channels:history",
         "message.groups": "groups:history",

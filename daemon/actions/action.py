@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from daemon.entry import Entry
 from daemon.ism import Finish, ISMResult
@@ -17,6 +17,8 @@ from daemon.memory import Memory, WorkingMemory
 from daemon.ports import Role
 from daemon.process import Turn
 
+TO = "To_"
+"""What the name of a transition to another process, as an action, begins with."""
 Outcome = str | ISMResult | Finish | None
 """What an action comes to: an observation to go on from, a response, a transition, or the run's end."""
 
@@ -37,6 +39,11 @@ class Run(Protocol):
     @property
     def role(self) -> Role:
         """The model that this run thinks with."""
+        ...
+
+    @property
+    def now(self) -> float:
+        """When what is done now was chosen, in Unix seconds: the only time that an action may look at."""
         ...
 
     @property
@@ -64,9 +71,27 @@ class Run(Protocol):
         """A text of the owner's, filled; `name` (the soul's) is known."""
         ...
 
+    def label(self, meaning: str) -> str:
+        """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
+        ...
+
+    async def doing(self, meaning: str) -> None:
+        """The status line says what it is at."""
+        ...
+
+    def found(self, action: str, outcome: Outcome) -> None:
+        """What an action came to, for whoever speaks in the end."""
+        ...
+
 
 Perform = Callable[[Run, Any], Awaitable[Outcome]]
 """Does it. The second argument is an instance of `args`, or None where there are none."""
+
+
+class Args(BaseModel):
+    """What the arguments of an action are made of: a text that is only blank counts as none."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +100,8 @@ class Definition:
 
     `description` is for the model, one sentence. `repeatable`: may be done again where a crash left open
     what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen
-    alone. `effect`: it is one step, recorded as intent and observation; else it consists of steps of its own.
+    alone. `effect`: it is one step, recorded as intent and observation, and comes to a text or None; else it
+    consists of steps of its own. `waits`: choosing it again, though the same comes of it, is no repetition.
     """
 
     name: str
@@ -87,3 +113,4 @@ class Definition:
     terminal: bool = False
     exclusive: bool = False
     effect: bool = False
+    waits: bool = False

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from daemon.actions.action import Definition, Outcome, Run
+from daemon.actions.action import Args, Definition, Outcome, Run
+from daemon.entry import who
 from daemon.ism import Finish, ISMResult
 from daemon.mind.recall import remember
 from daemon.process import Question
@@ -15,13 +16,13 @@ EXPERT = "expert"
 """The process that Escalate goes over into."""
 
 
-class Asked(BaseModel):
+class Asked(Args):
     """What to ask."""
 
     question: str = Field(description="the question, as it is to be read", min_length=1, max_length=2_000)
 
 
-class Reminder(BaseModel):
+class Reminder(Args):
     """When, and of what."""
 
     minutes: int = Field(description="in how many minutes from now", ge=1, le=YEAR)
@@ -33,16 +34,16 @@ async def ask_person(run: Run, asked: Asked) -> str:
     question = Question(text=asked.question, to=run.turn.people)
     answered = await run.turn.ask("ask", question)
     run.hear(answered.memories)
-    return "they have answered"
+    return run.label("answered")
 
 
 async def schedule(run: Run, reminder: Reminder) -> str:
     """A time that becomes a perception of this thread."""
     last = run.turn.answers[-1]
-    due = run.turn.began_at + reminder.minutes * MINUTE
+    due = run.now + reminder.minutes * MINUTE
     note = {
         "address": "timer",
-        "user": last.author,
+        "user": who(last),
         "name": last.body["name"],
         "bot": False,
         "text": run.words("prompts/reminder", text=reminder.text),
@@ -51,7 +52,7 @@ async def schedule(run: Run, reminder: Reminder) -> str:
         "note": "a reminder",
     }
     await run.turn.once("watch", {"due": due, "note": note}, "schedule")
-    return f"set for {reminder.minutes} minutes from now"
+    return f"{run.label('reminder set, in minutes')}: {reminder.minutes}"
 
 
 def escalate(*, expert: bool) -> Definition:

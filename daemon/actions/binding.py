@@ -4,44 +4,36 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition, Outcome, Run
 from daemon.entry import digest
 from daemon.errors import SoulError
-from daemon.ism import Action
+from daemon.ism import Action, Refused, Waiting
 from daemon.ports import Choice
 from daemon.process import Question
 
 log = logging.getLogger(__name__)
 
-NOBODY = "nobody can agree to it here: the soul has no owner (OWNER_USER_IDS)"
-DECLINED = "an owner was asked, and said no"
-HEAR_FIRST = "an owner agreed; but more was said meanwhile: choose it again if it is still right"
+MOST_SHOWN = 1_000
+"""Characters of its arguments that an owner is shown who has to agree."""
 
 
-class Busy(Run, Protocol):
-    """A run that shows what it does and notes what it found."""
-
-    def label(self, meaning: str) -> str: ...
-    async def doing(self, meaning: str) -> None: ...
-    def found(self, action: str, outcome: Outcome) -> None: ...
-
-
-def bound(run: Busy, one: Definition) -> Action:
+def bind(run: Run, one: Definition) -> Action:
     """The action of this run."""
     agreed: set[str] = set()
 
     async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome:
         await run.doing(one.name)
         given = args.model_dump(mode="json") if args else {}
-        if one.approval and (refusal := await _refused(run, one, given, agreed)):
-            return refusal
+        if one.approval:
+            await _agree(run, one, given, agreed)
         outcome = await (_recorded(run, one, given, args) if one.effect else one.perform(run, args))
         run.found(one.name, outcome)
-        return outcome
+        return Waiting(outcome) if one.waits and isinstance(outcome, str) else outcome
 
     return Action(
         one.name,
@@ -60,27 +52,36 @@ async def _recorded(run: Run, one: Definition, given: dict[str, Any], args: Base
 
     async def do() -> str:
         try:
-            return str(await one.perform(run, args) or "")
+            return _text(one, await one.perform(run, args))
         except SoulError:
             raise
         except Exception as error:  # the action boundary: the chooser is told, the intent closed
             log.warning("The action %s went wrong.", one.name, exc_info=error)
-            return f"it failed: {error.__class__.__name__}: {error}"
+            return f"{run.label('failed')}: {error.__class__.__name__}: {error}"
 
     entry = await run.turn.effect(one.name, given, do, repeatable=one.repeatable)
     return str(entry.body["text"])
 
 
-async def _refused(run: Busy, one: Definition, given: dict[str, Any], agreed: set[str]) -> str:
-    """Why it is not done: nobody can agree, an owner declined, or has to hear first what came meanwhile."""
-    owners, this = tuple(run.turn.owners), digest(given)
+def _text(one: Definition, outcome: Outcome) -> str:
+    """What is recorded of it. Raises TypeError for what would be lost: only its own steps could say it."""
+    if outcome is None or type(outcome) is str:
+        return outcome or ""
+    kind = type(outcome).__name__
+    raise TypeError(f"{one.name} came to a {kind}; with effect=True an action comes to a str or None")
+
+
+async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[str]) -> None:
+    """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
+    owners, this = tuple(run.turn.deciders), digest(given)
     if this in agreed:
-        return ""
+        return
     if not owners:
-        return NOBODY
-    args = json.dumps(given, ensure_ascii=False) if given else ""
+        raise Refused(run.label("nobody can agree"))
     question = Question(
-        text=run.words("prompts/sentences/approve", action=one.name, args=args),
+        text=run.words(
+            "prompts/sentences/approve", action=one.name, args=as_code(given), owner=f"<@{owners[0]}>"
+        ),
         to=owners,
         choices=(
             Choice(label=run.label("approve"), value="approve", style="primary"),
@@ -91,6 +92,20 @@ async def _refused(run: Busy, one: Definition, given: dict[str, Any], agreed: se
     answered = await run.turn.ask("approval", question)
     run.hear(answered.memories)
     if answered.value != "approve":
-        return DECLINED
+        raise Refused(run.label("declined"))
     agreed.add(this)
-    return HEAR_FIRST if answered.more else ""
+    before = run.memory
+    if await run.interrupted():
+        raise Refused(run.label("stopped"))
+    if answered.more or run.memory is not before:
+        raise Refused(run.label("hear first"))
+
+
+def as_code(args: Mapping[str, Any]) -> str:
+    """Arguments in a code block, for an owner: nothing in them can end it. Empty where there are none."""
+    if not args:
+        return ""
+    text = json.dumps(args, ensure_ascii=False, indent=2)
+    cut = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} […]"
+    inside = cut.replace("`", "\\u0060")
+    return f"```\n{inside}\n```"

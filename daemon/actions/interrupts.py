@@ -26,7 +26,7 @@ KIND: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class News:
     """Whether the run was stopped, and what it has to hear."""
 
     stopped: bool = False
@@ -40,7 +40,7 @@ class Interrupts:
         self._turn = turn
         self._goal = goal
 
-    async def look(self) -> Came:
+    async def look(self) -> News:
         """What came since the last look. Raises Parked where it is something new."""
         seen = await self._turn.look()
         stops = [entry for entry in seen if rank(entry) == "stop"]
@@ -48,16 +48,16 @@ class Interrupts:
         if stops:
             self._turn.absorb([*stops, *messages])
             said = (entry for entry in (*messages, *stops) if entry.body["text"])
-            return Came(stopped=True, memories=tuple(map(remember, said)))
+            return News(stopped=True, memories=tuple(map(remember, said)))
         for asked in (entry for entry in seen if entry.body.get("command")):
             await self._turn.whisper("trace", asked.author, traced(self._turn))
             self._turn.absorb([asked])
         if not messages:
-            return Came()
+            return News()
         if await self._is_new(messages):
-            return Came(memories=await self._set_aside(messages))
+            return News(memories=await self._set_aside(messages))
         self._turn.absorb(messages)
-        return Came(memories=tuple(map(remember, messages)))
+        return News(memories=tuple(map(remember, messages)))
 
     async def _is_new(self, messages: Sequence[Entry]) -> bool:
         """One short question; what is unsure, or could not be asked, goes on with the run."""

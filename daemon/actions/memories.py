@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from daemon.actions.action import Definition, Run
+from daemon.actions.action import Args, Definition, Run
 from daemon.mind.recall import plain
 from daemon.ports import Memories, Said
 
-NOTHING = "nothing found"
-NOTED = "noted"
 LETTERS = 600
 """Of one thing that was said; more of it is left out."""
 
 
-class Topic(BaseModel):
+class Topic(Args):
     """What to look for."""
 
-    query: str = Field(description="a few words that may have been said")
+    query: str = Field(description="a few words that may have been said", min_length=1)
 
 
-class Back(BaseModel):
+class Back(Args):
     """How far back to read."""
 
     back: int = Field(
-        default=1, description="which page: 1 is the one just before what you see, 2 before that"
+        default=1, description="which page: 1 is the one just before what you see, 2 before that", ge=1
     )
 
 
-class Note(BaseModel):
+class Note(Args):
     """What to keep."""
 
-    text: str = Field(description="what to remember, so that it can be understood alone")
+    text: str = Field(description="what to remember, so that it can be understood alone", min_length=1)
     about: str = Field(default="", description="the name of whom it is about, if it is about someone")
 
 
@@ -42,7 +40,7 @@ def search_memory(memories: Memories) -> Definition:
 
     async def perform(run: Run, topic: Topic) -> str:
         found = await memories.search(topic.query, run.turn.thread, _in_sight(run))
-        return "\n".join(f"{said.place}, {_line(said)}" for said in found) or NOTHING
+        return "\n".join(f"{said.place}, {_line(said)}" for said in found) or run.label("nothing found")
 
     return Definition(
         name="SearchMemory",
@@ -59,7 +57,7 @@ def read_thread(memories: Memories) -> Definition:
 
     async def perform(run: Run, page: Back) -> str:
         found = await memories.earlier(run.turn.thread, _in_sight(run), page.back)
-        return "\n".join(map(_line, found)) or NOTHING
+        return "\n".join(map(_line, found)) or run.label("nothing found")
 
     return Definition(
         name="ReadThread",
@@ -72,7 +70,7 @@ def read_thread(memories: Memories) -> Definition:
 
 async def _remember(run: Run, note: Note) -> str:
     await run.turn.once("note", {"text": note.text, "about": note.about})
-    return NOTED
+    return run.label("noted")
 
 
 REMEMBER = Definition(

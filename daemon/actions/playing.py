@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from daemon.actions.action import Definition, Outcome
+from daemon.actions.action import TO, Definition, Outcome
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.registry import Registry
 from daemon.actions.run import Run
@@ -48,7 +48,7 @@ class Player:
             await turn.once("ism-ended", ended)
             if result.next_process and not run.stopped:
                 return Transition(to=result.next_process, memory=run.memory, execute_now=True)
-            penniless = run.limit == DAY and turn.owners  # there is no partial answer, only the question
+            penniless = run.limit == DAY and turn.deciders  # there is no partial answer, only the question
             if not (run.stopped or run.spoke or penniless):
                 await respond(run, None, "prompts/conclude" if reason in WELL else "prompts/unfinished")
             if run.stopped or reason not in BOUNDS or not await _goes_on(run, str(reason)):
@@ -64,7 +64,7 @@ def _going(transition: tuple[str, str]) -> Definition:
     async def perform(_run: AnyRun, _args: object) -> Outcome:
         return ISMResult(next_process=to)
 
-    return Definition(name=f"To_{to}", description=when, perform=perform, terminal=True)
+    return Definition(name=f"{TO}{to}", description=when, perform=perform, terminal=True)
 
 
 async def _goes_on(run: Run, reason: str) -> bool:

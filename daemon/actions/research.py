@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from daemon.actions.action import Definition, Run
+from daemon.actions.action import Args, Definition, Run
 from daemon.ports import Library
 
-NOTHING = "nothing found"
 
-
-class Topic(BaseModel):
+class Topic(Args):
     """What to look for."""
 
-    query: str = Field(description="a few words that stand in the text, in its language")
+    query: str = Field(description="a few words that stand in the text, in its language", min_length=1)
 
 
 def research(library: Library) -> Definition:
     """The action over this library."""
 
-    async def perform(_run: Run, topic: Topic) -> str:
-        return await library.search(topic.query) or NOTHING
+    async def perform(run: Run, topic: Topic) -> str:
+        return await library.search(topic.query) or run.label("nothing found")
 
     return Definition(
         name="Research",

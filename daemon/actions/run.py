@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from daemon.actions.action import Definition, Outcome
-from daemon.actions.binding import bound
+from daemon.actions.action import TO, Definition, Outcome
+from daemon.actions.binding import bind
 from daemon.actions.interrupts import Interrupts
 from daemon.entry import Entry
-from daemon.ism import Action, Part, Prompt
+from daemon.ism import Action, Finish, ISMResult, Part, Prompt
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.choosing import result
 from daemon.mind.consent import DAY
@@ -61,7 +61,7 @@ class Run:
         self.stopped = False
         self.spoke = False
         """Has it told them what it came to?"""
-        self.actions: Sequence[Action] = [bound(self, one) for one in definitions]
+        self.actions: Sequence[Action] = [bind(self, one) for one in definitions]
         self._interrupts = Interrupts(turn, playbook.goal)
         self._labels = labels(turn.text(LABELS))
         self._base: tuple[Memory, ...] = ()
@@ -73,6 +73,11 @@ class Run:
         self._round = 0
         self._spent = False
         """Did the day's budget not let a call through?"""
+
+    @property
+    def now(self) -> float:
+        """When what is done now was chosen, in Unix seconds."""
+        return self._chose.at if self._chose else self.turn.began_at
 
     @property
     def context(self) -> str:
@@ -105,7 +110,7 @@ class Run:
     async def __call__(self, prompt: Prompt) -> str:
         """Ask the chooser: what `run_ism` calls. What it answers is recorded; no usable answer is none."""
         await self.keep(prompt.parts)
-        self._round += 1
+        self._round = prompt.round
         await self.doing("choose")
         memory = WorkingMemory((*self.memory.system, *self._base, *self._told))
         memory = timed(self.turn, memory)
@@ -175,10 +180,12 @@ class Run:
 
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
-        if isinstance(outcome, str) and outcome:
-            self._findings.append(result(action, outcome))
+        if text := outcome.response if isinstance(outcome, ISMResult | Finish) else outcome:
+            self._findings.append(result(action, text))
 
     async def doing(self, meaning: str) -> None:
         """The status line says what it is at."""
         base = feeling(self.turn).status.rstrip("… ")
-        await self.turn.show(f"{base} · {self.label(meaning)} ({min(self._round, self.loops)}/{self.loops})")
+        known = meaning in self._labels or not meaning.startswith(TO)
+        words = self.label(meaning if known else "choose")
+        await self.turn.show(f"{base} · {words} ({self._round}/{self.loops})")

@@ -15,6 +15,7 @@ NO_DATE = 253_402_300_800
 """The first second after the year 9999."""
 SHAPES: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "thread": {"team": str, "channel": str, "ts": str},
+    "audience": {"team": str, "channel": str, "audience": str},
     "turn-began": {"took": list, "path": str, "process": str, "code": str, "texts": dict},
     "turn-resumed": {"attempt": int},
     "turn-ended": {"outcome": str, "keep": list},

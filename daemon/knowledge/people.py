@@ -64,7 +64,7 @@ class PersonModels:
     def update(self) -> None:
         """Fold what came since."""
         self._places.update()
-        entries, self._folded = fresh(self._journal, "person", self._folded)
+        entries, self._folded = fresh(self._journal, ("person",), self._folded)
         for entry in entries:
             self._fold(entry)
 

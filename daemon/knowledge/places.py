@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,11 @@ from daemon.journal.journal import Journal
 from daemon.journal.reading import ALWAYS
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
-"""Audiences that may read every public channel of their team."""
+"""Audiences of whom everyone may read every public channel of their team."""
 
 
 def may_know(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Could everyone who reads `here` have read `there`? Both are bodies of `thread` entries.
+    """Could everyone who reads `here` have read `there`? Both as bodies of `audience` entries.
 
     Within one channel, yes; what was said in a public channel, too, unless people from outside read here.
     Where the audience is not known, it is nobody else's.
@@ -40,7 +40,7 @@ class Channel:
     """Who could read it, as of each of those seqs: a channel is made private, or shared with others."""
 
     def before(self, seq: int) -> Mapping[str, Any]:
-        """Who it is and who may read it, as its last conversation before `seq` says."""
+        """Who it is and who may read it, as was last noted before `seq`."""
         last = bisect_left(self.seqs, seq)
         audience = self.audiences[last - 1] if last else ""
         return {"team": self.team, "channel": self.channel, "audience": audience}
@@ -70,29 +70,34 @@ class Places:
 
     def update(self) -> None:
         """Fold what came since. The first time takes a second for two hundred thousand conversations."""
-        entries, self._folded = fresh(self._journal, "thread", self._folded)
+        entries, self._folded = fresh(self._journal, ("thread", "audience"), self._folded)
         for entry in entries:
             self._fold(entry)
 
     def _fold(self, entry: Entry) -> None:
         body = entry.body
         place = (body["team"], body["channel"])
-        if not (channel := self._channels.get(place)):
+        channel = self._channels.get(place)
+        if not channel:
+            if entry.kind == "audience":
+                return  # nobody has said anything there
             number = len(self._channels) + 1
             channel = Channel(number=number, team=place[0], channel=place[1], name=body.get("place", ""))
             self._channels[place] = channel
         channel.seqs.append(entry.seq)
         channel.audiences.append(body.get("audience", ""))
-        self._of[entry.thread] = channel
+        if entry.kind == "thread":
+            self._of[entry.thread] = channel
 
 
-def fresh(journal: Journal, kind: str, since: int) -> tuple[list[Entry], int]:
-    """The entries of a kind after seq `since`, and up to which seq these are all."""
+def fresh(journal: Journal, kinds: Sequence[str], since: int) -> tuple[list[Entry], int]:
+    """The entries of these kinds after seq `since`, in order, and up to which seq these are all."""
     if not since:
         last = journal.last()
-        return [entry for entry in journal.kind(kind) if entry.seq <= last], last
+        entries = [entry for kind in kinds for entry in journal.kind(kind) if entry.seq <= last]
+        return sorted(entries, key=lambda entry: entry.seq), last
     found: list[Entry] = []
     while entries := journal.since(since):
-        found += [entry for entry in entries if entry.kind == kind]
+        found += [entry for entry in entries if entry.kind in kinds]
         since = entries[-1].seq
     return found, since

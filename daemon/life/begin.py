@@ -39,7 +39,7 @@ async def begin(world: World, soul: Blueprint, thread: str) -> Turn | None:
     if half := world.journal.open("turn-began", thread=thread):
         return await _resume(world, soul, half[0])
     await _ripen(world, thread)
-    taken = taking(world.journal, thread)
+    taken = taking(world.journal, thread, world.owners)
     if taken is None:
         return None
     await _overhear(world, soul.surroundings, thread)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from daemon.entry import Entry, rank
 from daemon.errors import SpeechFailed
 from daemon.life import outage
 from daemon.life.begin import attempts
+from daemon.life.question import settle
 from daemon.life.scope import UNKNOWN
 from daemon.life.speech import PART, Speech
 from daemon.life.turn import Turn
@@ -80,6 +82,15 @@ async def fail(turn: Turn) -> None:
     await turn.finish("failed", working_memory(map(remember, told)))
 
 
+async def abandon(turn: Turn) -> None:
+    """Ends a turn when nothing else can be done: pays all that its body owes, in silence."""
+    journal = turn.world.journal
+    owed = [entry.seq for entry in journal.under(turn.path) if journal.is_open(entry.seq)]
+    body: dict[str, Any] = {"outcome": "abandoned", "keep": [], "process": None, "params": {}}
+    closes = list(dict.fromkeys([*owed, turn.began.seq, *turn.began.body["took"]]))
+    await turn.append("turn-ended", body, key=f"{turn.id}/ended", closes=closes)
+
+
 async def let_go(turn: Turn) -> None:
     """The code that began this body is gone: settle what it began; a fresh body gets its log as one memory.
 
@@ -96,7 +107,7 @@ async def let_go(turn: Turn) -> None:
     elif spoken := _all_said(turn):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
     else:
-        await _begin_afresh(turn)
+        await begin_afresh(turn)
 
 
 def _silent(turn: Turn) -> bool:
@@ -113,20 +124,34 @@ def _all_said(turn: Turn) -> list[Entry]:
 def _thinks(turn: Turn, last: Entry) -> bool:
     """Has this body gone on thinking after this step?"""
     later = [entry for entry in turn.world.journal.under(turn.path) if entry.seq > last.seq]
-    return any(e.kind in THINKING and (e.kind != "transition" or e.body["now"]) for e in later)
+    return any(e.kind in THINKING and (e.kind != "transition" or e.body.get("now")) for e in later)
 
 
 def _owed(turn: Turn, *kinds: str) -> list[Entry]:
     return [e for kind in kinds for e in _of_kind(turn, kind) if turn.world.journal.is_open(e.seq)]
 
 
-async def _begin_afresh(turn: Turn) -> None:
+async def begin_afresh(turn: Turn) -> None:
+    """Settle what this body began, and leave what it took to a fresh one, which finds its log in its memory.
+
+    What an earlier turn of it has paid already is carried over; a press was for this body only.
+    """
     for speech in _begun(turn):
         await speech.settle()
     await _close_actions(turn)
+    for asked in _owed(turn, "asked"):
+        await settle(turn, asked, "")
     done = [line for entry in turn.world.journal.under(turn.path) if (line := _line(entry))]
     words = fill(turn.text("prompts/interrupted"), log="\n".join(done) or "nothing yet")
-    await turn.let_go(await turn.once("log", {"text": words}))
+    log = await turn.once("log", {"text": words})
+    key = f"{turn.id}/carried"
+    if turn.id != turn.path and not turn.world.journal.get(key):
+        carries = {"due": log.at, "carries": [entry.seq for entry in turn.answers], "tries": 0}
+        await turn.append("watch", carries, key=key)
+    presses = [entry.seq for entry in turn.took if rank(entry) in ("answer", "resume")]
+    body: dict[str, Any] = {"outcome": "let-go", "keep": [*turn.heard, log.seq]}
+    body |= {"process": turn.first.body["process"], "params": turn.first_params}
+    await turn.end(body, [*turn.waits(), *presses])
 
 
 def _begun(turn: Turn) -> list[Speech]:

@@ -7,7 +7,7 @@ from collections import Counter
 
 from daemon.errors import Fenced, JournalError, ModelFailed, Parked
 from daemon.life.begin import Blueprint, attempts, begin
-from daemon.life.ending import fail, hopeless, let_go, postpone, speechless
+from daemon.life.ending import abandon, begin_afresh, fail, hopeless, let_go, postpone, speechless
 from daemon.life.scope import World
 from daemon.life.turn import Turn
 from daemon.memory import WorkingMemory
@@ -58,7 +58,7 @@ class Life:
 
     async def _take(self, turn: Turn) -> None:
         if speechless(turn):
-            await turn.abandon()
+            await abandon(turn)
             return
         turn.load()
         self._turns[turn.thread] = turn
@@ -89,6 +89,8 @@ class Life:
         else:
             log.warning("%s: %d transitions in one turn; given up.", turn.thread, MAX_TRANSITIONS)
             return await fail(turn)
+        if turn.astray:
+            return await begin_afresh(turn)
         return await turn.finish("ended", turn.memory)  # closes what it answered
 
     def _process(self, name: str) -> Process:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.entry import Entry, rank
-from daemon.errors import Parked
+from daemon.errors import Parked, SpeechFailed
 from daemon.life.voice import Voice
 from daemon.mind.recall import plain, recall, remember
 from daemon.ports import Choices
@@ -29,8 +29,7 @@ async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question)
     if answer is None:
         raise Parked(key)
     turn.moment = answer.at
-    if buttons:
-        await _settle(turn, asked, spoken[-1], answer.body["text"])
+    await settle(turn, asked, answer.body["text"])
     return _answered(turn, asked, answer)
 
 
@@ -80,13 +79,14 @@ async def _answer(turn: Voice, took: Sequence[Entry], asked: Entry, question: Qu
 
 
 def _meanwhile(turn: Voice, asked: Entry) -> list[int]:
-    """What other bodies kept in this thread since the question, and what was said around them."""
-    ended = turn.world.journal.of(turn.thread, "turn-ended", since=asked.seq)
-    path = f"{turn.path}/"
-    others = [entry for entry in ended if turn.world.journal.at(entry.cause or 0).body["path"] + "/" != path]
-    kept = [seq for entry in others for seq in entry.body["keep"]]
-    heard = turn.world.pasts.of(turn.thread, turn.began.seq).heard
-    return [*kept, *(entry.seq for entry in heard)]
+    """What other bodies kept in this thread since the question, as it stands by now, and what was heard."""
+    journal, past = turn.world.journal, turn.world.pasts.of(turn.thread, turn.began.seq)
+    ended = journal.of(turn.thread, "turn-ended", since=asked.seq)
+    others = [entry for entry in ended if journal.at(entry.cause or 0).body["path"] != turn.path]
+    theirs = {seq for entry in others for seq in entry.body["keep"]}
+    kept = [memory.seq for memory in past.kept if memory.seq]
+    summed_up = [seq for seq in kept if seq > asked.seq and journal.at(seq).kind == "context-cleared"]
+    return [*summed_up, *(seq for seq in kept if seq in theirs), *(entry.seq for entry in past.heard)]
 
 
 def _watches(turn: Voice, asked: Entry) -> list[int]:
@@ -94,14 +94,20 @@ def _watches(turn: Voice, asked: Entry) -> list[int]:
     return [watch.seq] if watch else []
 
 
-async def _settle(turn: Voice, asked: Entry, spoken: Entry, answer: str) -> None:
-    """Its buttons go, and who chose what stands there instead."""
+async def settle(turn: Voice, asked: Entry, answer: str) -> None:
+    """The buttons of a question go, and who chose what stands there instead. A nicety: it holds up nobody."""
+    if not (asked.body["choices"] and asked.body["said"]):
+        return
+    spoken = turn.world.journal.at(asked.body["said"][-1])
     text, ts = f"{spoken.body['text']}\n{answer}".strip(), spoken.body["ts"]
 
     async def rewrite() -> str:
-        return await turn.world.speaker.finish(turn.thread, ts, text, f"{asked.key}/say#1", turn.hold)
+        try:
+            return await turn.world.speaker.finish(turn.thread, ts, text, f"{asked.key}/say#1", turn.hold)
+        except SpeechFailed as failure:
+            return str(failure)
 
-    await turn.effect("settle", {"ts": ts}, rewrite, repeatable=True)
+    await turn.effect(f"settle-{asked.seq}", {"ts": ts}, rewrite, repeatable=True)
 
 
 def _answered(turn: Voice, asked: Entry, answer: Entry) -> Answered:
@@ -117,10 +123,12 @@ async def withdraw(turn: Voice) -> int:
     journal, key = turn.world.journal, turn.key("withdrawn")
     if not (withdrawn := turn.read(key)):
         waiting = [entry.seq for entry in journal.open("asked", thread=turn.thread)]
-        watches = [w.seq for w in journal.open("watch", thread=turn.thread) if w.cause in waiting]
+        watches = [
+            watch.seq
+            for watch in journal.open("watch", thread=turn.thread)
+            if watch.cause in waiting or "carries" in watch.body
+        ]
         withdrawn = await turn.append("withdrawn", {"seqs": waiting}, key=key, closes=[*waiting, *watches])
     for asked in journal.many(withdrawn.body["seqs"]):
-        if asked.body["choices"] and asked.body["said"]:
-            *_, spoken = journal.many(asked.body["said"])
-            await _settle(turn, asked, spoken, "")
-    return len(withdrawn.body["seqs"])
+        await settle(turn, asked, "")
+    return len(withdrawn.closes)

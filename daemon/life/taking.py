@@ -6,7 +6,7 @@ See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,14 +34,15 @@ class Taking:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def taking(journal: Reading, thread: str) -> Taking | None:
+def taking(journal: Reading, thread: str, owners: Collection[str]) -> Taking | None:
     """A stop; one answer; all messages together; one resumption; one afterthought. None: nothing waits."""
     waiting = journal.open("perception", thread=thread)
     questions = journal.open("asked", thread=thread)
-    if stops := [e for e in waiting if rank(e) == "stop" and (questions or not e.body["text"])]:
-        return Taking(took=[e for e in waiting if e.seq <= stops[-1].seq], process=STOPPING)
+    held = [*questions, *(w for w in journal.open("watch", thread=thread) if "carries" in w.body)]
+    if stops := [e for e in waiting if rank(e) == "stop" and (held or not e.body["text"])]:
+        return Taking(took=[e for e in waiting if e in stops or _ended_by(stops, e)], process=STOPPING)
     if presses := [e for e in waiting if rank(e) == "answer"]:
-        return _pressed(questions, presses[0])
+        return _pressed(questions, presses[0], owners)
     messages = [e for e in waiting if rank(e) in ("message", "stop")]
     if messages:
         return _said(journal, questions, messages, [e for e in waiting if rank(e) == "after"])
@@ -53,10 +54,17 @@ def taking(journal: Reading, thread: str) -> Taking | None:
     return None
 
 
-def _pressed(questions: Sequence[Entry], press: Entry) -> Taking:
+def _ended_by(stops: Sequence[Entry], waiting: Entry) -> bool:
+    """Presses and resumptions have nothing to answer any more; of messages a stop ends its author's own."""
+    if rank(waiting) in ("answer", "resume", "after"):
+        return True
+    return any(waiting.author == stop.author and waiting.seq < stop.seq for stop in stops)
+
+
+def _pressed(questions: Sequence[Entry], press: Entry, owners: Collection[str]) -> Taking:
     """Who may answer is looked at now: a stranger's press is answered, and the question stays open."""
     question = _named(questions, press)
-    if question and press.author in question.body["to"]:
+    if question and press.author in owners:
         return Taking(took=[press], asked=question)
     why = {"why": "stranger" if question else "stale"}
     return Taking(took=[press], process=REFUSING, params=why)
@@ -74,13 +82,19 @@ def _said(
         if body["resumes"] and first in asked and onward(first.body["text"]):
             return Taking(took=[first], asked=question)
         if asked and body["words"]:
-            return Taking(took=messages, asked=question)
+            return Taking(took=asked, asked=question)
     postponed = [w for w in journal.open("watch", thread=first.thread) if "carries" in w.body]
     return Taking(took=[*postponed, *messages, *afterthoughts])
 
 
 def _named(questions: Iterable[Entry], perception: Entry) -> Entry | None:
     return next((q for q in questions if q.key == perception.body["answers"]), None)
+
+
+def awaited(questions: Iterable[Entry], message: Entry) -> bool:
+    """Does one of these questions wait for this message, which no other body should take for itself?"""
+    mine = [question.body for question in questions if message.author in question.body["to"]]
+    return any(body["words"] or (body["resumes"] and onward(message.body["text"])) for body in mine)
 
 
 def onward(text: str) -> bool:

@@ -13,6 +13,7 @@ from daemon.life.facts import facts, last_body
 from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
 from daemon.life.scope import World
+from daemon.life.taking import awaited
 from daemon.life.texts import Texts
 from daemon.life.voice import Voice
 from daemon.limits import Limits
@@ -60,12 +61,12 @@ class Turn(Voice):
         self.people = list(dict.fromkeys(map(who, self.answers)))
         self.mood = before.mood or ""
         self.known = self.world.people.known(self.answers, self.thread, self.first.seq)
-        self.params = self._first_params = before.params if self._apart is None else self._apart
+        self.params = self.first_params = before.params if self._apart is None else self._apart
         self._process, self._past_params = before.process, before.params
         self._kept = {memory.seq for memory in before.kept}
         self._absorbed: list[Entry] = []
-        self._heard = [entry.seq for entry in before.heard]
-        said = [*before.heard, *self.answers]
+        self.heard = [entry.seq for entry in before.heard]
+        said = [entry for entry in (*before.heard, *self.answers) if entry.seq not in self._kept]
         core = [self._texts.read(self.first.body["texts"][name]) for name in (SOUL, SYSTEM)]
         self.memory: WorkingMemory = working_memory(
             [
@@ -102,6 +103,11 @@ class Turn(Voice):
         return [entry for entry in [*took, *woken] if entry.kind == "watch" and "carries" in entry.body]
 
     @property
+    def wary(self) -> bool:
+        """Does it go on from an outage?"""
+        return bool(self.postponed) or self.uses("outage") > 0
+
+    @property
     def deciders(self) -> Sequence[str]:
         """Those of the owners who can read this conversation: in a DM, only whose it is."""
         opened = self.world.journal.latest(self.thread, "thread")
@@ -123,6 +129,12 @@ class Turn(Voice):
         """What was learned here about someone: the entry's seq, and its text."""
         return self.world.people.base(person, self.thread, self.first.seq)
 
+    @property
+    def astray(self) -> bool:
+        """Was it to go on from a question that it never came to again?"""
+        asked = self.began.body.get("asked")
+        return asked is not None and self.world.journal.is_open(asked)
+
     async def look(self) -> Sequence[Entry]:
         """What came since, and waits. What was seen is recorded before anyone asks what it means."""
         key, journal = self.key("look"), self.world.journal
@@ -133,6 +145,8 @@ class Turn(Voice):
         mine = {entry.seq for entry in (*self.took, *self._absorbed)}
         waiting = journal.open("perception", thread=self.thread)
         seen = [e for e in waiting if e.seq not in mine and rank(e) in ("stop", "message")]
+        questions = journal.open("asked", thread=self.thread)  # of other bodies: this one waits for nothing
+        seen = [e for e in seen if rank(e) == "stop" or not awaited(questions, e)]
         if seen:
             await self.append("look", {"seqs": [entry.seq for entry in seen]}, key=key)
         return seen
@@ -158,7 +172,9 @@ class Turn(Voice):
         key = self.key("limit")
         if (found := self.read(key)) or self.replaying:
             return found.body if found else {}
-        standing = self.world.gauge.standing(self.recorded, self.people, limits=limits)
+        more = self.world.journal.under(self.id) if self.id != self.path else []
+        body = sorted({e.seq: e for e in (*self.recorded, *more)}.values(), key=lambda entry: entry.seq)
+        standing = self.world.gauge.standing(body, self.people, limits=limits)
         return (await self.append("limit", standing.about, key=key)).body if standing.bound else {}
 
     def facts(self) -> Facts | None:
@@ -185,8 +201,8 @@ class Turn(Voice):
             "process": self._process if self._apart is not None else self.process,
             "params": self._past_params if self._apart is not None else self.params,
         }
-        owed = self._waits() if outcome == "failed" else []
-        await self._end(body, [*self.began.body["took"], *owed])
+        owed = self.waits() if outcome == "failed" else []
+        await self.end(body, [*self.began.body["took"], *owed])
 
     async def park(self) -> None:
         """Ends this turn, not its body: what was said aloud is kept, and the thread is free for others."""
@@ -194,11 +210,11 @@ class Turn(Voice):
         for entry in journal.under(self.path):
             seen += journal.many(entry.body["seqs"]) if entry.kind == "answered" else ()
             seen += [entry] if entry.kind in PUBLIC and entry.body.get("text") else ()
-        public = in_order([*journal.many(self._heard), *self.answers])
+        public = in_order([*journal.many(self.heard), *self.answers])
         public += sorted([*seen, *self._absorbed], key=lambda entry: entry.seq)
         body: dict[str, Any] = {"outcome": "parked", "process": None, "params": {}}
         body["keep"] = self._keep(working_memory(map(remember, public)))
-        await self._end(body, self.began.body["took"])
+        await self.end(body, self.began.body["took"])
         await self.show("")
 
     def _keep(self, memory: WorkingMemory) -> list[int]:
@@ -206,32 +222,13 @@ class Turn(Voice):
         kept = self._kept.union(*(entry.body["keep"] for entry in since))
         return list(dict.fromkeys(seq for seq in memory.seqs if seq not in kept))
 
-    async def _end(self, body: Mapping[str, Any], closes: Sequence[int]) -> None:
-        """What an earlier turn of this body has absorbed is paid already."""
+    async def end(self, body: Mapping[str, Any], closes: Sequence[int]) -> None:
+        """The last entry of this turn. What an earlier one of its body has absorbed is paid already."""
         more = [e.seq for e in self._absorbed if self.world.journal.is_open(e.seq)]
         paid = [self.began.seq, *dict.fromkeys([*closes, *more])]
         await self.append("turn-ended", body, key=f"{self.id}/ended", closes=paid)
 
-    async def abandon(self) -> None:
-        """The turn's last entry when nothing else can be done: pays all that this body owes, in silence."""
-        journal = self.world.journal
-        owed = [entry.seq for entry in journal.under(self.path) if journal.is_open(entry.seq)]
-        body: dict[str, Any] = {"outcome": "abandoned", "keep": [], "process": None, "params": {}}
-        closes = list(dict.fromkeys([*owed, self.began.seq, *self.began.body["took"]]))
-        await self.append("turn-ended", body, key=f"{self.id}/ended", closes=closes)
-
-    async def let_go(self, log: Entry) -> None:
-        """Ends this body and leaves what it took to a fresh one, which finds `log` in its memory."""
-        keep = [*self._heard, log.seq]
-        body = {
-            "outcome": "let-go",
-            "keep": keep,
-            "process": self.first.body["process"],
-            "params": self._first_params,
-        }
-        await self._end(body, self._waits())
-
-    def _waits(self) -> list[int]:
+    def waits(self) -> list[int]:
         """What this body has set itself to wait for: times, and answers."""
         waits = self.world.journal.open("watch", "asked", thread=self.thread)
         return [entry.seq for entry in waits if entry.key.startswith(f"{self.path}/")]

@@ -113,7 +113,7 @@ class Acting:
             action = self._possible(chosen.name, place, alone=alone)
             args = self._arguments(action, chosen.args)
             outcome = await answer(action.handler(self._context, self.log, **args))
-        except _Refused as refused:
+        except Refused as refused:
             return self.refuse(chosen.name, str(refused))
         except SoulError:
             raise
@@ -134,13 +134,13 @@ class Acting:
     def _possible(self, name: str, place: int, *, alone: bool) -> Action:
         words, action = self._wording, self.actions.get(name)
         if action is None:
-            raise _Refused(filled(words.unknown, names=", ".join(sorted(self.actions))))
+            raise Refused(filled(words.unknown, names=", ".join(sorted(self.actions))))
         if place >= self._most:
-            raise _Refused(filled(words.too_many, most=self._most))
+            raise Refused(filled(words.too_many, most=self._most))
         if action.exclusive and not alone:
-            raise _Refused(words.exclusive)
+            raise Refused(words.exclusive)
         if action.available and (reason := action.available()):
-            raise _Refused(filled(words.unavailable, reason=fenced(reason)))
+            raise Refused(filled(words.unavailable, reason=fenced(reason)))
         return action
 
     def _arguments(self, action: Action, given: object) -> dict[str, BaseModel]:
@@ -150,7 +150,7 @@ class Acting:
             return {"args": action.args.model_validate({} if given is None else given)}
         except ValidationError as error:
             faults = (f"{'.'.join(map(str, one['loc'])) or 'args'}: {one['msg']}" for one in error.errors())
-            raise _Refused(filled(self._wording.bad_arguments, error=fenced("; ".join(faults)))) from None
+            raise Refused(filled(self._wording.bad_arguments, error=fenced("; ".join(faults)))) from None
 
     def _came(self, action: Action, outcome: object, before: int) -> Came:
         end: StopReason | None = "finished" if action.terminal or isinstance(outcome, Finish) else None
@@ -170,8 +170,8 @@ class Acting:
         return result(name, "\n".join(lines) or self._wording.quiet)
 
 
-class _Refused(Exception):
-    """A chosen action is not carried out; the text says why, for the chooser."""
+class Refused(Exception):
+    """A chosen action is not carried out; the text says why, for the chooser. A handler may raise it, too."""
 
 
 async def answer(given: Any) -> Any:

@@ -28,7 +28,7 @@ class Asking:
         if answer.broke:
             answer = await self._listen(name, role, memory)
         if answer.outcome == "failed":
-            shown = self._heard and not self._turn.postponed
+            shown = self._heard and not self._turn.wary
             await (self.speech.close(f"{self._heard} …") if shown else self.speech.settle())
             raise ModelFailed(answer.call.body["failure"])
         return answer
@@ -38,7 +38,7 @@ class Asking:
 
         async def hear(delta: str) -> None:
             coming.feed(delta)
-            if not self._turn.postponed:  # half answers would pile up while an outage lasts
+            if not self._turn.wary:  # half answers would pile up while an outage lasts
                 await self.speech.hear(coming.text.get(SAY, ""))
 
         answer = Answer(await self._turn.call(name, memory, role, hear))

@@ -44,6 +44,7 @@ class Wording:
     unavailable: str = "it is not available now: $reason"
     exclusive: str = "it has to be chosen alone"
     too_many: str = "no more than $most actions run in one round"
+    twice: str = "$name was chosen twice with the same arguments: it counts once."
     stale: str = "something new came first; it follows"
     stopped: str = "the run was stopped"
     undone: str = "not everything that you chose beside it was carried out"
@@ -58,20 +59,27 @@ class Prompt(str):
     """All that the chooser is shown, as one text: the context, the parts, and the question.
 
     The next prompt of a run begins with this one less its question, byte for byte, and its `parts` with these
-    very objects. `schema` is the JSON schema that the answer is to be held to.
+    very objects. `schema` is the JSON schema that the answer is to be held to; `round` counts from 1.
     """
 
     parts: tuple[Part, ...]
     question: str
     schema: Mapping[str, Any]
+    round: int
 
     def __new__(
-        cls, context: str, parts: Sequence[Part], question: str, schema: Mapping[str, Any], wording: Wording
+        cls,
+        context: str,
+        parts: Sequence[Part],
+        question: str,
+        schema: Mapping[str, Any],
+        wording: Wording,
+        round: int,
     ) -> Prompt:
         """A prompt of these. In the one text, `wording.chose` marks what the chooser itself said."""
         texts = [text if role == "user" else filled(wording.chose, choice=text) for role, text in parts]
         self = super().__new__(cls, "\n\n".join([context, *texts, question]))
-        self.parts, self.question, self.schema = tuple(parts), question, schema
+        self.parts, self.question, self.schema, self.round = tuple(parts), question, schema, round
         return self
 
 

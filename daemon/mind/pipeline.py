@@ -115,6 +115,7 @@ async def _stopped(turn: Turn, memory: WorkingMemory, speech: Speech, answer: An
     spoken = await speech.close(f"{answer.heard} …" if answer.heard else _sentence(turn, "stopped"))
     stops = [entry for entry in await turn.look() if rank(entry) == "stop"]
     turn.absorb(stops)
+    await turn.withdraw()
     told = [entry for entry in stops if entry.body["text"]] + [e for e in spoken if e.kind == "spoken"]
     return Said(memory=memory.with_memory(*map(remember, told)), values={}, stopped=True)
 

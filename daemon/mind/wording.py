@@ -60,7 +60,7 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     "prompts/sentences/nothing_traced": frozenset(),
     "prompts/sentences/limit": frozenset({"bound", "owner"}),
     "prompts/sentences/limit_for_good": frozenset({"bound"}),
-    "prompts/sentences/approve": frozenset({"action", "args"}),
+    "prompts/sentences/approve": frozenset({"action", "args", "owner"}),
     "prompts/sentences/escalated": frozenset({"owner"}),
     "prompts/sentences/escalated_to_nobody": frozenset(),
 }

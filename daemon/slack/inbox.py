@@ -19,7 +19,8 @@ from slack_bolt.response import BoltResponse
 from daemon.entry import Entry
 from daemon.errors import JournalError
 from daemon.journal.journal import Journal
-from daemon.slack.message import Malformed, Message, message_of, part
+from daemon.slack.audience import Audiences, changed_in
+from daemon.slack.message import Malformed, Message, message_of, part, stamp
 from daemon.slack.order import Order
 from daemon.slack.people import People
 from daemon.slack.place import moment, place, thread_key
@@ -55,6 +56,7 @@ class Inbox:
         self._me = me
         self._allowed = allowed
         self._wake = wake
+        self._audiences = Audiences(journal, people, me.team)
         self._signals = Signals(journal, people, me, allowed, owners)
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
@@ -103,6 +105,8 @@ class Inbox:
             self._rouse(await self._signals.stop(stop))
         elif message := message_of(event):
             self._rouse(*await self._message(message))
+        elif channel := changed_in(event):
+            await self._audiences.changed(channel, stamp(event, "event_ts"))
 
     def _rouse(self, *threads: str | None) -> None:
         for thread in filter(None, threads):
@@ -142,6 +146,8 @@ class Inbox:
         if verdict.address == "ignored":
             return set()
         body = await self._people.describe(message, at_once=self._urgent(message))
+        if known and not self._urgent(message):
+            await self._audiences.note(message)
         entry = await self._append(known or await self._thread(key, message), message, verdict, body)
         return {entry.thread} if entry.kind == "perception" else set()
 
@@ -175,6 +181,7 @@ class Inbox:
             "called_by": message.ts,
         }
         entry, _ = await self._journal.thread(key, body)
+        self._audiences.noted(entry)
         return entry
 
     async def _append(self, thread: Entry, message: Message, verdict: Verdict, body: dict[str, Any]) -> Entry:

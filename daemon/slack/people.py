@@ -23,12 +23,14 @@ from daemon.slack.web import OUT_OF_REACH, Web, free
 PATIENCE = 1.0
 """Seconds that a message may wait for names; Slack wants its ack within three."""
 FRESH = 600.0
-"""Seconds for which is believed who can read a channel."""
+"""Seconds for which is believed who can read a conversation."""
 GROUP = "a group conversation"
 DM = "a direct message"
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
-"""Who can read a conversation: those in a DM, in a group DM, in a private channel; people of another
-organisation, too, or soon; everybody in the workspace. Empty: Slack did not say."""
+"""Who can read a conversation: those in a DM, in a group DM, in a private channel; people, too, or soon,
+who cannot read every public channel; everybody in the workspace. Empty: Slack did not say."""
+OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
+"""What Slack says of guests, and of people whom it knows from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,9 @@ class People:
     def __init__(self, web: Web, me: Me) -> None:
         self._web = web
         self._names = dict.fromkeys((me.user, me.bot), named(me.name))
+        self._team, self._user = me.team, me.user
         self._audiences = dict[str, tuple[Audience, float]]()
-        """Of each channel, as it was at that time."""
+        """Of each channel, and of a DM with each person, as it was at that time."""
         self._asking = Order()
 
     def known(self, id: str) -> str:
@@ -72,35 +75,48 @@ class People:
         }
 
     async def whereabouts(self, message: Message) -> Whereabouts:
-        """Where a message was said."""
+        """Where a message was said, and who can read it there now."""
+        of = message.author if message.kind == "dm" else message.channel
+        name = (await self._named({of}, readers=True))[of]
+        audience = self._audience(of)
         if message.kind == "dm":
-            return Whereabouts(kind="dm", name=DM, audience="dm")
-        if message.kind == "group":
-            return Whereabouts(kind="group", name=GROUP, audience="group")
-        name = (await self._named({message.channel}))[message.channel]
-        kind = "group" if name == GROUP else "channel"
-        return Whereabouts(kind=kind, name=name, audience=self._audience(message.channel))
+            return Whereabouts(kind="dm", name=DM, audience=audience)
+        if message.kind == "group" or name == GROUP:
+            return Whereabouts(kind="group", name=GROUP, audience=audience)
+        return Whereabouts(kind="channel", name=name, audience=audience)
 
-    def _audience(self, channel: str) -> Audience:
-        audience, at = self._audiences.get(channel, ("", 0.0))
+    def doubt(self, channel: str) -> None:
+        """Believe no longer what is known of who can read this channel."""
+        self._audiences.pop(channel, None)
+
+    def _audience(self, id: str) -> Audience:
+        audience, at = self._audiences.get(id, ("", 0.0))
         return audience if self._web.clock.now() - at < FRESH else ""
 
-    def _lacks(self, id: str) -> bool:
+    def _lacks(self, id: str, readers: bool) -> bool:
         """Is there something to ask Slack about this?"""
-        return id not in self._names or (id in self._audiences and not self._audience(id))
+        return id not in self._names or (readers and not self._audience(id))
 
-    async def _named(self, ids: Iterable[str]) -> Mapping[str, str]:
-        """A name for each id, within a second: what Slack did not say by then stays unnamed this time."""
+    async def _named(self, ids: Iterable[str], *, readers: bool = False) -> Mapping[str, str]:
+        """A name for each id, within a second: what Slack did not say by then stays unnamed this time.
+
+        With `readers` it is also asked, where that is not known or was long ago, who can read there.
+        """
         ids = set(ids)
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as asking:
-                for id in filter(self._lacks, ids):
-                    asking.create_task(self._ask(id))
+            async with asyncio.timeout(PATIENCE):
+                await self._ask_all(ids, readers)
         return {id: self._names.get(id) or _nameless(id) for id in ids}
 
-    async def _ask(self, id: str) -> None:
+    async def _ask_all(self, ids: Iterable[str], readers: bool) -> None:
+        async with asyncio.TaskGroup() as asking:
+            for id in ids:
+                if self._lacks(id, readers):
+                    asking.create_task(self._ask(id, readers))
+
+    async def _ask(self, id: str, readers: bool) -> None:
         async with self._asking.of(id):
-            if self._lacks(id):
+            if self._lacks(id, readers):
                 with suppress(SlackApiError, *OUT_OF_REACH):
                     self._names[id] = named(await self._name(id))
 
@@ -113,11 +129,29 @@ class People:
             case "C" | "G":
                 answer = await self._web.call(free, client.conversations_info, channel=id)
                 channel = _part(answer, "channel")
-                self._audiences[id] = (_audience_of(channel), self._web.clock.now())
+                audience = _audience_of(channel)
+                self._believe(id, await self._group(id) if audience == "group" else audience)
                 return GROUP if channel.get("is_mpim") else f"#{channel.get('name')}"
         user = _part(await self._web.call(free, client.users_info, user=id), "user")
+        self._believe(id, _alone(user, self._team))
         profile = _part(user, "profile")
         return str(profile.get("display_name") or profile.get("real_name") or user.get("name") or "")
+
+    async def _group(self, channel: str) -> Audience:
+        """Who can read a group DM: it is as open as a DM with each of its members."""
+        answer = await self._web.call(free, self._web.client.conversations_members, channel=channel)
+        members = answer.get("members")
+        others = {str(one) for one in members} - {self._user} if isinstance(members, list) else set[str]()
+        await self._ask_all(others, readers=True)
+        match {self._audience(other) for other in others}:
+            case found if "shared" in found:
+                return "shared"
+            case found if found == {"dm"}:
+                return "group"
+        return ""
+
+    def _believe(self, id: str, audience: Audience) -> None:
+        self._audiences[id] = (audience, self._web.clock.now())
 
 
 def _part(whole: AsyncSlackResponse | Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -135,6 +169,16 @@ def _audience_of(channel: Mapping[str, Any]) -> Audience:
     if any(channel.get(name) for name in abroad):
         return "shared"
     return "private" if channel.get("is_private") else "public"
+
+
+def _alone(user: Mapping[str, Any], team: str) -> Audience:
+    """Who can read a DM with this person: not everybody reads the public channels of this team."""
+    if any(user.get(name) for name in OUTSIDE):
+        return "shared"
+    home, teams = user.get("team_id"), _part(user, "enterprise_user").get("teams")
+    if home == team or (isinstance(teams, list) and team in teams):
+        return "dm"
+    return "shared" if home else ""
 
 
 def _nameless(id: str) -> str:

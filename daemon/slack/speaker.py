@@ -23,7 +23,7 @@ from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of, why
+from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of, final, why
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -38,8 +38,6 @@ NO_STREAM = LACKING | {
 }
 """Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
 PAGES = 10
-ABSENT = ("user_not_in_channel", "user_not_found", "users_not_found")
-"""Refusals that say: whom this was for is not there."""
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +118,8 @@ class SlackSpeaker:
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Tell one person something here that nobody else sees, and that they see once. Raises SpeechFailed.
 
-        Where they are not in the channel nobody is told. Slack shows it only in a thread that has a reply: in
-        any other it stands beside the root.
+        Where Slack will not have it (they are not there, say) nobody is told, and all goes on. Slack shows it
+        only in a thread that has a reply: in any other it stands beside the root.
         """
         place, post = place_of(self._journal, thread), self._web.client.chat_postEphemeral
         where = {"channel": place.channel, "user": person}
@@ -133,9 +131,9 @@ class SlackSpeaker:
                     said = quiet(page.text, self._owners)
                     await self._web.call(hold, post, **where, markdown_text=said)
             except SlackApiError as refusal:
-                if (word := error_of(refusal)) not in ABSENT:
+                if not final(refusal):
                     raise
-                log.info("Nobody was there to be told something (%s).", word)
+                log.warning("Slack would not tell one person something (%s).", error_of(refusal))
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""

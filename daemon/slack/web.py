@@ -29,6 +29,8 @@ TIMEOUT = 30.0
 LONGEST_WAIT = 30
 """Seconds that a call waits for a rate limit, in all; for a longer Retry-After it does not wait at all."""
 LIMITED = "ratelimited"
+UNWELL = frozenset({"", LIMITED, "fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+"""Slack's words for being out of order; none at all, where somebody else answered."""
 NOT_SLACK = "no answer of Slack's"
 AT_ONCE = 2
 """Attempts at the same thing before the first pause."""
@@ -46,6 +48,13 @@ def error_of(refusal: SlackApiError) -> str:
         return LIMITED
     data = response.data if isinstance(response, AsyncSlackResponse) else None
     return str(data.get("error") or "") if isinstance(data, dict) else ""
+
+
+def final(refusal: SlackApiError) -> bool:
+    """Will Slack never take this? Not so where it is out of order, or our token is."""
+    status = getattr(refusal.response, "status_code", HTTPStatus.OK)
+    ours = error_of(refusal) not in UNWELL | REVOKED
+    return ours and status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def why(failure: Exception) -> str:

@@ -12,8 +12,6 @@ import pytest
 from daemon.actions.action import Run
 from daemon.actions.memories import (
     LETTERS,
-    NOTED,
-    NOTHING,
     REMEMBER,
     Back,
     Note,
@@ -45,6 +43,9 @@ class Here:
     @property
     def memory(self) -> WorkingMemory:
         return working_memory(Memory(role="user", content="", seq=entry.seq) for entry in self.seen)
+
+    def label(self, meaning: str) -> str:
+        return meaning
 
     async def once(self, kind: str, body: Mapping[str, Any]) -> Entry:
         return await self.office.write(self.thread, kind, **body)
@@ -97,7 +98,7 @@ async def test_a_secret_told_in_a_dm_is_told_to_nobody_in_a_channel(soul: Soul) 
 
 async def test_what_was_noted_in_public_is_found_elsewhere(soul: Soul) -> None:
     public, dm = await soul.office.open("C1"), await soul.office.open("D1", "dm")
-    assert await soul.remember(public, "The release is on Friday.") == NOTED
+    assert await soul.remember(public, "The release is on Friday.") == "noted"
     assert "#C1, 2026-09-21 14:13, your note: The release is on Friday." in await soul.search(dm, "release")
 
 
@@ -116,7 +117,7 @@ async def test_a_conversation_is_read_from_before_what_is_in_sight(soul: Soul) -
     assert (
         await soul.read(thread, 1, *seen) == "2026-09-21 14:15, Alice: first\n2026-09-21 14:16, you: second"
     )
-    assert await soul.read(thread, 2, *seen) == NOTHING
+    assert await soul.read(thread, 2, *seen) == "nothing found"
     assert (await soul.read(thread, 1)).endswith(
         "2026-09-21 14:17, Bob: third\n2026-09-21 14:18, you: fourth"
     )

@@ -6,11 +6,18 @@ from pathlib import Path
 from typing import cast
 
 from daemon.actions.action import Run
-from daemon.actions.research import NOTHING, Topic, research
+from daemon.actions.research import Topic, research
 from daemon.knowledge.folders import Folders
 
-RUN = cast(Run, None)
-"""It asks nothing of its run."""
+
+class Words:
+    """A run in which each meaning is its own label."""
+
+    def label(self, meaning: str) -> str:
+        return meaning
+
+
+RUN = cast(Run, Words())
 
 
 async def test_it_reads_lines_of_the_owners_files(tmp_path: Path) -> None:
@@ -21,6 +28,6 @@ async def test_it_reads_lines_of_the_owners_files(tmp_path: Path) -> None:
         found = await action.perform(RUN, Topic(query="when does the code change?"))
         nothing = await action.perform(RUN, Topic(query="../../etc/passwd"))
     assert found == "handbook/office.md:1: The door code changes on Mondays."
-    assert nothing == NOTHING
+    assert nothing == "nothing found"
     assert action.effect
     assert action.repeatable

@@ -15,7 +15,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stranger's press leaves the question open",
         "life/taking.py",
-        'if question and press.author in question.body["to"]:',
+        'if question and press.author in owners:',
         "if question:",
         "approved/kills",
     ),
@@ -29,7 +29,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop lets go of what waits",
         "life/taking.py",
-        'and (questions or not e.body["text"])',
+        'and (held or not e.body["text"])',
         'and not e.body["text"]',
         "withdrawn/kills",
     ),
@@ -43,14 +43,14 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop comes before an answer",
         "life/taking.py",
-        'if rank(e) == "stop" and (questions',
-        'if rank(e) == "stop" and all(rank(w) != "answer" for w in waiting) and (questions',
+        'if rank(e) == "stop" and (held',
+        'if rank(e) == "stop" and all(rank(w) != "answer" for w in waiting) and (held',
         "withdrawn-first/kills",
     ),
     rule(
         "a stop is for all that came before it",
         "life/taking.py",
-        "took=[e for e in waiting if e.seq <= stops[-1].seq]",
+        "took=[e for e in waiting if e in stops or _ended_by(stops, e)]",
         "took=stops",
         "withdrawn-first/kills",
     ),
@@ -92,15 +92,15 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a question that was answered has no buttons any more",
         "life/question.py",
-        "    if buttons:\n        await _settle(",
-        "    if False:\n        await _settle(",
+        'await settle(turn, asked, answer.body["text"])',
+        "pass",
         "approved/kills",
     ),
     rule(
         "a question that was let go has no buttons any more",
         "life/question.py",
-        'if asked.body["choices"] and asked.body["said"]:',
-        "if False:",
+        '        await settle(turn, asked, "")',
+        "        pass",
         "withdrawn/kills",
     ),
     rule(

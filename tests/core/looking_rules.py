@@ -129,7 +129,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a body that failed waits for nothing any more",
         "life/turn.py",
-        'owed = self._waits() if outcome == "failed" else []',
+        'owed = self.waits() if outcome == "failed" else []',
         "owed: list[int] = []",
         "doomed/kills",
     ),

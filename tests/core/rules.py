@@ -19,8 +19,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what a body began to do is closed as unknown before it is let go",
         "life/ending.py",
-        "        await speech.settle()\n    await _close_actions(turn)\n    done",
-        "        await speech.settle()\n    done",
+        "        await speech.settle()\n    await _close_actions(turn)\n    for asked",
+        "        await speech.settle()\n    for asked",
         "effect-new-code/kills",
     ),
     rule(
@@ -82,8 +82,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what was heard stands before what is answered",
         "life/turn.py",
-        "said = [*before.heard, *self.answers]",
-        "said = [*self.answers]",
+        "said = [entry for entry in (*before.heard, *self.answers) if entry.seq not in self._kept]",
+        "said = [entry for entry in self.answers if entry.seq not in self._kept]",
         "heard",
     ),
     rule("what was heard is taken once", "life/past.py", "if entry.seq > since", "if entry.seq", "heard"),
@@ -167,15 +167,15 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what a body began to say is settled before it is let go",
         "life/ending.py",
-        "        await speech.settle()\n    await _close_actions(turn)\n    done",
-        "        pass\n    await _close_actions(turn)\n    done",
+        "        await speech.settle()\n    await _close_actions(turn)\n    for asked",
+        "        pass\n    await _close_actions(turn)\n    for asked",
         "new-code",
     ),
     rule(
         "a fresh body hears what the old one had done",
-        "life/turn.py",
-        "keep = [*self._heard, log.seq]",
-        "keep = [*self._heard]",
+        "life/ending.py",
+        '"keep": [*turn.heard, log.seq]}',
+        '"keep": [*turn.heard]}',
         "new-code",
     ),
     rule(
@@ -215,9 +215,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "a body that is let go waits for nothing any more",
-        "life/turn.py",
-        "await self._end(body, self._waits())",
-        "await self._end(body, [])",
+        "life/ending.py",
+        "await turn.end(body, [*turn.waits(), *presses])",
+        "await turn.end(body, [*presses])",
         "outage-new-code/kills",
     ),
 )

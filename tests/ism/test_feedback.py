@@ -123,10 +123,20 @@ async def test_the_same_with_the_same_arguments_runs_once_in_a_choice() -> None:
     deeds = Deeds()
     red, blue = ({"name": "Look", "args": {"query": colour}} for colour in ("red", "blue"))
     actions = [deeds.action("Look", args=Look), *deeds.actions("A")]
-    await told(choose("A", red, blue, "a", {"name": "look", "args": {"query": "red"}}), *actions)
+    added = await told(choose("A", red, blue, "a", {"name": "look", "args": {"query": "red"}}), *actions)
     assert [one.split()[-2:] for one in deeds.done] == [["A"], *(
         [f"Look(query='{colour}',", "limit=5)"] for colour in ("red", "blue")
     )]  # fmt: skip
+    told_so = [line for line in added.splitlines() if "chosen twice" in line]
+    assert told_so == [
+        f"{name} was chosen twice with the same arguments: it counts once." for name in ("A", "Look")
+    ]
+
+
+async def test_what_is_chosen_twice_does_not_keep_a_run_from_being_done() -> None:
+    deeds = Deeds()
+    result = await run(Chooser(choose("A", "A", "DONE")), deeds.actions("A"))
+    assert (result.stop_reason, result.loops, deeds.done) == ("done", 1, ["A"])
 
 
 async def test_no_more_than_so_many_run_in_one_round() -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.actions.action import Definition, Run
+from daemon.actions.action import Definition, Outcome, Run
 from daemon.actions.playing import Player
 from daemon.actions.registry import Registry
 from daemon.actions.thinking import RESPOND, THINK
@@ -80,6 +80,15 @@ def raising(*, effect: bool) -> Definition:
         raise OSError("the bridge is up")
 
     return Definition(name="Break", description="Break.", perform=perform, effect=effect)
+
+
+def coming_to(outcome: Outcome) -> Definition:
+    """An action that comes to this."""
+
+    async def perform(_run: Run, _args: object) -> Outcome:
+        return outcome
+
+    return Definition(name="Look", description="Look.", perform=perform)
 
 
 def outcomes(stage: Stage) -> list[str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+
+import pytest
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition, Run
@@ -16,6 +20,7 @@ from tests.stories.choosing import (
     ended,
     offering,
     outcomes,
+    press,
     pressed,
     questions,
     shown,
@@ -23,11 +28,12 @@ from tests.stories.choosing import (
     turning,
     whispers,
 )
-from tests.stories.stage import GENERAL, ME, Stage, reply
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 NEWS = "The ferry is late."
 DONE = "It is published."
-MAY_I = f'May I do this? *Publish* {{"text": "{NEWS}"}}'
+MAY_I = f'<@{CAROL.id}>, may I do this? *Publish*\n```\n{{\n  "text": "{NEWS}"\n}}\n```'
+NOT_NOW = "no, do not publish it"
 
 
 class Post(BaseModel):
@@ -73,6 +79,13 @@ async def again(stage: Stage) -> None:
     await stage.wake()
 
 
+async def question_ts(stage: Stage) -> str:
+    """The ts of the question that waits."""
+    [question] = questions(stage)
+    *_, spoken = stage.soul.journal.many(question.body["said"])
+    return str(spoken.body["ts"])
+
+
 async def test_it_is_done_when_an_owner_agrees_after_a_restart(stage: Stage) -> None:
     published: list[str] = []
     ts = await asking(stage, published, CAROL.id)
@@ -88,7 +101,7 @@ async def test_it_is_done_when_an_owner_agrees_after_a_restart(stage: Stage) -> 
     await pressed(stage, "carol", "Approve")
     assert published == [NEWS]
     *_, (asked, buttons), (done, _) = await shown(stage, GENERAL, ts)
-    assert (asked.partition("\n")[0], buttons, done) == (MAY_I, [], DONE)
+    assert (asked.startswith(MAY_I), buttons, done) == (True, [], DONE)
     assert "it is out" in told(stage)
     assert ended(stage) == ["finished"]
     assert len(stage.model.requests) == paid + 2
@@ -154,3 +167,57 @@ async def test_where_there_is_nobody_to_ask_it_is_not_done(stage: Stage) -> None
     assert await stage.answers(GENERAL, ts) == [ON_IT, "I may not."]
     assert "nobody can agree to it here" in told(stage)
     assert (published, stage.entries("asked", "action")) == ([], [])
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(("said", "why"), [(NOT_NOW, "finished"), ("stop", "interrupted")])
+async def test_what_waits_beside_the_press_is_heard_before_it_is_done(
+    stage: Stage, said: str, why: str, restarts: bool
+) -> None:
+    published: list[str] = []
+    ts = await asking(stage, published, CAROL.id)
+    stage.model.say('{"kind": "more"}', asks="a new matter that wants")
+    answers(stage, choice("Respond"), reply("I have left it."))
+    stage.wire.held["chat.update"] = held = asyncio.Event()
+    await press(stage, "carol", GENERAL, await question_ts(stage), "Approve")
+    await stage.until(lambda: stage.entries("answered"))
+    before = len(stage.entries("perception"))
+    await stage.post("alice", GENERAL, said, ts)
+    await stage.until(lambda: len(stage.entries("perception")) > before)
+    if restarts:
+        await stage.sleep()
+    held.set()
+    stage.wire.held.clear()
+    if restarts:
+        await stage.wake()
+    await stage.settled()
+    assert published == []
+    assert ended(stage) == [why]
+    assert (await stage.answers(GENERAL, ts))[-1] == {
+        "finished": "I have left it.",
+        "interrupted": "Stopped.",
+    }[why]
+    if why == "finished":
+        assert "choose it again if it is still right" in told(stage)
+        assert said in told(stage)
+    assert not stage.soul.journal.open("asked", "action", "perception", "turn-began")
+
+
+async def test_what_ends_a_run_does_not_end_it_where_it_is_not_done(stage: Stage) -> None:
+    published: list[str] = []
+    offering(stage, dataclasses.replace(publishing(published), terminal=True))
+    await deciding(stage)
+    answers(stage, turning(), publish(), choice("Respond"), reply("I may not."))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    assert await stage.answers(GENERAL, ts) == [ON_IT, "I may not."]
+    assert "Publish was not run: nobody can agree" in told(stage)
+
+
+async def test_in_a_conversation_that_no_owner_reads_nobody_is_asked(stage: Stage) -> None:
+    published: list[str] = []
+    offering(stage, publishing(published))
+    await deciding(stage, owner_user_ids=frozenset({CAROL.id}))
+    answers(stage, turning(), publish(), choice("Respond"), reply("I may not."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, "I may not."]
+    assert (published, stage.entries("asked")) == ([], [])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from daemon.entry import Entry
 from daemon.rehearsal.people import ALICE as ALICE_HERSELF
 from daemon.rehearsal.people import BOB
@@ -18,11 +20,13 @@ from tests.stories.choosing import (
     ended,
     looking,
     outcomes,
+    pressed,
     questions,
     told,
     turning,
     whispers,
 )
+from tests.stories.outage import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 WHICH = "Which ferry do you mean?"
@@ -175,3 +179,67 @@ async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
     assert "judge" not in calls(stage)
     assert outcomes(stage) == ["ended"], "it is answered within the run"
     assert "!trace" not in str(stage.asked())
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"name": "AskPerson", "args": {"question": " \n "}},
+        {"name": "Schedule", "args": {"minutes": 5, "text": " "}},
+        {"name": "SearchMemory", "args": {"query": " "}},
+        {"name": "Remember", "args": {"text": " "}},
+        {"name": "ReadThread", "args": {"back": 0}},
+    ],
+    ids=lambda chosen: chosen["name"],
+)
+async def test_nothing_is_not_a_question(stage: Stage, chosen: dict[str, Any]) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(chosen), choice("Respond"), reply(DONE))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert f"{chosen['name']} was not run: its arguments are wrong" in told(stage)
+    assert not stage.entries("asked", "watch", "note", "action")
+
+
+async def test_a_reminder_counts_from_when_it_was_chosen(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(ASK))
+    ts = await stage.say("alice", ALICE, ASKED)
+    await stage.clock.advance(5 * 3_600)
+    stage.model.fail(401, "authentication_error")
+    await stage.say("alice", ALICE, "the night ferry", ts)
+    await stage.clock.advance(2 * 3_600)
+    answers(stage, choice(SCHEDULE, "Respond"), reply("I will be back."))
+    await later(stage)
+    [watch] = [entry for entry in stage.soul.journal.open("watch") if "note" in entry.body]
+    assert watch.body["due"] == stage.entries("model-call")[-2].at + 30 * 60
+    assert len(await stage.answers(ALICE, ts)) == 4
+
+
+async def test_the_status_counts_rounds_and_begins_anew_when_it_may_go_on(stage: Stage) -> None:
+    await deciding(stage, owner_user_ids=frozenset({ALICE_HERSELF.id}), ism_max_loops=2)
+    answers(stage, turning(), "Hm?", choice("Think"), "One.", choice("Think"), "Two.", reply("So far…"))
+    await stage.say("alice", ALICE, ASKED)
+    assert shows(stage) == ["choosing (1/2)"] * 2 + ["thinking it over (1/2)"] + [
+        "choosing (2/2)",
+        "thinking it over (2/2)",
+    ]
+    answers(stage, choice("To_closing"), reply("Bye."))
+    await pressed(stage, "alice", "Continue")
+    assert "choosing (1/2)" in shows(stage)[-2:]
+    assert len(shows(stage)) > 5
+
+
+async def test_a_transition_without_a_label_has_none_of_its_own(stage: Stage) -> None:
+    labels = stage.words / "prompts" / "labels.md"
+    labels.write_text(labels.read_text().replace("- To_closing: saying goodbye\n", ""))
+    await deciding(stage)
+    answers(stage, turning(), choice("To_closing"), reply("Bye."))
+    await stage.say("alice", ALICE, ASKED)
+    assert shows(stage) == ["choosing (1/5)"] * 2
+
+
+def shows(stage: Stage) -> list[str]:
+    """What the status lines of runs said that it is at, in order."""
+    lines = [args["status"] for args in stage.wire.told("assistant.threads.setStatus")]
+    return [line.partition(" · ")[2] for line in lines if " · " in line]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.ism import Finish, ISMResult
 from daemon.rehearsal.people import CAROL
 from tests.stories.choosing import (
     ASKED,
@@ -14,6 +15,7 @@ from tests.stories.choosing import (
     answers,
     calls,
     choice,
+    coming_to,
     deciding,
     ended,
     looking,
@@ -154,3 +156,30 @@ async def test_what_goes_wrong_in_an_action_the_chooser_is_told(stage: Stage, ef
     assert "OSError: the bridge is up" in told(stage)
     assert not stage.entries("failure"), "the turn is well"
     assert not stage.soul.journal.open("action")
+
+
+@pytest.mark.parametrize("outcome", [Finish("The bridge is up."), ISMResult("The bridge is up.")])
+async def test_what_an_action_answers_reaches_who_speaks(stage: Stage, outcome: Finish | ISMResult) -> None:
+    offering(stage, coming_to(outcome))
+    await deciding(stage)
+    answers(stage, turning(), choice("Look"), choice("DONE"), reply(DONE))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert r"<result of=\\'Look\\'>" in stage.asked()[-1] or '<result of="Look">' in stage.asked()[-1]
+    assert "The bridge is up." in stage.asked()[-1]
+
+
+@pytest.mark.parametrize("thought", ["", " ", None], ids=["nothing", "blank", "refused"])
+async def test_where_no_thought_came_it_is_told_so(stage: Stage, thought: str | None) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Think"))
+    if thought is None:
+        stage.model.refuse(asks="Think about this as")
+        stage.model.refuse(asks="Think about this as")
+    else:
+        answers(stage, thought)
+    answers(stage, choice("Respond"), reply(DONE))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert "no thought came of it" in told(stage)
+    assert "It is done." not in told(stage)

@@ -31,6 +31,15 @@ async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -
     assert await ended(process) == (0, "")
 
 
+async def test_where_it_decides_without_an_owner_the_start_says_so(tmp_path: Path) -> None:
+    process = await start(tmp_path, ISM_ENABLED="true")
+    [decides] = [line for line in await ready(process) if line.startswith("decides")]
+    assert decides.startswith("decides    by itself, in runs of 5 rounds; a limit ends a run")
+    assert "OWNER_USER_IDS" in decides
+    process.send_signal(signal.SIGTERM)
+    assert await ended(process) == (0, "")
+
+
 async def test_a_taken_port_is_said_at_once(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

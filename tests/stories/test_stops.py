@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -59,6 +60,9 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     assert not stage.soul.journal.open("watch", "asked", "perception")
 
 
+Way = Callable[[Stage, str], Awaitable[None]]
+
+
 async def typed(stage: Stage, root: str) -> None:
     await stage.post("alice", ALICE, "stop", root)
 
@@ -75,7 +79,7 @@ ways = pytest.mark.parametrize("way", [typed, signed, pressed])
 """How someone says stop."""
 
 
-async def closed_promptly(stage: Stage, way: Callable[[Stage, str], Awaitable[None]], root: str) -> int:
+async def closed_promptly(stage: Stage, way: Way, root: str) -> int:
     """Someone says stop in this way: which request's connection that closed, in time."""
     began = time.monotonic()
     await way(stage, root)
@@ -83,6 +87,33 @@ async def closed_promptly(stage: Stage, way: Callable[[Stage, str], Awaitable[No
     [closed] = stage.model.closed
     assert closed.at - began < PROMPTLY
     return closed.request
+
+
+COUNTED = {"before a word": ("<say>", STOPPED), "in the middle": ("One, two,", "One, two, …")}
+"""How far an answer has come, and what people read of it."""
+
+
+@ways
+@pytest.mark.parametrize(("upto", "read"), COUNTED.values(), ids=COUNTED.keys())
+async def test_a_stop_of_an_ordinary_answer_closes_it_too(
+    stage: Stage, way: Way, upto: str, read: str
+) -> None:
+    said = reply("One, two, three, four, five.")
+    stage.model.say(said, until=asyncio.Event(), first=said.index(upto) + len(upto))
+    ts = await stage.post("alice", ALICE, "Count to five.")
+    await stage.until(lambda: stage.entries("speech-started") or (read == STOPPED and stage.model.requests))
+    assert await closed_promptly(stage, way, ts) == 1
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == [read]
+    [call] = stage.entries("model-call")
+    assert call.body["outcome"] == "cancelled"
+    assert outcomes(stage) == ["ended"]
+    assert not stage.soul.journal.open("perception", "turn-began", "speech")
+    stage.model.say(reply("Six."))
+    await stage.say("alice", ALICE, "And then?", ts)
+    assert await stage.answers(ALICE, ts) == [read, "Six."]
+    assert f"<say>{read}</say>" in stage.asked()[-1], "it knows how far it came"
+    assert "Private thoughts" not in stage.asked()[-1]
 
 
 @ways
@@ -99,14 +130,16 @@ async def test_a_stop_closes_the_connection_to_the_model(stage: Stage, way: Way)
     assert not stage.soul.journal.open("perception", "turn-began", "speech")
 
 
-async def test_a_stop_while_it_speaks_ends_there(stage: Stage) -> None:
+@ways
+async def test_a_stop_while_it_speaks_ends_there(stage: Stage, way: Way) -> None:
     await deciding(stage)
     said = reply("One, two, three, four, five.")
     answers(stage, turning(), choice("Respond"))
     stage.model.say(said, until=asyncio.Event(), first=said.index(" three"))
     ts = await stage.post("alice", ALICE, ASKED)
     await stage.until(lambda: len(stage.entries("speech-started")) == 2)
-    await stage.say("alice", ALICE, "stop", ts)
+    assert await closed_promptly(stage, way, ts) == 3
+    await stage.settled()
     assert await stage.answers(ALICE, ts) == [ON_IT, "One, two, …"]
     assert ended(stage) == ["interrupted"]
     assert outcomes(stage) == ["ended"]

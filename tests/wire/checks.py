@@ -163,7 +163,8 @@ def _check_ending(said: Sequence[Shown], story: Story) -> None:
 def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
     again = [call for call in asked if call["recorded"]]
     assert not again, f"recorded calls are paid again: {again}"
-    answered = [call.body["saw"] for call in journal.kind("model-call") if call.body["outcome"] != "failed"]
+    unheard = ("failed", "cancelled")
+    answered = [c.body["saw"] for c in journal.kind("model-call") if c.body["outcome"] not in unheard]
     assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
 
 

@@ -34,7 +34,7 @@ ASKED, DONE = "asked.jsonl", "done.jsonl"
 """The files of a case with all that the model was asked, and with the deeds."""
 ORPHANED = 10.0
 """Seconds of the story after which a world sees that its harness is gone."""
-KNOWN, STOPPED = 20.0, 60.0
+KNOWN, STOPPED = 20.0, 30.0
 """Seconds of the story for which an answer rests until what was said is known, or nobody waits for it."""
 LOOK = 0.1
 """Seconds of the story between two looks whether it is."""

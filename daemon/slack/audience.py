@@ -1,0 +1,56 @@
+"""Who can read a channel, written down when that changes: before what its new readers read. For the inbox.
+
+Knowledge folds it: what may be known elsewhere depends on who could read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from daemon.slack.message import Message, identity
+from daemon.slack.people import Audience, People
+
+CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
+"""Types of events, and a subtype of messages, that say: others can read this channel now."""
+
+
+def changed_in(event: Mapping[str, Any]) -> str:
+    """The channel of which an event says so; empty for any other event. Raises Malformed."""
+    return identity(event, "channel") if {event.get("type"), event.get("subtype")} & {*CHANGES} else ""
+
+
+class Audiences:
+    """What the journal says of each channel. The methods that write raise JournalError."""
+
+    def __init__(self, journal: Journal, people: People, team: str) -> None:
+        self._journal = journal
+        self._people = people
+        self._team = team
+        self._noted: dict[str, str] = {}
+        """By channel; nothing at the start of the daemon, for threads of one channel may differ by age."""
+
+    async def note(self, message: Message) -> None:
+        """Write down who can read the channel of a message that goes on there, if that is news."""
+        where = await self._people.whereabouts(message)
+        await self._note(message.channel, where.audience, message.changed or message.ts)
+
+    async def changed(self, channel: str, ts: str) -> None:
+        """Others can read this channel since `ts`. Who, is asked at its next message."""
+        self._people.doubt(channel)
+        await self._note(channel, "", ts)
+
+    def noted(self, entry: Entry) -> None:
+        """This entry says who can read its channel."""
+        self._noted[entry.body["channel"]] = entry.body.get("audience", "")
+
+    async def _note(self, channel: str, audience: Audience, ts: str) -> None:
+        if self._noted.get(channel) != audience:
+            body = {"team": self._team, "channel": channel, "audience": audience}
+            key = f"audience:{self._team}:{channel}:{ts}"
+            entry, _ = await self._journal.append(
+                f"slack:{self._team}", "audience", body, key=key, author="core"
+            )
+            self.noted(entry)

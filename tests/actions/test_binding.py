@@ -1,0 +1,86 @@
+"""A definition bound to a run: what is recorded of it, what is found, and what an owner is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from daemon.actions.action import Definition, Outcome
+from daemon.actions.action import Run as AnyRun
+from daemon.actions.binding import MOST_SHOWN, as_code, bind
+from daemon.entry import Entry
+from daemon.ism import Finish, ISMResult, Waiting, run_ism
+from tests.ism.chooser import Chooser, choose
+
+
+class Run:
+    """A run, and its turn, that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.turn = self
+        self.findings: list[Outcome] = []
+        self.observed: list[str] = []
+
+    def label(self, meaning: str) -> str:
+        return meaning
+
+    async def doing(self, meaning: str) -> None: ...
+
+    def found(self, action: str, outcome: Outcome) -> None:
+        self.findings.append(outcome)
+
+    async def effect(
+        self, name: str, args: object, do: Callable[[], Awaitable[str]], *, repeatable: bool
+    ) -> Entry:
+        self.observed.append(await do())
+        body = {"name": name, "text": self.observed[-1]}
+        return Entry(seq=1, thread="", kind="", author="", body=body, key="", cause=None, closes=(), at=0)
+
+
+def coming_to(outcome: Any, **options: Any) -> Definition:
+    """An action that comes to this."""
+
+    async def perform(_run: AnyRun, _args: object) -> Any:
+        return outcome
+
+    return Definition(name="Look", description="Look.", perform=perform, **options)
+
+
+async def done(one: Definition) -> tuple[Run, object]:
+    """What comes of it, once."""
+    run = Run()
+    return run, await bind(cast(AnyRun, run), one).handler("", [])
+
+
+@pytest.mark.parametrize(("outcome", "text"), [("there", "there"), ("", ""), (None, "")])
+async def test_of_an_effect_its_text_is_recorded(outcome: Outcome, text: str) -> None:
+    run, came = await done(coming_to(outcome, effect=True))
+    assert (run.observed, run.findings, came) == ([text], [text], text)
+
+
+@pytest.mark.parametrize("outcome", [Finish("over"), ISMResult("over"), Waiting("wait"), 5])
+async def test_what_an_effect_cannot_record_is_said_and_named(outcome: object) -> None:
+    kind = type(outcome).__name__
+    run, _ = await done(coming_to(outcome, effect=True))
+    [observed] = run.observed
+    assert observed.startswith(f"failed: TypeError: Look came to a {kind}; with effect=True")
+
+
+@pytest.mark.parametrize("effect", [True, False])
+@pytest.mark.parametrize(("waits", "reason"), [(True, "loops"), (False, "stagnation")])
+async def test_waiting_is_no_repetition_of_an_effect_either(effect: bool, waits: bool, reason: str) -> None:
+    one = bind(cast(AnyRun, Run()), coming_to("not yet", effect=effect, waits=waits))
+    result = await run_ism("", "goal", "book", [one], Chooser(choose("Look")))
+    assert result.stop_reason == reason
+
+
+def test_what_an_owner_is_shown_stands_in_one_code_block() -> None:
+    text = as_code({"text": "```\nAll is well. <!channel> *Agree.*\n```" + "x" * 5_000})
+    first, *inside, last = text.splitlines()
+    assert (first, last) == ("```", "```")
+    assert "`" not in "".join(inside)
+    assert len(text) < MOST_SHOWN + 100
+    assert text.endswith(" […]\n```")
+    assert as_code({}) == ""

@@ -1,0 +1,51 @@
+"""What the daemon says as it starts: whether it decides by itself, and who may let a run go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config import Settings
+from daemon.introduction import introduce
+from daemon.journal.journal import Journal
+from daemon.life.budget import Budget
+from tests.clock import FakeClock
+
+URL = "http://127.0.0.1:8080"
+OWNED = frozenset({"U0CAROL0003"})
+TO_ITSELF = "a limit ends a run (with OWNER_USER_IDS, an owner may let it go on)"
+WATCHED = "at a limit an owner may let it go on"
+
+
+async def lines(capsys: pytest.CaptureFixture[str], folder: Path, **settings: Any) -> dict[str, str]:
+    """What it says with these settings, by the first word of the line."""
+    clock = FakeClock()
+    async with Journal(folder / "journal.db", clock) as journal:
+        introduce(Settings(soul_home=folder, **settings), "Claudius", Budget(journal, clock, 5.0), URL)
+    return dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(("owners", "says"), [(frozenset(), TO_ITSELF), (OWNED, WATCHED)])
+async def test_where_it_decides_it_says_who_may_let_a_run_go_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, owners: frozenset[str], says: str
+) -> None:
+    said = await lines(capsys, tmp_path, ism_enabled=True, ism_max_loops=7, owner_user_ids=owners)
+    assert said["decides"] == f"by itself, in runs of 7 rounds; {says}"
+    assert [*said][-2:] == ["budget", "ready"]
+    assert said["ready"] == URL
+
+
+@pytest.mark.parametrize("owners", [frozenset(), OWNED])
+async def test_where_it_does_not_nothing_is_said_of_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, owners: frozenset[str]
+) -> None:
+    said = await lines(capsys, tmp_path, owner_user_ids=owners)
+    assert [*said] == ["soul", "workspace", "model", "journal", "budget", "ready"]
+
+
+async def test_with_all_that_there_is_to_say_it_is_at_most_nine_lines(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert len(await lines(capsys, tmp_path, ism_enabled=True, console_token="s" * 40)) <= 9
