@@ -14,7 +14,7 @@ from daemon.life.scope import UNKNOWN
 from daemon.life.speech import PART, Speech
 from daemon.life.turn import Turn
 from daemon.memory import working_memory
-from daemon.mind.answer import Answer
+from daemon.mind.answer import ALOUD, Answer
 from daemon.mind.recall import remember
 from daemon.mind.wording import fill
 
@@ -100,7 +100,7 @@ async def let_go(turn: Turn) -> None:
         await turn.finish("abandoned", None)
         return
     *_, last = [None, *map(Answer, _of_kind(turn, "model-call"))]
-    if last and last.said and not _thinks(turn, last.call):
+    if last and last.call.body["name"] in ALOUD and last.said and not _thinks(turn, last.call):
         key = next((speech.key for speech in _owed(turn, "speech")), f"{turn.path}/say#1")
         await turn.speech_at(key.partition(PART)[0]).close(last.said)
         await turn.finish("ended", turn.memory.with_memory(remember(last.call)))

@@ -9,6 +9,10 @@ from daemon.mind.sections import sections
 from daemon.mind.steps import PRIVATE, SAY, STEPS, TAGS
 
 
+ALOUD = frozenset({"pipeline", "plainly"})
+"""The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
+
+
 class Answer:
     """A pure function of the call's entry."""
 

@@ -19,7 +19,8 @@ CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
 
 def changed_in(event: Mapping[str, Any]) -> str:
     """The channel of which an event says so; empty for any other event. Raises Malformed."""
-    return identity(event, "channel") if {event.get("type"), event.get("subtype")} & {*CHANGES} else ""
+    told = event.get("type") in CHANGES or event.get("subtype") in CHANGES
+    return identity(event, "channel") if told else ""
 
 
 class Audiences:

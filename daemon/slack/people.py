@@ -143,12 +143,8 @@ class People:
         members = answer.get("members")
         others = {str(one) for one in members} - {self._user} if isinstance(members, list) else set[str]()
         await self._ask_all(others, readers=True)
-        match {self._audience(other) for other in others}:
-            case found if "shared" in found:
-                return "shared"
-            case found if found == {"dm"}:
-                return "group"
-        return ""
+        found = {self._audience(other) for other in others}
+        return "shared" if "shared" in found else "group" if found == {"dm"} else ""
 
     def _believe(self, id: str, audience: Audience) -> None:
         self._audiences[id] = (audience, self._web.clock.now())

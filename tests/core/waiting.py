@@ -227,6 +227,7 @@ WAITING: Mapping[str, Scenario] = {
         endings=[
             ["Which one?", "Which one?", "How many?", "So: three, four"],
             ["Which one?", "How many?", "So: two, three", "Which one?"],  # the code changed before it asked
+            ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
         ],
         processes=asking,
         code=("1", "2"),

@@ -23,6 +23,11 @@ class Office:
         opened, _ = await self.journal.thread(f"thread:{team}:{channel}:{ts}", body)
         return opened.thread
 
+    async def turn(self, channel: str, audience: str, team: str = "T1") -> None:
+        """Others can read a channel from now on."""
+        body, key = {"team": team, "channel": channel, "audience": audience}, f"audience:{self._next()}"
+        await self.journal.append(f"slack:{team}", "audience", body, key=key, author="core")
+
     async def say(self, thread: str, name: str, text: str, **more: Any) -> Entry:
         """Someone says something to the soul."""
         body = {"address": "dm", "user": f"U{name}", "name": name, "bot": False, "text": text, "files": []}

@@ -58,3 +58,24 @@ async def test_a_channel_that_was_shared_knows_nothing_else_from_then_on(office:
     await office.open("C2", "public")
     await office.open("C1", "shared")
     assert await channels(places, here, office.journal.last() + 1) == {"C1"}
+
+
+@pytest.mark.parametrize("audience", ["private", "shared", ""])
+async def test_so_it_is_where_an_old_conversation_goes_on(office: Office, audience: str) -> None:
+    places = Places(office.journal)
+    await office.open("C1", "public")
+    here = await office.open("C2", "public")
+    before = office.journal.last() + 1
+    assert await channels(places, here, before) == {"C1", "C2"}
+    await office.turn("C1", audience)
+    for one in (places, Places(office.journal)):
+        assert await channels(one, here, office.journal.last() + 1) == {"C2"}
+        assert await channels(one, here, before) == {"C1", "C2"}
+    await office.open("C1", "public")
+    assert await channels(Places(office.journal), here, office.journal.last() + 1) == {"C1", "C2"}
+
+
+async def test_a_channel_in_which_nobody_spoke_is_none(office: Office) -> None:
+    here = await office.open("C1", "public")
+    await office.turn("C2", "public")
+    assert await channels(Places(office.journal), here, office.journal.last() + 1) == {"C1"}

@@ -1,16 +1,18 @@
-"""Who can read what is said in a conversation, as its `thread` entry tells."""
+"""Who can read what is said in a conversation, as `thread` and `audience` entries tell."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import BOB, SOUL
+from daemon.rehearsal.people import BOB, CAROL, SOUL, TEAM
 from daemon.slack.people import FRESH
-from tests.slack.office import GENERAL, ME, RANDOM, Office
+from tests.clock import FakeClock
+from tests.slack.office import GENERAL, ME, RANDOM, Office, office
 
-INFO = "conversations.info"
+INFO, MEMBERS, USER = "conversations.info", "conversations.members", "users.info"
 
 
 async def audience(here: Office, channel: str, name: str = "alice") -> str:
@@ -80,3 +82,128 @@ async def test_what_was_believed_long_ago_is_not_believed_where_slack_is_silent(
     here.wire.lacking.add(INFO)
     assert await audience(here, RANDOM) == ""
     assert here.entries("thread")[-1].body["place"] == "#random"
+
+
+GUESTS: list[dict[str, Any]] = [
+    {"team_id": TEAM, "is_restricted": True},
+    {"team_id": TEAM, "is_restricted": True, "is_ultra_restricted": True},
+    {"team_id": TEAM, "is_stranger": True},
+    {"team_id": "T2"},
+    {"team_id": "T2", "enterprise_user": {"teams": ["T2", "T3"]}},
+]
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        *((guest, "shared") for guest in GUESTS),
+        ({"team_id": TEAM, "is_restricted": False, "is_stranger": False}, "dm"),
+        ({"team_id": "T2", "enterprise_user": {"teams": ["T2", TEAM]}}, "dm"),
+        ({}, ""),
+        ("nobody", ""),
+        ({"enterprise_user": {"teams": {}}}, ""),
+    ],
+)
+async def test_whom_a_dm_is_with(here: Office, user: object, expected: str) -> None:
+    here.wire.answers[USER] = {"user": user}
+    assert await audience(here, await here.dm("alice")) == expected
+
+
+async def test_of_whom_slack_does_not_speak_nothing_is_believed(here: Office) -> None:
+    here.wire.lacking.add(USER)
+    assert await audience(here, await here.dm("alice")) == ""
+    here.wire.lacking.clear()
+    assert await audience(here, await here.dm("alice")) == "dm"
+
+
+async def test_a_group_is_as_open_as_its_members(here: Office) -> None:
+    opened = await here.client("alice").conversations_open(users=f"{BOB.id},{CAROL.id},{SOUL.user}")
+    group = opened["channel"]["id"]
+    assert await audience(here, group) == "group"
+    assert await audience(here, group) == "group"
+    assert len(here.wire.told(MEMBERS)) == 1
+    await here.clock.advance(FRESH)
+    here.wire.lacking.add(MEMBERS)
+    assert await audience(here, group) == ""
+    here.wire.lacking.clear()
+    here.wire.refuse[USER] = ["user_not_found"]
+    assert await audience(here, group) == "", "one of them is not known"
+    await here.clock.advance(FRESH)
+    here.wire.answers[USER] = {"user": GUESTS[0]}
+    assert await audience(here, group) == "shared"
+
+
+def noted(here: Office) -> list[tuple[str, str]]:
+    """Which audiences were written down apart from new conversations."""
+    return [(entry.body["channel"], entry.body["audience"]) for entry in here.entries("audience")]
+
+
+async def made_private(here: Office, channel: str) -> None:
+    here.wire.answers[INFO] = {"channel": {"id": channel, "name": "general", "is_private": True}}
+    await here.clock.advance(FRESH)
+
+
+async def test_an_old_conversation_in_a_channel_that_was_made_private(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.say("alice", GENERAL, "and more", root)
+    await made_private(here, GENERAL)
+    for word in ("now that we are alone", "listen"):
+        await here.say("alice", GENERAL, word, root)
+    assert noted(here) == [(GENERAL, "private")]
+    *_, note, last, _ = here.entries("audience", "perception")
+    assert (note.kind, last.body["text"]) == ("audience", "now that we are alone"), (
+        "before what they say there"
+    )
+
+
+async def test_of_two_conversations_the_older_one_goes_on(here: Office) -> None:
+    here.wire.answers[INFO] = {"channel": {"id": GENERAL, "name": "general", "is_private": True}}
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    here.wire.answers.clear()
+    await here.clock.advance(FRESH)
+    await here.say("alice", GENERAL, f"{ME} hello again")
+    await made_private(here, GENERAL)
+    await here.say("alice", GENERAL, "alone again", root)
+    assert noted(here) == [(GENERAL, "private")]
+
+
+async def test_after_a_restart_it_is_written_down_once(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with office(tmp_path, clock=clock) as here:
+        root = await here.say("alice", GENERAL, f"{ME} hello")
+    async with office(tmp_path, clock=clock) as here:
+        for word in ("one", "two"):
+            await here.say("alice", GENERAL, word, root)
+        assert noted(here) == [(GENERAL, "public")]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "message", "subtype": "channel_convert_to_private", "ts": "1.000001", "user": "U1"},
+        {"type": "channel_shared", "connected_team_id": "T2"},
+        {"type": "channel_unshared", "previously_connected_team_id": "T2"},
+    ],
+)
+async def test_what_slack_tells_at_once_is_believed_at_once(here: Office, event: dict[str, Any]) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    here.wire.answers[INFO] = {"channel": {"id": GENERAL, "name": "general", "is_private": True}}
+    for _ in range(2):
+        await here.event(event={**event, "channel": GENERAL, "event_ts": "1.000001"})
+    assert noted(here) == [(GENERAL, "")]
+    await here.say("alice", GENERAL, "now that we are alone", root)
+    assert noted(here) == [(GENERAL, ""), (GENERAL, "private")]
+
+
+async def test_a_change_that_cannot_be_read_is_none(here: Office) -> None:
+    await here.event(event={"type": "channel_shared", "event_ts": "1.000001"})
+    await here.event(event={"type": ["channel_shared"], "subtype": {}})
+    assert noted(here) == []
+
+
+async def test_a_stop_asks_for_no_readers(here: Office) -> None:
+    root = await here.say("alice", GENERAL, f"{ME} hello")
+    await here.clock.advance(FRESH)
+    here.wire.calls.clear()
+    await here.say("alice", GENERAL, "stop", root)
+    assert here.wire.told(INFO) == []

@@ -43,7 +43,18 @@ async def test_who_is_not_there_is_told_nothing(here: Office) -> None:
     assert len(here.wire.told("chat.postEphemeral")) == 1
 
 
-@pytest.mark.parametrize("word", ["channel_not_found", "503", "internal_error"])
+@pytest.mark.parametrize("word", ["restricted_action", "channel_not_found", "a_word_of_tomorrow"])
+async def test_where_slack_will_not_have_it_all_goes_on(
+    here: Office, word: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    thread, _ = await called(here)
+    here.wire.refuse["chat.postEphemeral"] = [word]
+    await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
+    assert word in caplog.text
+    assert here.world.whispers(ALICE.id) == []
+
+
+@pytest.mark.parametrize("word", ["503", "internal_error", "fatal_error", "request_timeout", "token_revoked"])
 async def test_a_whisper_that_slack_does_not_take_has_failed(here: Office, word: str) -> None:
     thread, _ = await called(here)
     here.wire.refuse["chat.postEphemeral"] = [word]
