@@ -12,7 +12,7 @@ from itertools import pairwise
 from daemon.entry import Entry
 from daemon.limits import CONTINUE, Limits
 
-PAUSES = frozenset({"answered", "withdrawn", "turn-resumed"})
+PAUSES = frozenset({"answered", "withdrawn", "turn-began", "turn-resumed"})
 """Kinds that end a time in which a body did nothing: it waited for someone, or the daemon was away."""
 
 

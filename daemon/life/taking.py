@@ -6,7 +6,7 @@ See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,3 +101,16 @@ def onward(text: str) -> bool:
     """Does it say no more than "go on"?"""
     words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
     return " ".join(word for word in words if word not in ("please", "bitte", "now")) in ONWARD
+
+
+def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]]) -> list[Entry]:
+    """The messages to answer, in Slack's order, whatever the order in which they arrived."""
+    messages = [
+        m for entry in took for m in (many(entry.body["carries"]) if "carries" in entry.body else [entry])
+    ]
+    return in_order([m for m in messages if "ts" in m.body and (m.body["text"] or rank(m) != "stop")])
+
+
+def in_order(messages: Sequence[Entry]) -> list[Entry]:
+    """Messages in Slack's order; what was changed about one stands after it."""
+    return sorted(messages, key=lambda entry: (entry.body["ts"].zfill(24), entry.seq))

@@ -5,7 +5,7 @@ What it reads besides its steps it reads as of its first begin: see there in doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank, who
@@ -13,7 +13,8 @@ from daemon.life.facts import facts, last_body
 from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
 from daemon.life.scope import World
-from daemon.life.taking import awaited
+from daemon.life.spent import lifts
+from daemon.life.taking import answers, awaited, in_order
 from daemon.life.texts import Texts
 from daemon.life.voice import Voice
 from daemon.limits import Limits
@@ -136,7 +137,10 @@ class Turn(Voice):
         return asked is not None and self.world.journal.is_open(asked)
 
     async def look(self) -> Sequence[Entry]:
-        """What came since, and waits. What was seen is recorded before anyone asks what it means."""
+        """What came since, and waits, in Slack's order; what was put off has a turn of its own.
+
+        What was seen is recorded before anyone asks what it means.
+        """
         key, journal = self.key("look"), self.world.journal
         if found := self.read(key):
             return journal.many(found.body["seqs"])
@@ -144,7 +148,8 @@ class Turn(Voice):
             return ()
         mine = {entry.seq for entry in (*self.took, *self._absorbed)}
         waiting = journal.open("perception", thread=self.thread)
-        seen = [e for e in waiting if e.seq not in mine and rank(e) in ("stop", "message")]
+        came = [e for e in waiting if e.seq not in mine and rank(e) in ("stop", "message")]
+        seen = in_order([entry for entry in came if "carries" not in entry.body])
         questions = journal.open("asked", thread=self.thread)  # of other bodies: this one waits for nothing
         seen = [e for e in seen if rank(e) == "stop" or not awaited(questions, e)]
         if seen:
@@ -175,7 +180,10 @@ class Turn(Voice):
         more = self.world.journal.under(self.id) if self.id != self.path else []
         body = sorted({e.seq: e for e in (*self.recorded, *more)}.values(), key=lambda entry: entry.seq)
         standing = self.world.gauge.standing(body, self.people, limits=limits)
-        return (await self.append("limit", standing.about, key=key)).body if standing.bound else {}
+        if not standing.bound:
+            return {}
+        given = sum(bool(lifts(entry)) for entry in self.world.journal.of(self.thread, "answered"))
+        return (await self.append("limit", {**standing.about, "consents": str(given)}, key=key)).body
 
     def facts(self) -> Facts | None:
         """What this body has done, or if it is beside the thread's matter, the one before it."""
@@ -232,16 +240,3 @@ class Turn(Voice):
         """What this body has set itself to wait for: times, and answers."""
         waits = self.world.journal.open("watch", "asked", thread=self.thread)
         return [entry.seq for entry in waits if entry.key.startswith(f"{self.path}/")]
-
-
-def answers(took: Sequence[Entry], many: Callable[[Sequence[int]], list[Entry]]) -> list[Entry]:
-    """The messages to answer, in Slack's order, whatever the order in which they arrived."""
-    messages = [
-        m for entry in took for m in (many(entry.body["carries"]) if "carries" in entry.body else [entry])
-    ]
-    return in_order([m for m in messages if "ts" in m.body and (m.body["text"] or rank(m) != "stop")])
-
-
-def in_order(messages: Sequence[Entry]) -> list[Entry]:
-    """Messages in Slack's order; what was changed about one stands after it."""
-    return sorted(messages, key=lambda entry: (entry.body["ts"].zfill(24), entry.seq))

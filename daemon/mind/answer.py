@@ -8,7 +8,6 @@ from daemon.entry import Entry
 from daemon.mind.sections import sections
 from daemon.mind.steps import PRIVATE, SAY, STEPS, TAGS
 
-
 ALOUD = frozenset({"pipeline", "plainly"})
 """The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
 

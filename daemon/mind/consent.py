@@ -31,11 +31,18 @@ async def consent(turn: Turn, about: Mapping[str, str]) -> Answered:
     return await turn.ask("limit-reached", question)
 
 
+async def _first(turn: Turn, about: Mapping[str, str]) -> bool:
+    """Is this the first message here that meets this bound today, since an owner last let it go on?"""
+    count = about.get("consents", "")
+    day = int(turn.began_at // 86_400)
+    return await turn.claim(f"limit:{turn.thread}:{about['resets']}:{about['bound']}:{count}:{day}")
+
+
 async def at_bound(turn: Turn, memory: WorkingMemory, about: Mapping[str, str]) -> tuple[WorkingMemory, bool]:
     """Someone waits for an answer that a bound stands in the way of: the memory then, and may it go on?"""
     if not turn.must_answer:
         return memory, False
-    if turn.deciders:
+    if turn.deciders and await _first(turn, about):
         answered = await consent(turn, about)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     named = labels(turn.text(LABELS))

@@ -15,7 +15,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stranger's press leaves the question open",
         "life/taking.py",
-        'if question and press.author in owners:',
+        "if question and press.author in owners:",
         "if question:",
         "approved/kills",
     ),
@@ -39,6 +39,13 @@ ASKING: tuple[Mutant, ...] = (
         "if not (withdrawn := turn.read(key)):",
         "if True:",
         "withdrawn/kills",
+    ),
+    rule(
+        "an answer comes before messages",
+        "life/taking.py",
+        'if presses := [e for e in waiting if rank(e) == "answer"]:',
+        'if not any(rank(e) == "message" for e in waiting) and (presses := [e for e in waiting if rank(e) == "answer"]):',
+        "woken-beside/kills",
     ),
     rule(
         "a stop comes before an answer",

@@ -35,6 +35,27 @@ def enduring(_home: Path) -> Mapping[str, Process]:
     return {"conversation": conversation}
 
 
+def attentive(_home: Path) -> Mapping[str, Process]:
+    """Asks an owner, and then looks what else came."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if "delete" not in turn.answers[0].body["text"]:
+            return await PROCESSES["conversation"](turn)
+        may = Question(text="May I?", to=turn.owners, choices=(Choice(label="Yes", value="yes"),))
+        answered = await turn.ask("approval", may)
+        came = await turn.look()
+        turn.absorb(came)
+        spoken = await turn.say(f"Done: {', '.join(entry.body['text'] for entry in came)}")
+        return turn.memory.with_memory(*answered.memories, *map(remember, came), *map(remember, spoken))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def once_away(seen: str, calls: int) -> Reply:
+    """Out of reach for its first call."""
+    return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
+
+
 def often_away(seen: str, calls: int) -> Reply:
     """Out of reach for two calls, after the first one."""
     return Reply(outcome="failed", model="echo", failure="overloaded") if 0 < calls < 3 else echo(seen, calls)

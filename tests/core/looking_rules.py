@@ -120,6 +120,20 @@ LOOKING: tuple[Mutant, ...] = (
         "looked/kills",
     ),
     rule(
+        "a body does not look at what was put off, and wakes beside it",
+        "life/turn.py",
+        'in_order([entry for entry in came if "carries" not in entry.body])',
+        "came",
+        "woken-beside/kills",
+    ),
+    rule(
+        "what came meanwhile is seen in Slack's order",
+        "life/turn.py",
+        'in_order([entry for entry in came if "carries" not in entry.body])',
+        '[entry for entry in came if "carries" not in entry.body]',
+        "woken-beside/kills",
+    ),
+    rule(
         "a body that waits leaves its thread to whatever it was about",
         "life/turn.py",
         '{"outcome": "parked", "process": None,',

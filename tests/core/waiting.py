@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.core.enduring import bounded, doomed, enduring, handing_on, often_away
+from tests.core.enduring import attentive, bounded, doomed, enduring, handing_on, often_away, once_away
 from tests.core.minds import once_effect
 from tests.core.outside import PAGE, Event
 from tests.core.seekers import (
@@ -169,6 +169,18 @@ WAITING: Mapping[str, Scenario] = {
         script=often_away,
         processes=enduring,
     ),
+    "woken-beside": Scenario(
+        events=[
+            dm(1, "delete it"),
+            dm(2, "and jazz", phase=1),
+            dm(4, "four", phase=2),
+            dm(3, "three", phase=2),
+            pressed(5, "yes", phase=2),
+        ],
+        endings=[[YES, *told, "You said: and jazz", "Done: three, four"] for told in ([], [UNREACHABLE])],
+        script=once_away,
+        processes=attentive,
+    ),
     "bounded": Scenario(
         events=[
             dm(1, "think"),
@@ -228,6 +240,7 @@ WAITING: Mapping[str, Scenario] = {
             ["Which one?", "Which one?", "How many?", "So: three, four"],
             ["Which one?", "How many?", "So: two, three", "Which one?"],  # the code changed before it asked
             ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
+            ["Which one?", "Which one?", "How many?", "So: two, three", "Which one?"],
         ],
         processes=asking,
         code=("1", "2"),

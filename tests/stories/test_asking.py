@@ -211,7 +211,6 @@ async def test_a_reminder_counts_from_when_it_was_chosen(stage: Stage) -> None:
     await stage.clock.advance(2 * 3_600)
     answers(stage, choice(SCHEDULE, "Respond"), reply("I will be back."))
     await later(stage)
-    for e in stage.entries(): print(e.seq, e.kind, e.key, e.at, str(e.body)[:150])
     [watch] = [entry for entry in stage.soul.journal.open("watch") if "note" in entry.body]
     assert watch.body["due"] == stage.entries("model-call")[-2].at + 30 * 60
     assert len(await stage.answers(ALICE, ts)) == 4

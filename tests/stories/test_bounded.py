@@ -26,8 +26,11 @@ async def at_a_bound(stage: Stage, bound: str, owners: Set[str]) -> str:
         await stage.say("bob", BOB, "Talk a lot.")
     spent = stage.soul.budget.today().cost
     await stage.sleep()
-    bounds = {"person": {"limit_person": Limits(calls=1)}, "day": {"budget_daily_usd": spent + 0.003}}
-    await stage.wake(owner_user_ids=owners, **bounds[bound])
+    await stage.wake(
+        owner_user_ids=owners,
+        limit_person=Limits(calls=1 if bound == "person" else None),
+        budget_daily_usd=spent + (0.003 if bound == "day" else 5.0),
+    )
     await stage.say("alice", GENERAL, f"{ME} and now?", ts)
     assert len(stage.model.requests) == 3, "nothing is asked beyond it"
     return ts

@@ -84,7 +84,7 @@ async def test_where_all_refuse_it_says_so_honestly(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning())
     for _ in range(8):
-        stage.model.refuse(asks="Choose one or more actions")
+        stage.model.refuse(asks='"why"')
     answers(stage, reply("I cannot work on that."))
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, "I cannot work on that."]
