@@ -68,6 +68,7 @@ async def test_so_it_is_where_an_old_conversation_goes_on(office: Office, audien
     before = office.journal.last() + 1
     assert await channels(places, here, before) == {"C1", "C2"}
     await office.turn("C1", audience)
+    assert places.of("slack:T1") is None
     for one in (places, Places(office.journal)):
         assert await channels(one, here, office.journal.last() + 1) == {"C2"}
         assert await channels(one, here, before) == {"C1", "C2"}

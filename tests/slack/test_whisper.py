@@ -54,7 +54,7 @@ async def test_where_slack_will_not_have_it_all_goes_on(
     assert here.world.whispers(ALICE.id) == []
 
 
-@pytest.mark.parametrize("word", ["503", "internal_error", "fatal_error", "request_timeout", "token_revoked"])
+@pytest.mark.parametrize("word", ["500", "503", "internal_error", "fatal_error", "token_revoked"])
 async def test_a_whisper_that_slack_does_not_take_has_failed(here: Office, word: str) -> None:
     thread, _ = await called(here)
     here.wire.refuse["chat.postEphemeral"] = [word]

@@ -73,6 +73,8 @@ class Wire:
 def _refusal(error: str) -> web.Response:
     if error == "503":
         return web.Response(text="upstream connect error", status=503)
+    if error == "500":
+        return web.json_response({"ok": False, "error": "a_word_of_tomorrow"}, status=500)
     if error == "429":
         return web.Response(text="Too many requests", status=429, headers={"Retry-After": "3"})
     if error == "ratelimited":
