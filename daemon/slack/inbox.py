@@ -27,7 +27,7 @@ from daemon.slack.place import moment, place, thread_key
 from daemon.slack.policy import Allowed, Me, Verdict, judge
 from daemon.slack.press import presses_of
 from daemon.slack.signals import Signals
-from daemon.slack.stopping import stop_of
+from daemon.slack.stopping import meant, stop_of
 from daemon.slack.words import command
 
 EARLY = 200
@@ -127,6 +127,7 @@ class Inbox:
 
         But where the soul is at work a stop waits for no other.
         """
+        message = meant(self._journal, message) if self._urgent(message) else message
         key = thread_key(self._me.team, message.channel, message.root)
         if self._urgent(message) and self._at_work(key):
             return await self._judge(key, message, late=late)

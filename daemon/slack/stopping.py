@@ -6,12 +6,12 @@ All of it is read in the journal: a stop waits for no answer of Slack's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from daemon.entry import Entry, rank, who
 from daemon.journal.journal import Journal
-from daemon.slack.message import identity, part, stamp
+from daemon.slack.message import Message, identity, part, stamp
 from daemon.slack.place import moment, place, thread_key
 from daemon.slack.words import STOP_EMOJIS
 
@@ -75,6 +75,16 @@ def _speaking(journal: Journal, stop: Stop) -> Iterator[Entry]:
             continue
         if any(said.body["ts"] == stop.on for said in journal.of(thread, *SAID)):
             yield opened
+
+
+def meant(journal: Journal, message: Message) -> Message:
+    """A stop word at the top of a DM begins no conversation where one is at work: it is for that one."""
+    if message.kind == "dm" and message.root == message.ts:
+        for thread in dict.fromkeys(entry.thread for entry in reversed(journal.open(*AT_WORK))):
+            opened = journal.latest(thread, "thread")
+            if opened and place(opened).channel == message.channel:
+                return replace(message, root=place(opened).root)
+    return message
 
 
 def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) -> bool:

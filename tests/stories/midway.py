@@ -57,7 +57,7 @@ async def amid(stage: Stage, point: Point, channel: str = ALICE) -> AsyncIterato
     await stage.settled()
 
 
-async def heard(stage: Stage, name: str, channel: str, text: str, root: str) -> None:
+async def heard(stage: Stage, name: str, channel: str, text: str, root: str | None) -> None:
     """Someone says this, and the soul has heard it."""
     ts = await stage.post(name, channel, text, root)
     await stage.until(lambda: ts in [entry.body["ts"] for entry in stage.entries("perception")])

@@ -60,6 +60,15 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     assert not stage.soul.journal.open("watch", "asked", "perception")
 
 
+async def test_a_stop_at_the_top_of_a_dm_is_for_what_is_at_work_there(stage: Stage) -> None:
+    await deciding(stage)
+    async with amid(stage, POINTS["before an action"]) as ts:
+        await heard(stage, "alice", ALICE, "stop", None)
+    assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
+    assert ended(stage) == ["interrupted"]
+    assert len(stage.entries("thread")) == 1, "it began no conversation of its own"
+
+
 Way = Callable[[Stage, str], Awaitable[None]]
 
 
