@@ -42,11 +42,6 @@ class Run(Protocol):
         ...
 
     @property
-    def now(self) -> float:
-        """When what is done now was chosen, in Unix seconds: the only time that an action may look at."""
-        ...
-
-    @property
     def notes(self) -> str:
         """What the run has come to so far, as a text for the model; empty: nothing."""
         ...

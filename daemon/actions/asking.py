@@ -40,7 +40,7 @@ async def ask_person(run: Run, asked: Asked) -> str:
 async def schedule(run: Run, reminder: Reminder) -> str:
     """A time that becomes a perception of this thread."""
     last = run.turn.answers[-1]
-    due = run.now + reminder.minutes * MINUTE
+    due = run.turn.began_at + reminder.minutes * MINUTE
     note = {
         "address": "timer",
         "user": who(last),

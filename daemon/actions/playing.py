@@ -53,6 +53,8 @@ class Player:
                 await respond(run, None, "prompts/conclude" if reason in WELL else "prompts/unfinished")
             if run.stopped or reason not in BOUNDS or not await _goes_on(run, str(reason)):
                 break
+        if run.stopped:
+            await turn.withdraw()  # what was set aside in this thread is stopped with it
         await turn.show("")
         return Transition(to=book.then, memory=await _last_word(run))
 

@@ -75,11 +75,6 @@ class Run:
         """Did the day's budget not let a call through?"""
 
     @property
-    def now(self) -> float:
-        """When what is done now was chosen, in Unix seconds."""
-        return self._chose.at if self._chose else self.turn.began_at
-
-    @property
     def context(self) -> str:
         """The conversation, as one text."""
         return "\n\n".join(memory.content for memory in self.memory.conversation)

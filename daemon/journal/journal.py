@@ -85,11 +85,13 @@ class Journal(Reading):
         cause: int | None = None,
         closes: Sequence[int] = (),
         fence: tuple[str, int] | None = None,
+        owed: int | None = None,
     ) -> tuple[Entry, bool]:
         """The entry under this key, and whether it is new, once it is on disk.
 
-        `fence` is (thread, epoch): raises Fenced when a later attempt holds that thread. Raises
-        ValueError for a body that is not JSON, JournalError when it cannot be written.
+        `fence` is (thread, epoch): raises Fenced when a later attempt holds that thread; or where the debt
+        `owed` is paid already. Raises ValueError for a body that is not JSON, JournalError when it cannot be
+        written.
         """
         if not (thread and kind and key and author):
             raise ValueError(
@@ -107,7 +109,7 @@ class Journal(Reading):
             "at": self._clock.now(),
         }
         try:
-            return await self._writer.submit(row, fence), True
+            return await self._writer.submit(row, fence, owed), True
         except Conflict:
             if (found := self.get(key)) is None:
                 raise

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from daemon.entry import Entry
 from daemon.errors import Fenced, JournalError
 from daemon.journal.database import run
-from daemon.journal.queries import HELD
+from daemon.journal.queries import HELD, IS_OPEN
 from daemon.journal.schema import ENTRY, fold, read
 
 log = logging.getLogger(__name__)
@@ -43,10 +43,11 @@ class Conflict(JournalError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """One entry on its way to disk, and who waits for it."""
+    """One entry on its way to disk, and who waits for it. It needs the debt `owed`, if one is named."""
 
     row: dict[str, Any]
     fence: tuple[str, int] | None
+    owed: int | None
     done: asyncio.Future[Entry] = field(compare=False)
 
 
@@ -74,11 +75,13 @@ class Writer:
         self._waiting.put(None)
         self._thread.join()
 
-    def submit(self, row: dict[str, Any], fence: tuple[str, int] | None) -> asyncio.Future[Entry]:
+    def submit(
+        self, row: dict[str, Any], fence: tuple[str, int] | None, owed: int | None
+    ) -> asyncio.Future[Entry]:
         """A future of the new entry; it fails with Conflict, Fenced or JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
-        append = Append(row=row, fence=fence, done=self._loop.create_future())
+        append = Append(row=row, fence=fence, owed=owed, done=self._loop.create_future())
         self._waiting.put(append)
         return append.done
 
@@ -160,6 +163,8 @@ def _insert(connection: Connection, append: Append) -> Result:
         [held] = run(connection, HELD, {"thread": thread}).fetchone() or [None]
         if held != epoch:
             return Fenced(f"{append.row['key']}: another attempt at {thread} began after this one")
+    if append.owed is not None and run(connection, IS_OPEN, {"seq": append.owed}).fetchone() is None:
+        return Fenced(f"{append.row['key']}: another daemon has paid {append.owed} meanwhile")
     row = run(connection, INSERT, append.row).fetchone()
     if row is None:
         return Conflict(append.row["key"])

@@ -82,7 +82,10 @@ def first_of(world: World, path: str) -> Entry:
 
 
 async def _resume(world: World, soul: Blueprint, began: Entry) -> Turn:
-    """Another attempt at a half turn; an entry too, so that a poisonous message is not tried for ever."""
+    """Another attempt at a half turn; an entry too, so that a poisonous message is not tried for ever.
+
+    Where another daemon has ended the turn meanwhile, or has even begun the next one, it is refused.
+    """
     path = began.key.removesuffix("/began")
     attempt = attempts(world, path) + 1
     again, ours = await world.journal.append(
@@ -92,6 +95,7 @@ async def _resume(world: World, soul: Blueprint, began: Entry) -> Turn:
         key=f"{path}/attempt#{attempt}",
         author="core",
         cause=began.seq,
+        owed=began.seq,
     )
     if not ours:
         raise Fenced(again.key)

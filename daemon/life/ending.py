@@ -117,8 +117,10 @@ def _silent(turn: Turn) -> bool:
 
 def _all_said(turn: Turn) -> list[Entry]:
     """What this body has said, if it had said all that it began to say; nothing, if it had not."""
-    spoken = _of_kind(turn, "spoken")
-    return [] if (spoken and _thinks(turn, spoken[-1])) or _owed(turn, "speech", "action") else spoken
+    spoken, calls = _of_kind(turn, "spoken"), _of_kind(turn, "model-call")
+    thinks = bool(spoken) and _thinks(turn, spoken[-1])
+    owes = _owed(turn, "speech", "action") or (calls and calls[-1].body["outcome"] == "failed")
+    return [] if thinks or owes else spoken
 
 
 def _thinks(turn: Turn, last: Entry) -> bool:

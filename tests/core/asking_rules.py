@@ -44,7 +44,7 @@ ASKING: tuple[Mutant, ...] = (
         "an answer comes before messages",
         "life/taking.py",
         'if presses := [e for e in waiting if rank(e) == "answer"]:',
-        'if not any(rank(e) == "message" for e in waiting) and (presses := [e for e in waiting if rank(e) == "answer"]):',
+        'if presses := [e for e in waiting if {*map(rank, waiting)} == {"answer"}]:',
         "woken-beside/kills",
     ),
     rule(

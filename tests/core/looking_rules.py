@@ -150,7 +150,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "what stood in the way of a call is recorded",
         "life/turn.py",
-        '(await self.append("limit", standing.about, key=key)).body if standing.bound else {}',
+        '(await self.append("limit", {**standing.about, "consents": str(given)}, key=key)).body',
         "standing.about if standing.bound else {}",
         "bounded/kills",
     ),

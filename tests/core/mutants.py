@@ -17,6 +17,7 @@ from tests.core.defences import DEFENCES
 from tests.core.edges import EDGES
 from tests.core.mutant import Mutant
 from tests.core.promises import PROMISES
+from tests.core.promises_ism import ISM
 from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +61,7 @@ def _run(shown_by: str, copy: Path) -> bool:
 
 if __name__ == "__main__":
     alive = []
-    for mutant in (*MUTANTS, *EDGES, *DEFENCES, *PROMISES):
+    for mutant in (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM):
         if not sys.argv[1:] or any(word in mutant.rule for word in sys.argv[1:]):
             print(mutant.rule, flush=True)
             if survives(mutant):

@@ -96,7 +96,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "messages are answered in Slack's order",
-        "life/turn.py",
+        "life/taking.py",
         '(entry.body["ts"].zfill(24), entry.seq)',
         "entry.seq",
         "burst",
@@ -219,5 +219,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "await turn.end(body, [*turn.waits(), *presses])",
         "await turn.end(body, [*presses])",
         "outage-new-code/kills",
+    ),
+    rule(
+        "a turn that another daemon has ended is not resumed",
+        "life/begin.py",
+        "        owed=began.seq,\n",
+        "",
+        "tests/core/test_meeting.py::test_a_daemon_leaves_alone_what_another_one_has_ended",
     ),
 )

@@ -1,20 +1,16 @@
-"""What a run does beside looking and speaking: it asks, it sets a time, it shows what it is at, it tells."""
+"""What a run does beside looking and speaking: it asks, it sets a time, it shows what it is at."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from daemon.entry import Entry
 from daemon.rehearsal.people import ALICE as ALICE_HERSELF
-from daemon.rehearsal.people import BOB
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
     answers,
-    calls,
     choice,
     deciding,
     ended,
@@ -24,7 +20,6 @@ from tests.stories.choosing import (
     questions,
     told,
     turning,
-    whispers,
 )
 from tests.stories.outage import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
@@ -33,7 +28,6 @@ WHICH = "Which ferry do you mean?"
 ASK: dict[str, Any] = {"name": "AskPerson", "args": {"question": WHICH}}
 SCHEDULE: dict[str, Any] = {"name": "Schedule", "args": {"minutes": 30, "text": "look at the ferry again"}}
 DONE = "It is the new timetable."
-SECRET = "What a dull question that is."
 
 
 async def test_it_asks_and_goes_on_after_a_restart(stage: Stage) -> None:
@@ -124,63 +118,6 @@ async def test_it_shows_what_it_is_at(stage: Stage) -> None:
     assert session[-1] == "active"
 
 
-def figures(entries: list[Entry]) -> str:
-    """How these calls stand in a trace."""
-    bodies = [entry.body for entry in entries]
-    tokens = sum(sum(body["usage"].values()) for body in bodies)
-    return f"Calls: {len(bodies)}, {tokens:,} tokens, ${sum(body['cost'] for body in bodies):.4f}."
-
-
-async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
-    await deciding(stage)
-    answers(stage, turning(), choice("Think", looking()), SECRET, choice("Respond"), reply(DONE))
-    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
-    made = stage.entries("model-call")
-    await stage.say("bob", GENERAL, f"{ME} !trace", ts)
-    [(person, said)] = whispers(stage)
-    assert person == BOB.id
-    assert "conversation → greeting → problem_solving" in said
-    assert "Actions: Think, SearchMemory, Respond." in said
-    assert figures(made) in said
-    assert f"{stage.soul.url}/#{made[0].thread}" in said
-    assert SECRET not in said
-    assert "Hm." not in said, "its aside"
-    assert stage.entries("model-call") == made, "it costs nothing"
-    assert await stage.answers(GENERAL, ts) == [ON_IT, DONE]
-    answers(stage, reply("Yes?"))
-    await stage.say("alice", GENERAL, f"{ME} and now?", ts)
-    assert "!trace" not in stage.asked()[-1], "the thread remembers nothing of it"
-
-
-async def test_a_trace_where_nothing_was_done(stage: Stage) -> None:
-    await stage.say("alice", ALICE, "!trace")
-    assert [said for _, said in whispers(stage)] == ["I have not done anything here yet."]
-    assert not stage.entries("model-call")
-
-
-async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
-    await deciding(stage)
-    held = asyncio.Event()
-    answers(stage, turning(), choice(looking()), choice("Think"))
-    stage.model.say(SECRET, until=held)
-    ts = await stage.post("alice", ALICE, ASKED)
-    await stage.until(lambda: len(stage.model.requests) == 4)
-    await stage.post("alice", ALICE, "!trace", ts)
-    await stage.until(lambda: len(stage.entries("perception")) == 2)
-    answers(stage, choice("Respond"), reply(DONE))
-    held.set()
-    await stage.settled()
-    [(person, said)] = whispers(stage)
-    assert person == ALICE_HERSELF.id
-    assert figures(stage.entries("model-call")[:4]) in said
-    assert "SearchMemory" in said
-    assert SECRET not in said
-    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
-    assert "judge" not in calls(stage)
-    assert outcomes(stage) == ["ended"], "it is answered within the run"
-    assert "!trace" not in str(stage.asked())
-
-
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -201,7 +138,7 @@ async def test_nothing_is_not_a_question(stage: Stage, chosen: dict[str, Any]) -
     assert not stage.entries("asked", "watch", "note", "action")
 
 
-async def test_a_reminder_counts_from_when_it_was_chosen(stage: Stage) -> None:
+async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice(ASK))
     ts = await stage.say("alice", ALICE, ASKED)
@@ -212,7 +149,8 @@ async def test_a_reminder_counts_from_when_it_was_chosen(stage: Stage) -> None:
     answers(stage, choice(SCHEDULE, "Respond"), reply("I will be back."))
     await later(stage)
     [watch] = [entry for entry in stage.soul.journal.open("watch") if "note" in entry.body]
-    assert watch.body["due"] == stage.entries("model-call")[-2].at + 30 * 60
+    assert watch.body["due"] == stage.entries("answered")[-1].at + 30 * 60
+    assert watch.body["due"] > stage.clock.now()
     assert len(await stage.answers(ALICE, ts)) == 4
 
 
@@ -241,3 +179,15 @@ def shows(stage: Stage) -> list[str]:
     """What the status lines of runs said that it is at, in order."""
     lines = [args["status"] for args in stage.wire.told("assistant.threads.setStatus")]
     return [line.partition(" · ")[2] for line in lines if " · " in line]
+
+
+async def test_a_reminder_of_a_reminder_is_for_the_same_person(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(SCHEDULE, "Respond"), reply("I will be back."))
+    await stage.say("alice", ALICE, ASKED)
+    answers(stage, turning("Not yet."), choice(SCHEDULE, "Respond"), reply("Later, then."))
+    await stage.clock.advance(30 * 60 + 1)
+    stage.soul.waker.sweep()
+    await stage.settled()
+    notes = [entry.body["note"] for entry in stage.entries("watch") if "note" in entry.body]
+    assert [note["user"] for note in notes] == [ALICE_HERSELF.id] * 2

@@ -165,7 +165,6 @@ async def test_what_an_action_answers_reaches_who_speaks(stage: Stage, outcome: 
     answers(stage, turning(), choice("Look"), choice("DONE"), reply(DONE))
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
-    assert r"<result of=\\'Look\\'>" in stage.asked()[-1] or '<result of="Look">' in stage.asked()[-1]
     assert "The bridge is up." in stage.asked()[-1]
 
 

@@ -194,7 +194,7 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
     await deciding(stage, **(OWNED if owned else {}))
     answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))
     ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
-    answers(stage, *[reply("word " * 7_000)] * 2)
+    answers(stage, *[reply("Hm.", aside="word " * 7_000)] * 2)
     for _ in range(2):
         await stage.say("bob", BOBS, "Talk a lot.")
     cost = stage.soul.budget.today().cost
@@ -213,3 +213,18 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
         await pressed(stage, "carol", "Continue")
         assert (await stage.answers(GENERAL, ts))[-1] == FOUND
     assert not stage.soul.journal.open("asked", "perception", "turn-began")
+
+
+async def test_the_days_money_is_spent_where_no_owner_reads(stage: Stage) -> None:
+    await deciding(stage, **OWNED)
+    answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))
+    ts = await stage.say("alice", ALICE, ASKED)
+    answers(stage, *[reply("Hm.", aside="word " * 7_000)] * 2)
+    for _ in range(2):
+        await stage.say("bob", BOBS, "Talk a lot.")
+    cost = stage.soul.budget.today().cost
+    await stage.sleep()
+    await stage.wake(budget_daily_usd=cost + 0.003)
+    await stage.say("alice", ALICE, "the night ferry", ts)
+    assert (await stage.answers(ALICE, ts))[-1].startswith("I have used up what I may spend")
+    assert not questions(stage)

@@ -6,7 +6,7 @@ stories.py collects them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from aiohttp import ClientSession
@@ -30,6 +30,7 @@ from tests.wire.world import DEED
 
 PROBLEM, ON_IT = "please work out why the ferry is late", "I am on it"
 FOUND, SO_FAR, ASIDE, STOPPED = "Found out", "So far", "I'll set the other thing aside", "Stopped."
+MAY_I, LIMIT = f"<@{CAROL.id}>, may I do this?", "That is as far as I may go"
 CUT = FOUND[0]
 """So much of it is heard before it is stopped, at the least."""
 UNFINISHED = (root() / "prompts" / "unfinished.md").read_text().strip()
@@ -38,15 +39,20 @@ NEW = "weather"
 OWNED = {"ism_enabled": True, "owner_user_ids": frozenset({CAROL.id})}
 
 
-def deciding(*rounds: object, of_expert: tuple[object, ...] = ()) -> Callable[[Body], str]:
+def deciding(*rounds: object, of_expert: Sequence[object] = ()) -> Callable[[Body], str]:
     """A model that chooses these actions, round by round; the expert has rounds of its own."""
+    return planning(lambda body: of_expert if body["model"] == EXPERT else rounds)
+
+
+def planning(plan_for: Callable[[Body], Sequence[object]]) -> Callable[[Body], str]:
+    """A model that has a plan for each run: what it chooses, round by round."""
 
     def script(body: Body) -> str:
         asked, schema = texts(body["messages"][-1]["content"])[-1], _schema(body)
         if "kind" in schema:
-            return json.dumps({"kind": "new" if NEW in _said(body)[-1] else "more"})
+            return json.dumps({"kind": "new" if NEW in said(body)[-1] else "more"})
         if "actions" in schema:
-            plan = of_expert if body["model"] == EXPERT else rounds
+            plan = plan_for(body)
             chosen = sum('"actions"' in text for text in _texts(body, "assistant"))
             actions = plan[chosen % len(plan)]
             return choice(*(actions if isinstance(actions, tuple) else [actions]))
@@ -70,14 +76,15 @@ def _texts(body: Body, role: str) -> Iterator[str]:
             yield from texts(message["content"])
 
 
-def _said(body: Body) -> list[str]:
+def said(body: Body) -> list[str]:
+    """All that people have said to the model."""
     return MESSAGE.findall("\n".join(_texts(body, "user")))
 
 
 def _unanswered(body: Body) -> list[str]:
     """What was said, and is in no answer yet."""
     answers = "\n".join(_texts(body, "assistant"))
-    return [words for words in _said(body) if words.removeprefix(ME).strip() not in answers]
+    return [words for words in said(body) if words.removeprefix(ME).strip() not in answers]
 
 
 class Everything(Registry):
@@ -146,8 +153,8 @@ DECIDING: Mapping[str, Story] = {
         script=deciding("Delete", "Think", "Respond"),
         processes=deleting,
         settings={**OWNED, "limit_turn": Limits(calls=3)},
-        endings=[[ON_IT, "May I do this?", SO_FAR, "That is as far as I may go", FOUND]],
-        told=["May I do this?", SO_FAR, "That is as far as I may go", FOUND],
+        endings=[[ON_IT, MAY_I, SO_FAR, LIMIT, FOUND]],
+        told=[MAY_I, SO_FAR, LIMIT, FOUND],
     ),
     "stopped": Story(
         lines=[Line(text=PROBLEM), Line(text="stop", during=3, root=0, stops=True)],

@@ -16,8 +16,6 @@ from daemon.rehearsal.stamps import ts_of
 from daemon.rehearsal.workspace import Workspace
 from tests.wire.story import Line
 
-KINDS = {"says": "msg", "presses": "click"}
-"""What the journal calls what people do."""
 MISSED = "update delivery set acked = ? where acked is null"
 AGAIN = "update delivery set attempts = 1 where acked is null and attempts > 1"
 
@@ -29,12 +27,14 @@ class People:
         self._space = workspace
         self._lines = lines
         self._said: dict[int, str] = {}
+        self._pressed: list[str] = []
 
     @property
     def keys(self) -> list[str]:
         """What the journal must hold of what was done. Of a reaction that comes too late it knows nothing."""
         done = [(self._lines[n], ts) for n, ts in self._said.items()]
-        return [f"{KINDS[line.does]}:{TEAM}:{line.channel}:{ts}" for line, ts in done if line.does in KINDS]
+        said = [f"msg:{TEAM}:{line.channel}:{ts}" for line, ts in done if line.does == "says"]
+        return [*said, *self._pressed]
 
     def left(self, now: Callable[[Line], bool]) -> list[Line]:
         """The lines whose time this is, and that were not said."""
@@ -62,13 +62,22 @@ class People:
 
     def _press(self, line: Line) -> str:
         """The button that was offered last."""
-        sql = "select stamp from message where channel = ? order by stamp desc"
-        rows = self._space.db.execute(sql, (line.channel,)).fetchall()
-        offers = (find(self._space.db, line.channel, ts_of(stamp)) for (stamp,) in rows)
-        ts = next(m.ts for m in offers if any(b["text"]["text"] == line.text for _, b in buttons(m.body)))
-        asked = {"channel": line.channel, "ts": ts, "label": line.text}
-        pressed = press(self._space, {"user": CALLERS[f"xoxp-{line.who}"].id, **asked}, "http://slack")
-        return str(pressed["action_ts"])
+        mine = [ts for channel, ts, label in self.offers() if (channel, label) == (line.channel, line.text)]
+        return self.press(line.channel, mine[-1], line.text, line.who)
+
+    def offers(self) -> list[tuple[str, str, str]]:
+        """The buttons that can be pressed: the channel and ts of each one's message, and its label."""
+        sql = "select stamp, channel from message order by stamp"
+        rows = self._space.db.execute(sql).fetchall()
+        found = [find(self._space.db, channel, ts_of(stamp)) for stamp, channel in rows]
+        return [(m.channel, m.ts, b["text"]["text"]) for m in found for _, b in buttons(m.body)]
+
+    def press(self, channel: str, ts: str, label: str, who: str) -> str:
+        """Let somebody press a button; returns the ts of that."""
+        asked = {"user": CALLERS[f"xoxp-{who}"].id, "channel": channel, "ts": ts, "label": label}
+        stamp = str(press(self._space, asked, "http://slack")["action_ts"])
+        self._pressed.append(f"click:{TEAM}:{channel}:{stamp}")
+        return stamp
 
     def _react(self, line: Line) -> str:
         on = self._root(line).ts

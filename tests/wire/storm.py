@@ -15,8 +15,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aiohttp import web
+
+from daemon.limits import Limits
+from daemon.rehearsal.claude.prompt import Body
+from daemon.rehearsal.people import PEOPLE
+from tests.stories.choosing import looking
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.checks import given_up_in, verdict
+from tests.wire.deciding import (
+    ASIDE,
+    FOUND,
+    LIMIT,
+    NEW,
+    ON_IT,
+    SO_FAR,
+    STOPPED,
+    planning,
+    remembering,
+    said,
+)
 from tests.wire.harness import ended
 from tests.wire.lives import case, soul, world
 from tests.wire.mark import Chance
@@ -37,6 +55,21 @@ SECONDS = 240.0
 SPELL = 6.0
 """Seconds of the story between two changes of the weather, on average."""
 DMS = {ALICE: "alice", BOB: "bob", CAROL: "carol"}
+WORKS, STOPS, PRESSES = 0.1, 0.05, 0.05
+"""How likely a line asks for a run, or stops one; how often after a line somebody presses a button."""
+SETTINGS = {
+    "ism_enabled": True,
+    "owner_user_ids": frozenset(person.id for person in PEOPLE),
+    "limit_turn": Limits(calls=4),
+}
+PLANS: Sequence[Sequence[object]] = (
+    ["Respond"],
+    ["Think", "Respond"],
+    [("Think", looking()), "Think", "Respond"],
+    [remembering("It was late."), ("Think", looking("late")), "Think", "Think", "Respond"],
+    ["Think", "To_closing"],
+)
+TOLD = [UNREACHABLE, FAILED, LOST_WORDS, ON_IT, FOUND, SO_FAR, ASIDE, STOPPED, LIMIT, "You said: stop"]
 PLACES = [*DMS, GENERAL, RANDOM]
 SLACK: Sequence[tuple[str, dict[str, Any]]] = (
     ("redelivery", {"chance": 0.3}),
@@ -65,11 +98,30 @@ def story(seed: int) -> Story:
     for number in range(EVENTS):
         root = draw.randrange(THREADS) if number >= THREADS else None
         channel = draw.choice(PLACES) if root is None else lines[root].channel
-        text = f"e{number:04}." if channel in DMS else f"{ME} e{number:04}."
         who = DMS.get(channel) or draw.choice([*DMS.values()])
-        lines.append(Line(text=text, who=who, channel=channel, root=root))
-    told = [UNREACHABLE, FAILED, LOST_WORDS]
-    return Story(lines=lines, told=told, last_phase=LATER, storm=f"storm {seed}")
+        stops = channel in DMS and root is not None and draw.random() < STOPS
+        text = "stop" if stops else _text(number, draw.random(), draw.random())
+        text = text if channel in DMS else f"{ME} {text}"
+        lines.append(Line(text=text, who=who, channel=channel, root=root, stops=stops))
+    return Story(
+        lines=lines,
+        script=planning(plan),
+        settings=SETTINGS,
+        told=TOLD,
+        last_phase=LATER,
+        storm=f"storm {seed}",
+    )
+
+
+def _text(number: int, work: float, new: float) -> str:
+    asked = f"please work out e{number:04}." if work < WORKS else f"e{number:04}."
+    return f"{asked} {NEW}" if new < 0.5 else asked
+
+
+def plan(body: Body) -> Sequence[object]:
+    """How a run goes on: by the number of what it was begun for."""
+    begun = [words for words in said(body) if "work out" in words]
+    return PLANS[sum(map(ord, begun[-1])) % len(PLANS)] if begun else PLANS[0]
 
 
 class Storm(Outside):
@@ -82,6 +134,8 @@ class Storm(Outside):
         for number in range(len(self.story.lines)):
             await self.clock.sleep(draw.expovariate(1 / GAP))
             self.people.say(number)
+            if draw.random() < PRESSES and (offers := self.people.offers()):
+                self._press(*draw.choice(offers), draw)
         weather.cancel()
         await asyncio.gather(weather, return_exceptions=True)
         self.world.faults.all_off()
@@ -93,6 +147,18 @@ class Storm(Outside):
 
     def hurry(self) -> None:
         """People take their time."""
+
+    async def further(self, request: web.Request) -> web.Response:
+        """When it is over somebody lets all go on that asks whether it may."""
+        answer = await super().further(request)
+        for channel, ts, label in self.people.offers():
+            if label == "Continue":
+                self._press(channel, ts, label, random.Random(ts))
+        return answer
+
+    def _press(self, channel: str, ts: str, label: str, draw: random.Random) -> None:
+        with self.world.workspace.db:
+            self.people.press(channel, ts, label, DMS.get(channel) or draw.choice([*DMS.values()]))
 
     async def _change(self, draw: random.Random) -> None:
         while True:

@@ -1,0 +1,205 @@
+"""What was promised of a soul that decides: each promise taken out, and the test that then fails."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+from tests.core.promises_owner import OWNER
+
+ASKING = "tests/stories/test_asking.py::"
+CIRCLES = "tests/ism/test_stagnation.py::"
+DECIDING = "tests/stories/test_deciding.py::"
+FEEDBACK = "tests/ism/test_feedback.py::"
+MIDWAY = "tests/stories/test_interrupts.py::"
+PRIVATE = "tests/stories/test_private.py::"
+RESEARCH = "tests/stories/test_research.py::"
+STOPS = "tests/stories/test_stops.py::"
+
+CHOOSES = (
+    rule(
+        "without ISM_ENABLED nothing is chosen",
+        "behaviour.py",
+        "    if not settings.ism_enabled:\n        return PROCESSES\n",
+        "",
+        DECIDING + "test_without_the_ism_nothing_is_chosen",
+    ),
+    rule(
+        "prompts of a run only grow",
+        "actions/run.py",
+        "WorkingMemory((*self.memory.system, *self._base, *self._told))",
+        "WorkingMemory((*self.memory.memories, *self._told))",
+        "tests/stories/test_prompts.py::test_each_request_of_the_chooser_begins_with_the_one_before_it",
+    ),
+    rule(
+        "what comes of an action is fenced",
+        "mind/choosing.py",
+        """f'<result of="{plain(name)}">\\n{fenced(text, MOST_FOUND)}\\n</result>'""",
+        "fenced(text, MOST_FOUND)",
+        RESEARCH + "test_it_looks_it_up_and_tells_what_it_found_and_where",
+    ),
+    rule(
+        "nothing that was found ends its fence",
+        "mind/choosing.py",
+        "    return safe(cut)",
+        "    return cut",
+        RESEARCH + "test_a_file_that_poses_as_an_instruction_stays_in_its_fence",
+    ),
+    rule(
+        "without folders Research is not offered",
+        "actions/built_in.py",
+        "*([research(library)] if library else []),",
+        "research(library or Nowhere()),",
+        RESEARCH + "test_it_is_offered_where_there_are_folders[without]",
+    ),
+    rule(
+        "DONE is refused as the name of an action",
+        "mind/acting.py",
+        'in ("", DONE.casefold())',
+        'in ("",)',
+        "tests/ism/test_seed.py::test_no_action_is_named_like_the_end",
+    ),
+    rule(
+        "DONE is refused as the name of a definition",
+        "actions/registry.py",
+        "for name in (DONE, *(",
+        'for name in ("", *(',
+        "tests/actions/test_registry.py::test_a_name_means_one_thing_only",
+    ),
+    rule(
+        "what is not available now is refused",
+        "mind/acting.py",
+        "if action.available and (reason := action.available()):",
+        "if action.available and False and (reason := action.available()):",
+        FEEDBACK + "test_what_is_not_available_now_is_told_and_stays_in_the_schema",
+    ),
+    rule(
+        "what is exclusive runs alone",
+        "mind/acting.py",
+        "if action.exclusive and not alone:",
+        "if False:",
+        FEEDBACK + "test_an_exclusive_action_is_not_run_beside_others",
+    ),
+    rule(
+        "what goes wrong in an action the chooser is told",
+        "mind/acting.py",
+        "        except Exception as error:\n",
+        "        except ZeroDivisionError as error:\n",
+        FEEDBACK + "test_a_handler_that_raises_is_told_and_logged",
+    ),
+    rule(
+        "DONE waits for what was chosen beside it",
+        "ism.py",
+        "if self.news or not all(one.ok for one in beside):",
+        "if self.news:",
+        FEEDBACK + "test_a_run_is_not_done_by_what_failed",
+    ),
+    rule(
+        "a run that goes round in circles ends",
+        "mind/stagnation.py",
+        'return "end" if again else "nudge"',
+        'return "nudge"',
+        CIRCLES + "test_the_same_choice_with_the_same_result_is_nudged_and_then_ended",
+    ),
+    rule(
+        "waiting is no repetition",
+        "ism.py",
+        "if any(one.waits for one in came):",
+        "if False:",
+        CIRCLES + "test_waiting_is_no_repetition",
+    ),
+)
+"""How it chooses, and what it is told."""
+
+INTERRUPTS = (
+    rule(
+        "a stop word is the whole message",
+        "slack/words.py",
+        'return "_".join(word for n, word in enumerate(words) if n == 0 or word != words[n - 1]) in STOP',
+        "return any(word in STOP for word in words)",
+        STOPS + "test_dont_stop_does_not_stop",
+    ),
+    rule(
+        "a stop waits in no queue",
+        "slack/inbox.py",
+        "if self._urgent(message) and self._at_work(key):",
+        "if False:",
+        "tests/slack/test_words.py::"
+        "test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_name",
+    ),
+    rule(
+        "a sign stops for whoever began it or an owner",
+        "slack/stopping.py",
+        'return stop.by == "button" or stop.user in',
+        "return True or stop.user in",
+        STOPS + "test_a_sign_stops_for_whoever_began_it_or_an_owner[bob-False]",
+    ),
+    rule(
+        "a stop closes the connection to the model",
+        "claude/patience.py",
+        "        self._end(Stopped())\n",
+        "",
+        STOPS + "test_a_stop_of_an_ordinary_answer_closes_it_too[before a word-typed]",
+    ),
+    rule(
+        "after a stop nothing more of a choice is done",
+        "ism.py",
+        "            if await self._stopped():\n                came",
+        "            if False:\n                came",
+        "tests/ism/test_interrupts.py::test_a_stop_ends_the_run",
+    ),
+    rule(
+        "what came first makes the rest of a choice stale",
+        "ism.py",
+        "        if self.news:\n            return self.acting.refuse(",
+        "        if False:\n            return self.acting.refuse(",
+        MIDWAY + "test_more_context[before an action]",
+    ),
+    rule(
+        "a new matter sets the run aside",
+        "actions/interrupts.py",
+        "if await self._is_new(messages):",
+        "if await self._is_new(messages) and False:",
+        MIDWAY + "test_something_new[before a choice]",
+    ),
+    rule(
+        "unsure whether it is something new means more of the same",
+        "actions/interrupts.py",
+        'return bool(NEW.search(call.body["text"]))',
+        """return '"more"' not in call.body["text"]""",
+        MIDWAY + "test_what_cannot_be_told_apart_goes_on_with_the_run[unsure]",
+    ),
+)
+"""What is said while it works."""
+
+KEEPS_TO_ITSELF = (
+    rule(
+        "a private thought of a run is never posted",
+        "actions/thinking.py",
+        '    return thought.strip() or run.label("no thought came of it")\n',
+        "    await run.turn.say(thought)\n    return thought\n",
+        PRIVATE + "test_nothing_that_a_run_thinks_is_posted",
+    ),
+    rule(
+        "what a run says outside of its dialogue is not spoken",
+        "mind/answer.py",
+        "if self.usable and SAY in self._sections.text else None",
+        "if SAY in self._sections.text else self._sections.outside.strip() or None",
+        PRIVATE + "test_not_even_where_it_says_nothing_else",
+    ),
+    rule(
+        "!trace is whispered",
+        "processes/tracing.py",
+        'await turn.whisper("trace", asked.author, traced(turn))',
+        "await turn.say(traced(turn))",
+        ASKING + "test_a_trace_tells_whoever_asks_and_nobody_else",
+    ),
+    rule(
+        "!trace is whispered in the middle of a run",
+        "actions/interrupts.py",
+        'await self._turn.whisper("trace", asked.author, traced(self._turn))',
+        "await self._turn.say(traced(self._turn))",
+        ASKING + "test_a_trace_in_the_middle_of_a_run",
+    ),
+)
+"""What nobody reads but the owner."""
+
+ISM = (*CHOOSES, *INTERRUPTS, *KEEPS_TO_ITSELF, *OWNER)

@@ -1,0 +1,195 @@
+"""What may be known where, and what only an owner may allow: each promise taken out. See promises_ism.py."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+APPROVAL = "tests/stories/test_approval.py::"
+BOUNDED = "tests/stories/test_bounded.py::"
+COUNTS = "tests/life/test_limits.py::test_each_bound_holds_where_it_is_reached_and_not_before"
+LIMITS = "tests/stories/test_limits.py::"
+PLACES = "tests/knowledge/test_places.py::"
+
+KNOWS = (
+    rule(
+        "another team knows nothing",
+        "knowledge/places.py",
+        'if here["team"] != there["team"]:',
+        "if False:",
+        PLACES + "test_another_team_knows_nothing",
+    ),
+    rule(
+        "where outsiders read nothing of elsewhere is known",
+        "knowledge/places.py",
+        ' and here.get("audience") in INSIDE',
+        "",
+        PLACES + "test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders",
+    ),
+    rule(
+        "what was not said in public is known nowhere else",
+        "knowledge/places.py",
+        'there.get("audience") == "public" and ',
+        "",
+        "tests/stories/test_secret.py::test_in_a_channel_nobody_learns_it[bob]",
+    ),
+    rule(
+        "a channel is as open as it is now",
+        "knowledge/places.py",
+        "self.audiences[last - 1] if last",
+        "self.audiences[0] if last",
+        PLACES + "test_a_channel_that_was_made_private_is_no_longer_known_elsewhere",
+    ),
+    rule(
+        "a note of a DM is not found in a channel",
+        "knowledge/memories.py",
+        " and line.channel in (select value from json_each(:channels))",
+        "",
+        "tests/knowledge/test_memories.py::test_a_secret_of_a_dm_is_known_in_that_dm_alone",
+    ),
+    rule(
+        "what was learned in a DM is not used in a channel",
+        "knowledge/people.py",
+        "if last and may_know(mine, there.before(before)):",
+        "if last:",
+        "tests/knowledge/test_people.py::test_what_was_learned_in_a_dm_is_used_in_that_dm_alone",
+    ),
+    rule(
+        "of two that were learned at once the first stands",
+        "knowledge/people.py",
+        'if entry.body["since"] >= (chain[-1] if chain else 0):',
+        "if True:",
+        "tests/knowledge/test_people.py::"
+        "test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_is_told",
+    ),
+    rule(
+        "learning rarely costs a call",
+        "mind/afterthoughts.py",
+        'if learned.casefold().startswith("yes"):',
+        "if True:",
+        "tests/stories/test_learning.py::test_where_nothing_was_told_it_costs_no_call",
+    ),
+)
+"""What may be known where."""
+
+ALLOWS = (
+    rule(
+        "an owner alone may press",
+        "life/taking.py",
+        "if question and press.author in owners:",
+        "if question:",
+        LIMITS + "test_an_owner_lets_it_go_on[rounds]",
+    ),
+    rule(
+        "approval is asked",
+        "actions/binding.py",
+        "        if one.approval:\n",
+        "        if False:\n",
+        APPROVAL + "test_it_is_done_when_an_owner_agrees_after_a_restart",
+    ),
+    rule(
+        "where nobody can agree it is not done",
+        "actions/binding.py",
+        '        raise Refused(run.label("nobody can agree"))',
+        "        return",
+        APPROVAL + "test_where_there_is_nobody_to_ask_it_is_not_done",
+    ),
+    rule(
+        "what an owner declined is not done",
+        "actions/binding.py",
+        '    if answered.value != "approve":',
+        "    if False:",
+        APPROVAL + "test_an_owner_says_no",
+    ),
+    rule(
+        "other arguments have to be approved anew",
+        "actions/binding.py",
+        "tuple(run.turn.deciders), digest(given)",
+        'tuple(run.turn.deciders), ""',
+        APPROVAL + "test_something_else_has_to_be_asked_for",
+    ),
+    rule(
+        "what was said meanwhile is heard before an approved deed",
+        "actions/binding.py",
+        "    if answered.more or run.memory is not before:",
+        "    if run.memory is not before:",
+        APPROVAL + "test_what_is_said_meanwhile_is_heard_first",
+    ),
+    rule(
+        "what waits beside the press is heard before an approved deed",
+        "actions/binding.py",
+        "    if answered.more or run.memory is not before:",
+        "    if answered.more:",
+        APPROVAL
+        + "test_what_waits_beside_the_press_is_heard_before_it_is_done[no, do not publish it-finished-False]",
+    ),
+    rule(
+        "a stop beside the press comes before an approved deed",
+        "actions/binding.py",
+        "    if await run.interrupted():",
+        "    if False:",
+        APPROVAL + "test_what_waits_beside_the_press_is_heard_before_it_is_done[stop-interrupted-False]",
+    ),
+)
+"""What only an owner may allow."""
+
+BOUNDS = (
+    rule(
+        "limits are asked before each choice of a run",
+        "ism.py",
+        "reason: Bound | None = await answer(self.bound())",
+        "reason: Bound | None = None",
+        LIMITS + "test_why_a_run_ends[calls]",
+    ),
+    rule(
+        "limits are asked before each call of a pipeline",
+        "mind/pipeline.py",
+        "about = await turn.limit() if bounded else {}",
+        "about: Mapping[str, str] = {}",
+        BOUNDED + "test_without_an_owner_it_says_so_and_offers_nothing",
+    ),
+    rule(
+        "without an owner nobody is asked to let it go on",
+        "actions/playing.py",
+        "    if not run.turn.deciders:\n        return False\n",
+        "",
+        LIMITS + "test_why_a_run_ends[loops]",
+    ),
+    rule(
+        "an owner may let a conversation go on whose day is spent",
+        "mind/pipeline.py",
+        'if answer.outcome == "over-budget" and owned:',
+        "if False:",
+        BOUNDED + "test_an_owner_lets_it_answer[day-I have used up what I may spend on thinking today.]",
+    ),
+    rule(
+        "a consent resets the count of a turn",
+        "life/spent.py",
+        'if lifts(entry) == "turn"',
+        "if False",
+        COUNTS + "[turn-limits0-calls]",
+    ),
+    rule(
+        "a consent resets the count of a thread",
+        "life/limits.py",
+        'elif lifts(entry) == "thread" or is_word(entry):',
+        "elif is_word(entry):",
+        COUNTS + "[thread-limits0-calls]",
+    ),
+    rule(
+        "a consent resets the count of a person",
+        "life/budget.py",
+        'case "person":',
+        'case "nobody":',
+        COUNTS + "[person-limits0-calls]",
+    ),
+    rule(
+        "a person's word begins the count of a thread anew",
+        "life/limits.py",
+        'elif lifts(entry) == "thread" or is_word(entry):',
+        'elif lifts(entry) == "thread":',
+        "tests/life/test_limits.py::test_a_thread_counts_what_it_does_since_a_person_spoke",
+    ),
+)
+"""How far it goes by itself."""
+
+OWNER = (*KNOWS, *ALLOWS, *BOUNDS)

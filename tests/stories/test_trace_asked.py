@@ -1,0 +1,82 @@
+"""`!trace`: what was done here, in figures, for whoever asks and for nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+
+from daemon.entry import Entry
+from daemon.rehearsal.people import ALICE as ALICE_HERSELF
+from daemon.rehearsal.people import BOB
+from tests.stories.choosing import (
+    ASKED,
+    ON_IT,
+    answers,
+    calls,
+    choice,
+    deciding,
+    looking,
+    outcomes,
+    turning,
+    whispers,
+)
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+
+DONE = "It is the new timetable."
+SECRET = "What a dull question that is."
+
+
+def figures(entries: list[Entry]) -> str:
+    """How these calls stand in a trace."""
+    bodies = [entry.body for entry in entries]
+    tokens = sum(sum(body["usage"].values()) for body in bodies)
+    return f"Calls: {len(bodies)}, {tokens:,} tokens, ${sum(body['cost'] for body in bodies):.4f}."
+
+
+async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice("Think", looking()), SECRET, choice("Respond"), reply(DONE))
+    ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    made = stage.entries("model-call")
+    await stage.say("bob", GENERAL, f"{ME} !trace", ts)
+    [(person, said)] = whispers(stage)
+    assert person == BOB.id
+    assert "conversation → greeting → problem_solving" in said
+    assert "Actions: Think, SearchMemory, Respond." in said
+    assert figures(made) in said
+    assert f"{stage.soul.url}/#{made[0].thread}" in said
+    assert SECRET not in said
+    assert "Hm." not in said, "its aside"
+    assert stage.entries("model-call") == made, "it costs nothing"
+    assert await stage.answers(GENERAL, ts) == [ON_IT, DONE]
+    answers(stage, reply("Yes?"))
+    await stage.say("alice", GENERAL, f"{ME} and now?", ts)
+    assert "!trace" not in stage.asked()[-1], "the thread remembers nothing of it"
+
+
+async def test_a_trace_where_nothing_was_done(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "!trace")
+    assert [said for _, said in whispers(stage)] == ["I have not done anything here yet."]
+    assert not stage.entries("model-call")
+
+
+async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
+    await deciding(stage)
+    held = asyncio.Event()
+    answers(stage, turning(), choice(looking()), choice("Think"))
+    stage.model.say(SECRET, until=held)
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.model.requests) == 4)
+    await stage.post("alice", ALICE, "!trace", ts)
+    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    answers(stage, choice("Respond"), reply(DONE))
+    held.set()
+    await stage.settled()
+    [(person, said)] = whispers(stage)
+    assert person == ALICE_HERSELF.id
+    assert figures(stage.entries("model-call")[:4]) in said
+    assert "SearchMemory" in said
+    assert SECRET not in said
+    assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
+    assert "judge" not in calls(stage)
+    assert outcomes(stage) == ["ended"], "it is answered within the run"
+    assert "!trace" not in str(stage.asked())
