@@ -217,8 +217,8 @@ class Turn(Protocol):
         """What this body has done; of one beside the thread's matter, what the one before it has done."""
         ...
 
-    async def outlast(self, failure: str) -> None:
-        """Claude could not answer: tell people once an outage, and go on from here later.
+    async def outlast(self, failure: str) -> Answered:
+        """Claude could not answer: tell people once an outage, and go on from here later, with what was said.
         Raises Parked; ModelFailed when it has lasted a day."""
         ...
 

@@ -54,8 +54,8 @@ class Run(Protocol):
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
         ...
 
-    def hear(self, memories: Iterable[Memory]) -> None:
-        """This was said since: the conversation has it, and the chooser hears it next."""
+    def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+        """This was said since: the conversation has it, and if it is news the chooser hears it next."""
         ...
 
     def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:

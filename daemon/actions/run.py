@@ -136,7 +136,8 @@ class Run:
             call = await self.turn.call(name, memory, role, None, schema)
             self._spent = self._spent or call.body["outcome"] == "over-budget"
             if call.body["outcome"] == "failed":
-                await self.turn.outlast(call.body["failure"])
+                waited = await self.turn.outlast(call.body["failure"])
+                self.hear(waited.memories, news=waited.more)
             elif call.body["outcome"] == "refused" and role != "fallback":
                 role = "fallback"
             else:
@@ -161,11 +162,11 @@ class Run:
         self.hear(came.memories)
         return self.stopped
 
-    def hear(self, memories: Iterable[Memory]) -> None:
-        """This was said since: the conversation has it, and the chooser hears it next."""
+    def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+        """This was said since: the conversation has it, and if it is news the chooser hears it next."""
         if kept := tuple(memories):
             self.memory = self.memory.with_memory(*kept)
-            self._news.append(Recalled(kept))
+            self._news += [Recalled(kept)] if news else []
 
     def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""

@@ -36,7 +36,8 @@ async def respond(run: Run, _args: object = None, guidance: str = "prompts/concl
                 bounded=False,
             )
         except ModelFailed as error:
-            await run.turn.outlast(error.failure)
+            waited = await run.turn.outlast(error.failure)
+            run.hear(waited.memories, news=waited.more)
             continue
         run.told(said.memory, stopped=said.stopped)
         return Finish()

@@ -6,13 +6,15 @@ An outage begins after the last call that went well; each person is told of it o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from daemon.entry import Entry
 from daemon.errors import ModelFailed
 from daemon.journal.reading import ALWAYS
 from daemon.life.question import ask
 from daemon.life.voice import Voice
-from daemon.process import Question
+from daemon.mind.recall import remember
+from daemon.process import Answered, Question
 
 WAITS = (60.0, 300.0, 1800.0)
 """Seconds until it is tried again; the last one repeats."""
@@ -40,10 +42,11 @@ def last_well(turn: Voice, before: int, at: float) -> int:
     return max((c.seq for c in calls if c.seq < before and c.body["outcome"] != "failed"), default=0)
 
 
-async def tell(turn: Voice, well: int) -> None:
+async def tell(turn: Voice, well: int) -> Sequence[Entry]:
     """Say that the model does not answer, if one of those who wait was not told of this outage."""
     if any([await turn.claim(f"told:{person}:{well}") for person in turn.people]):
-        await turn.say(turn.text("prompts/sentences/unreachable").strip())
+        return await turn.say(turn.text("prompts/sentences/unreachable").strip())
+    return ()
 
 
 def _is_new(turn: Voice, outage: Entry) -> bool:
@@ -52,13 +55,16 @@ def _is_new(turn: Voice, outage: Entry) -> bool:
     return all(entry.body["well"] != outage.body["well"] for entry in before)
 
 
-async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: bool) -> None:
-    """Tell, and wait in the middle of a body. Raises Parked; ModelFailed when it was tried often enough."""
+async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: bool) -> Answered:
+    """Tell, and wait in the middle of a body, which hears then what was said.
+
+    Raises Parked; ModelFailed when it was tried often enough.
+    """
     tries = turn.uses("outage")
     if hopeless(failure, tries):
         raise ModelFailed(failure)
     well = last_well(turn, ALWAYS, turn.world.clock.now())
     outage = await turn.once("outage", {"failure": failure, "well": well})
-    if loud and _is_new(turn, outage):
-        await tell(turn, outage.body["well"])
-    await ask(turn, took, "outlast", Question(wait=wait(tries), about={"failure": failure}))
+    told = await tell(turn, outage.body["well"]) if loud and _is_new(turn, outage) else ()
+    answered = await ask(turn, took, "outlast", Question(wait=wait(tries), about={"failure": failure}))
+    return replace(answered, memories=(*map(remember, told), *answered.memories))

@@ -119,14 +119,17 @@ def _answered(turn: Voice, asked: Entry, answer: Entry) -> Answered:
 
 
 async def withdraw(turn: Voice) -> int:
-    """Nobody needs to answer what waits in this thread; the bodies that asked end with this. How many?"""
-    journal, key = turn.world.journal, turn.key("withdrawn")
+    """Nobody needs to answer what waits in this thread; the bodies that asked end with this. How many?
+
+    What this turn has taken it pays itself.
+    """
+    journal, key, mine = turn.world.journal, turn.key("withdrawn"), turn.began.body["took"]
     if not (withdrawn := turn.read(key)):
         waiting = [entry.seq for entry in journal.open("asked", thread=turn.thread)]
         watches = [
             watch.seq
             for watch in journal.open("watch", thread=turn.thread)
-            if watch.cause in waiting or "carries" in watch.body
+            if watch.cause in waiting or ("carries" in watch.body and watch.seq not in mine)
         ]
         withdrawn = await turn.append("withdrawn", {"seqs": waiting}, key=key, closes=[*waiting, *watches])
     for asked in journal.many(withdrawn.body["seqs"]):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank, who
+from daemon.life.aloud import aloud
 from daemon.life.facts import facts, last_body
 from daemon.life.outage import outlast
 from daemon.life.question import ask, withdraw
@@ -22,9 +23,6 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answered, Facts, Question, Transition
-
-PUBLIC = frozenset({"spoken", "answered"})
-"""Steps of a body that waits which the others have seen."""
 
 
 class Turn(Voice):
@@ -191,9 +189,9 @@ class Turn(Voice):
         path = self.path if self._apart is None else last_body(journal, self.thread)
         return facts(journal.under(path), self.world.console) if path else None
 
-    async def outlast(self, failure: str) -> None:
+    async def outlast(self, failure: str) -> Answered:
         """Claude could not answer: go on from here later. Raises Parked, or ModelFailed."""
-        await outlast(self, self.took, failure, loud=self.must_answer)
+        return await outlast(self, self.took, failure, loud=self.must_answer)
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""
@@ -214,10 +212,11 @@ class Turn(Voice):
 
     async def park(self) -> None:
         """Ends this turn, not its body: what was said aloud is kept, and the thread is free for others."""
-        journal, seen = self.world.journal, list[Entry]()
-        for entry in journal.under(self.path):
-            seen += journal.many(entry.body["seqs"]) if entry.kind == "answered" else ()
-            seen += [entry] if entry.kind in PUBLIC and entry.body.get("text") else ()
+        journal = self.world.journal
+        recorded = journal.under(self.path)
+        seen = [*aloud(recorded)]
+        for answered in (entry for entry in recorded if entry.kind == "answered"):
+            seen += [*journal.many(answered.body["seqs"]), *([answered] if answered.body["text"] else ())]
         public = in_order([*journal.many(self.heard), *self.answers])
         public += sorted([*seen, *self._absorbed], key=lambda entry: entry.seq)
         body: dict[str, Any] = {"outcome": "parked", "process": None, "params": {}}

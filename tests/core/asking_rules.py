@@ -41,6 +41,13 @@ ASKING: tuple[Mutant, ...] = (
         "withdrawn/kills",
     ),
     rule(
+        "a turn that was stopped pays what it has taken once",
+        "life/question.py",
+        '("carries" in watch.body and watch.seq not in mine)',
+        '"carries" in watch.body',
+        "put-off-and-stopped/kills",
+    ),
+    rule(
         "an answer comes before messages",
         "life/taking.py",
         'if presses := [e for e in waiting if rank(e) == "answer"]:',

@@ -22,6 +22,7 @@ from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 100
+ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM)
 
 
 def survives(mutant: Mutant) -> bool:
@@ -61,7 +62,7 @@ def _run(shown_by: str, copy: Path) -> bool:
 
 if __name__ == "__main__":
     alive = []
-    for mutant in (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM):
+    for mutant in ALL:
         if not sys.argv[1:] or any(word in mutant.rule for word in sys.argv[1:]):
             print(mutant.rule, flush=True)
             if survives(mutant):

@@ -6,12 +6,8 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from tests.core.defences import DEFENCES
-from tests.core.edges import EDGES
 from tests.core.harness import WAYS, problem_of
-from tests.core.mutants import survives
-from tests.core.promises import PROMISES
-from tests.core.rules import MUTANTS
+from tests.core.mutants import ALL, survives
 from tests.core.scenarios import SCENARIOS
 
 
@@ -24,9 +20,8 @@ def main() -> int:
             problems = [problem for problem in pool.map(problem_of, cases) if problem]
             print(f"{name:12} {len(cases):5} cases  {len(problems)} went wrong", *problems[:3], sep="\n    ")
             wrong += len(problems)
-        mutants = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES)
-        alive = [one.rule for one, lives in zip(mutants, pool.map(survives, mutants), strict=True) if lives]
-    print(f"{len(mutants)} mutants  {len(alive)} survive", *alive, sep="\n    ")
+        alive = [one.rule for one, lives in zip(ALL, pool.map(survives, ALL), strict=True) if lives]
+    print(f"{len(ALL)} mutants  {len(alive)} survive", *alive, sep="\n    ")
     return bool(wrong or alive)
 
 

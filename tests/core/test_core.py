@@ -30,7 +30,7 @@ def test_any_boundary_may_be_the_last(name: str) -> None:
     assert_none_goes_wrong(kills(name))
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(WAITING))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(WAITING)))
 def test_a_body_that_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
     """Each fifth boundary, a kill before a commit as often as one after it."""
     assert_none_goes_wrong(kills(name)[number % EACH :: EACH])

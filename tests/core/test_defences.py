@@ -6,12 +6,8 @@ import pytest
 
 from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
 from tests.core.defences import DEFENCES
-from tests.core.edges import EDGES
 from tests.core.mutant import Mutant
-from tests.core.mutants import ROOT
-from tests.core.promises import PROMISES
-from tests.core.promises_ism import ISM
-from tests.core.rules import MUTANTS
+from tests.core.mutants import ALL, ROOT
 from tests.core.scenarios import SCENARIOS
 
 
@@ -20,9 +16,7 @@ def test_against_each_fault_stands_something() -> None:
     assert list(dict.fromkeys(named)) == [fault.name for fault in (*SLACK_FAULTS, *MODEL_FAULTS)]
 
 
-@pytest.mark.parametrize(
-    "mutant", [*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM], ids=lambda mutant: mutant.rule
-)
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.rule)
 def test_what_a_mutant_takes_out_and_what_shows_it_are_there(mutant: Mutant) -> None:
     assert (ROOT / mutant.file).read_text().count(mutant.old) == 1
     path, found, name = mutant.shown_by.partition("::")

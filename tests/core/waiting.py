@@ -82,6 +82,16 @@ WAITING: Mapping[str, Scenario] = {
         events=[dm(1, "hi"), stop(2, during=1)],
         endings=[["I was about …"], ["Stopped."]],
     ),
+    "put-off-and-stopped": Scenario(
+        events=[dm(1, "hi"), dm(2, "and jazz", during=1), stop(3, during=2)],
+        endings=[
+            [*told, end, *more]
+            for told in ([], [UNREACHABLE])
+            for end in ("I was about …", "Stopped.")
+            for more in ([], ["You said: and jazz"])
+        ],
+        script=once_away,
+    ),
     "approved": Scenario(
         events=[
             dm(1, "delete it"),

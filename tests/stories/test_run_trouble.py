@@ -53,6 +53,21 @@ async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int,
     assert not stage.soul.journal.open("watch", "asked", "perception", "turn-began", "speech")
 
 
+async def test_a_message_during_an_outage_of_a_run(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, *SCRIPT[:1])
+    stage.model.fail(401, "authentication_error")
+    ts = await stage.say("alice", ALICE, ASKED)
+    answers(stage, reply("I am still at it."))
+    await stage.say("alice", ALICE, "Are you there?", ts)
+    assert (await stage.answers(ALICE, ts))[2:] == ["I am still at it."]
+    answers(stage, *SCRIPT[1:])
+    await later(stage)
+    assert (await stage.answers(ALICE, ts))[3:] == [DONE]
+    assert "Are you there?" in stage.asked()[-1]
+    assert not stage.entries("drift")
+
+
 async def test_a_chooser_that_refuses_is_stood_in_for(stage: Stage) -> None:
     await deciding(stage, claude_model_fallback="claude-opus-5-5")
     answers(stage, turning())

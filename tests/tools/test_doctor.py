@@ -111,7 +111,9 @@ async def test_an_app_token_that_is_refused_is_named(world: Stage) -> None:
 
 async def test_missing_scopes_are_named(world: Stage) -> None:
     said = await ill(world, slack_bot_token=ECHO.bot_token)
-    assert said.startswith("scopes: assistant:write, reactions:read are missing. Add them at https://api.slack.com/apps")
+    assert said.startswith(
+        "scopes: assistant:write, reactions:read are missing. Add them at https://api.slack.com/apps"
+    )
 
 
 async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
