@@ -75,6 +75,7 @@ async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[s
     """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
     owners, this = tuple(run.turn.deciders), digest(given)
     if this in agreed:
+        agreed.discard(this)  # one agreement, one deed
         return
     if not owners:
         raise Refused(run.label("nobody can agree"))
@@ -93,11 +94,11 @@ async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[s
     run.hear(answered.memories)
     if answered.value != "approve":
         raise Refused(run.label("declined"))
-    agreed.add(this)
     before = run.memory
     if await run.interrupted():
         raise Refused(run.label("stopped"))
     if answered.more or run.memory is not before:
+        agreed.add(this)
         raise Refused(run.label("hear first"))
 
 

@@ -46,8 +46,9 @@ class Interrupts:
         stops = [entry for entry in seen if rank(entry) == "stop"]
         messages = [entry for entry in seen if rank(entry) != "stop" and not entry.body.get("command")]
         if stops:
-            self._turn.absorb([*stops, *messages])
-            said = (entry for entry in (*messages, *stops) if entry.body["text"])
+            ended = [m for m in messages if any(m.author == s.author and m.seq < s.seq for s in stops)]
+            self._turn.absorb([*ended, *stops])  # what others said, or was said after it, has its own turn
+            said = (entry for entry in (*ended, *stops) if entry.body["text"])
             return News(stopped=True, memories=tuple(map(remember, said)))
         for asked in (entry for entry in seen if entry.body.get("command")):
             await self._turn.whisper("trace", asked.author, traced(self._turn))

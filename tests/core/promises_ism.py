@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.core.mutant import rule
 from tests.core.promises_owner import OWNER
 
-ASKING = "tests/stories/test_asking.py::"
 CIRCLES = "tests/ism/test_stagnation.py::"
 DECIDING = "tests/stories/test_deciding.py::"
 FEEDBACK = "tests/ism/test_feedback.py::"
@@ -13,6 +12,7 @@ MIDWAY = "tests/stories/test_interrupts.py::"
 PRIVATE = "tests/stories/test_private.py::"
 RESEARCH = "tests/stories/test_research.py::"
 STOPS = "tests/stories/test_stops.py::"
+TRACES = "tests/stories/test_trace_asked.py::"
 
 CHOOSES = (
     rule(
@@ -190,14 +190,14 @@ KEEPS_TO_ITSELF = (
         "processes/tracing.py",
         'await turn.whisper("trace", asked.author, traced(turn))',
         "await turn.say(traced(turn))",
-        ASKING + "test_a_trace_tells_whoever_asks_and_nobody_else",
+        TRACES + "test_a_trace_tells_whoever_asks_and_nobody_else",
     ),
     rule(
         "!trace is whispered in the middle of a run",
         "actions/interrupts.py",
         'await self._turn.whisper("trace", asked.author, traced(self._turn))',
         "await self._turn.say(traced(self._turn))",
-        ASKING + "test_a_trace_in_the_middle_of_a_run",
+        TRACES + "test_a_trace_in_the_middle_of_a_run",
     ),
 )
 """What nobody reads but the owner."""

@@ -221,3 +221,12 @@ async def test_in_a_conversation_that_no_owner_reads_nobody_is_asked(stage: Stag
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, "I may not."]
     assert (published, stage.entries("asked")) == ([], [])
+
+
+async def test_one_agreement_is_for_one_deed(stage: Stage) -> None:
+    published: list[str] = []
+    await asking(stage, published, CAROL.id)
+    answers(stage, publish())
+    await pressed(stage, "carol", "Approve")
+    assert published == [NEWS]
+    assert len(questions(stage)) == 1, "it asks again before it does it again"

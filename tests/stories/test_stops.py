@@ -22,7 +22,7 @@ from tests.stories.choosing import (
     turning,
 )
 from tests.stories.midway import POINTS, Point, amid, heard, points
-from tests.stories.stage import ALICE, GENERAL, Stage, reply
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 DONE = "It is the new timetable."
 STOPPED = "Stopped."
@@ -67,6 +67,15 @@ async def test_a_stop_at_the_top_of_a_dm_is_for_what_is_at_work_there(stage: Sta
     assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
     assert ended(stage) == ["interrupted"]
     assert len(stage.entries("thread")) == 1, "it began no conversation of its own"
+
+
+async def test_what_others_say_beside_a_stop_is_answered(stage: Stage) -> None:
+    await deciding(stage)
+    async with amid(stage, POINTS["before an action"], GENERAL) as ts:
+        await heard(stage, "bob", GENERAL, f"{ME} what is the capital of Norway?", ts)
+        await heard(stage, "alice", GENERAL, "stop", ts)
+        answers(stage, reply("Oslo, Bob."))
+    assert await stage.answers(GENERAL, ts) == [ON_IT, STOPPED, "Oslo, Bob."]
 
 
 Way = Callable[[Stage, str], Awaitable[None]]
