@@ -164,8 +164,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "of an outage in its middle a body tells once",
         "life/outage.py",
-        "if loud and _is_new(turn, outage):",
-        "if loud:",
+        "if loud and _is_new(turn, outage) else ()",
+        "if loud else ()",
         "endured/kills",
     ),
 )

@@ -28,6 +28,7 @@ from tests.core.minds import (
     stubborn,
 )
 from tests.core.outside import PAGE
+from tests.core.seekers import asking
 from tests.core.story import Scenario, dm
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
@@ -173,6 +174,17 @@ SCENARIOS: Mapping[str, Scenario] = {
         events=[dm(1, "hi")],
         endings=[["You said: hi"], ["You said: after a break: hi"], [CUT, "You said: after a break: hi"]],
         processes=rewritten,
+        code=("1", "2"),
+    ),
+    "asked-new-code": Scenario(
+        events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
+        endings=[
+            ["Which one?", "Which one?", "How many?", "So: three, four"],
+            ["Which one?", "How many?", "So: two, three", "Which one?"],  # the code changed before it asked
+            ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
+            ["Which one?", "Which one?", "How many?", "So: two, three", "Which one?"],
+        ],
+        processes=asking,
         code=("1", "2"),
     ),
     **WAITING,

@@ -244,15 +244,4 @@ WAITING: Mapping[str, Scenario] = {
         processes=brooding,
         max_attempts=3,
     ),
-    "asked-new-code": Scenario(
-        events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
-        endings=[
-            ["Which one?", "Which one?", "How many?", "So: three, four"],
-            ["Which one?", "How many?", "So: two, three", "Which one?"],  # the code changed before it asked
-            ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
-            ["Which one?", "Which one?", "How many?", "So: two, three", "Which one?"],
-        ],
-        processes=asking,
-        code=("1", "2"),
-    ),
 }
