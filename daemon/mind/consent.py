@@ -33,9 +33,9 @@ async def consent(turn: Turn, about: Mapping[str, str]) -> Answered:
 
 async def _first(turn: Turn, about: Mapping[str, str]) -> bool:
     """Is this the first message here that meets this bound today, since an owner last let it go on?"""
-    count = about.get("consents", "")
+    count, person = about.get("consents", ""), about.get("person", "")
     day = int(turn.began_at // 86_400)
-    return await turn.claim(f"limit:{turn.thread}:{about['resets']}:{about['bound']}:{count}:{day}")
+    return await turn.claim(f"limit:{turn.thread}:{about['resets']}:{about['bound']}:{person}:{count}:{day}")
 
 
 async def at_bound(turn: Turn, memory: WorkingMemory, about: Mapping[str, str]) -> tuple[WorkingMemory, bool]:
@@ -47,5 +47,8 @@ async def at_bound(turn: Turn, memory: WorkingMemory, about: Mapping[str, str]) 
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     named = labels(turn.text(LABELS))
     bound = named.get(about["bound"], about["bound"])
-    spoken = await turn.say(fill(turn.text("prompts/sentences/limit_for_good"), bound=bound))
+    text = turn.text("prompts/sentences/over_budget").strip()
+    if about != DAY:
+        text = fill(turn.text("prompts/sentences/limit_for_good"), bound=bound)
+    spoken = await turn.say(text)
     return memory.with_memory(*map(remember, spoken)), False

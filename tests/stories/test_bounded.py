@@ -67,6 +67,15 @@ async def test_an_owner_may_leave_it_at_that(stage: Stage) -> None:
     assert not stage.soul.journal.open("asked", "perception", "turn-began")
 
 
+@pytest.mark.parametrize(("bound", "said"), [("person", FOR_GOOD), ("day", SPENT)])
+async def test_owners_are_asked_once_for_a_bound_in_a_thread(stage: Stage, bound: str, said: str) -> None:
+    ts = await at_a_bound(stage, bound, OWNED)
+    await stage.say("alice", GENERAL, f"{ME} and now?", ts)
+    *_, (last, buttons) = await shown(stage, GENERAL, ts)
+    assert (last[: len(said)], buttons) == (said, [])
+    assert len(questions(stage)) == 1
+
+
 async def test_where_nobody_waits_for_an_answer_nothing_is_said(stage: Stage) -> None:
     ts = await at_a_bound(stage, "person", UNOWNED)
     before = await shown(stage, GENERAL, ts)

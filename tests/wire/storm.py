@@ -62,6 +62,7 @@ SETTINGS = {
     "owner_user_ids": frozenset(person.id for person in PEOPLE),
     "limit_turn": Limits(calls=4),
 }
+NO_MORE = "I have reached the limit"
 PLANS: Sequence[Sequence[object]] = (
     ["Respond"],
     ["Think", "Respond"],
@@ -69,7 +70,19 @@ PLANS: Sequence[Sequence[object]] = (
     [remembering("It was late."), ("Think", looking("late")), "Think", "Think", "Respond"],
     ["Think", "To_closing"],
 )
-TOLD = [UNREACHABLE, FAILED, LOST_WORDS, ON_IT, FOUND, SO_FAR, ASIDE, STOPPED, LIMIT, "You said: stop"]
+TOLD = [
+    UNREACHABLE,
+    FAILED,
+    LOST_WORDS,
+    ON_IT,
+    FOUND,
+    SO_FAR,
+    ASIDE,
+    STOPPED,
+    LIMIT,
+    NO_MORE,
+    "You said: stop",
+]
 PLACES = [*DMS, GENERAL, RANDOM]
 SLACK: Sequence[tuple[str, dict[str, Any]]] = (
     ("redelivery", {"chance": 0.3}),
