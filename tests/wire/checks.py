@@ -168,8 +168,10 @@ def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
         if call.body["outcome"] != "ok" or call.body["name"] == "judge":
             continue
         line = (call.key.rpartition("#")[0], call.body["role"], *call.body["texts"])
-        *sees, trails = blocks[call.body["saw"]]
-        assert trails == digest(("user", call.body["trailing"])), f"it does not trail: {call.key}"
+        sees = list(blocks[call.body["saw"]])
+        if call.body["trailing"].strip():
+            trails = sees.pop()
+            assert trails == digest(("user", call.body["trailing"])), f"it does not trail: {call.key}"
         old = before.get(line, [])
         assert sees[: len(old)] == old, f"the prompt does not only grow: {call.key}"
         before[line] = sees
