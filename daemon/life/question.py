@@ -15,6 +15,10 @@ from daemon.ports import Choices
 from daemon.process import Answered, Question
 
 
+PATIENT = 8
+"""Failures of a turn, some minutes, after which buttons are left standing."""
+
+
 async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question) -> Answered:
     """Ask; read the answer back, or take it from what this turn `took`, or leave the turn with Parked."""
     if question.to and not question.resumes and not question.text.strip():
@@ -105,6 +109,9 @@ async def settle(turn: Voice, asked: Entry, answer: str) -> None:
         try:
             return await turn.world.speaker.finish(turn.thread, ts, text, f"{asked.key}/say#1", turn.hold)
         except SpeechFailed as failure:
+            before = turn.world.journal.under(turn.began.key.removesuffix("/began"))
+            if sum(entry.kind == "failure" for entry in before) < PATIENT:
+                raise
             return str(failure)
 
     await turn.effect(f"settle-{asked.seq}", {"ts": ts}, rewrite, repeatable=True)
