@@ -14,7 +14,6 @@ from daemon.mind.recall import plain, recall, remember
 from daemon.ports import Choices
 from daemon.process import Answered, Question
 
-
 PATIENT = 8
 """Failures of a turn, some minutes, after which buttons are left standing."""
 
