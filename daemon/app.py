@@ -22,6 +22,7 @@ from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
 from daemon.life.budget import Budget
 from daemon.life.live import Life
+from daemon.life.suspects import Suspects, go_to_sleep, wake_up
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
@@ -100,6 +101,7 @@ async def awake(
         if settings.claude == "rehearsed":
             Understudy(clock).mount(app)
         journal = await enter(Journal(settings.journal_path, clock, writer))
+        born = await wake_up(journal)
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
@@ -108,12 +110,15 @@ async def awake(
         metrics(journal, slack).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
-        world = world_of(settings, journal, clock, budget, llm=claude, speaker=slack.speaker, here=here)
+        world = world_of(
+            settings, journal, clock, budget, llm=claude, speaker=slack.speaker, here=here, life=born
+        )
         found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
-        waker = AsyncioWaker(journal, clock, life.live, life.notice)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, Suspects(journal, clock, born))
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
+        stack.push_async_callback(go_to_sleep, journal, born)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, waker=waker)
 

@@ -74,8 +74,9 @@ def world_of(
     llm: LLM,
     speaker: Speaker,
     here: str,
+    life: int,
 ) -> World:
-    """What its turns can reach, and how far it goes by itself; the page is `here`."""
+    """What its turns can reach, and how far it goes by itself; the page is `here`, `life` names this one."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
     return World(
         journal=journal,
@@ -88,4 +89,5 @@ def world_of(
         gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person),
         owners=tuple(sorted(settings.owner_user_ids)),
         console=f"{here}/",
+        life=life,
     )

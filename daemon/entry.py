@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 OPENERS = frozenset({"perception", "turn-began", "speech", "action", "watch", "asked"})
 """Kinds that open a debt. A later entry that names their seq in `closes` pays it."""
@@ -41,9 +41,8 @@ class Entry:
 
 
 def rank(perception: Entry) -> Rank:
-    """What kind of claim a perception has on its thread's next turn."""
-    named: Rank = perception.body.get("rank", "message")
-    return named
+    """What kind of claim a perception has on its thread's next turn; what no Rank names, nothing can take."""
+    return cast(Rank, str(perception.body.get("rank", "message")))
 
 
 def who(perception: Entry) -> str:

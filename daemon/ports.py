@@ -142,8 +142,11 @@ class Heard:
 class Surroundings(Protocol):
     """What was said around the soul before it came."""
 
-    async def earlier(self, thread: str) -> Sequence[Heard]:
-        """The messages before the one that summoned it, oldest first; none if it was there from the start."""
+    async def earlier(self, thread: str) -> Sequence[Heard] | None:
+        """The messages before the one that summoned it, oldest first; none if it was there from the start.
+
+        None: nobody would say.
+        """
         ...
 
 

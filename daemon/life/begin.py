@@ -5,18 +5,25 @@ Life calls it. What is read here is read once; the turn reads everything as of i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from daemon.entry import Entry
 from daemon.errors import Fenced
+from daemon.life.resting import failed
 from daemon.life.scope import World
-from daemon.life.taking import Taking, taking
+from daemon.life.taking import Taking, everything, taking
 from daemon.life.texts import Texts
 from daemon.life.turn import Turn
 from daemon.ports import Surroundings
 from daemon.process import Process
+
+log = logging.getLogger(__name__)
+
+MOST_TRIES = 3
+"""Failures to begin a turn after which nobody looks any more at what it would take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +43,32 @@ class Blueprint:
 
 async def begin(world: World, soul: Blueprint, thread: str) -> Turn | None:
     """The turn that this thread takes now; None when nothing waits. Raises Fenced."""
-    if half := world.journal.open("turn-began", thread=thread):
+    half = world.journal.open("turn-began", thread=thread)
+    tries = len([entry for entry in failed(world.journal, thread) if entry.kind == "unbegun"])
+    if half and tries >= MOST_TRIES:
+        await _bury(world, half[0])
+        return None
+    if half:
         return await _resume(world, soul, half[0])
-    await _ripen(world, thread)
-    taken = taking(world.journal, thread, world.owners)
+    if tries >= MOST_TRIES:
+        taken = everything(world.journal, thread)
+    else:
+        await _ripen(world, thread)
+        taken = taking(world.journal, thread, world.owners)
     if taken is None:
         return None
-    await _overhear(world, soul.surroundings, thread)
-    return await _begin(world, soul, taken)
+    texts = await soul.texts.current() if tries < 2 * MOST_TRIES else {}
+    return await _begin(world, soul, taken, texts)
 
 
-async def _begin(world: World, soul: Blueprint, taken: Taking) -> Turn:
+async def unbegun(world: World, thread: str, error: str) -> None:
+    """A turn of this thread could not be begun, or taken up again: an entry, so that this has an end."""
+    before = len(world.journal.of(thread, "unbegun"))
+    key = f"{thread}/unbegun#{before + 1}"
+    await world.journal.append(thread, "unbegun", {"error": error}, key=key, author="core")
+
+
+async def _begin(world: World, soul: Blueprint, taken: Taking, texts: Mapping[str, str]) -> Turn:
     cause = next(entry for entry in taken.took if entry.kind == "perception")
     thread = cause.thread
     path = _path(world, f"{thread}@{cause.seq}")
@@ -54,18 +76,39 @@ async def _begin(world: World, soul: Blueprint, taken: Taking) -> Turn:
     if taken.asked:
         first = first_of(world, taken.asked.body["body"])
         body = {**first.body, **body, "asked": taken.asked.seq, "code": soul.code}
+    elif taken.unfit:
+        body |= {"path": path, "code": soul.code, "texts": texts, "process": soul.initial, "unfit": True}
     else:
         process = taken.process or world.pasts.of(thread, world.journal.last() + 1).process
         body["process"] = process if process in soul.processes else soul.initial
         if taken.process:
             body["apart"] = dict(taken.params)
-        body |= {"path": path, "code": soul.code, "texts": await soul.texts.current()}
+        body |= {"path": path, "code": soul.code, "texts": texts}
+    body["life"] = world.life
     began, ours = await world.journal.append(
         thread, "turn-began", body, key=f"{path}/began", author="core", cause=cause.seq
     )
     if not ours:
         raise Fenced(began.key)
     return _turn(world, soul, began, began.seq)
+
+
+async def _bury(world: World, began: Entry) -> None:
+    """The end of a half turn that cannot be taken up: all that it owes is paid, and nothing can be said."""
+    journal, path = world.journal, str(began.body.get("path", ""))
+    owed = [entry.seq for entry in journal.under(path) if journal.is_open(entry.seq)]
+    took = [seq for seq in began.body.get("took", ()) if journal.is_open(seq)]
+    log.error("A turn of %s cannot be taken up again (%s); it is given up.", began.thread, began.key)
+    await journal.append(
+        began.thread,
+        "turn-ended",
+        {"outcome": "abandoned", "keep": [], "process": None, "params": {}},
+        key=f"{began.key.removesuffix('/began')}/ended",
+        author="core",
+        cause=began.seq,
+        closes=list(dict.fromkeys([began.seq, *took, *owed])),
+        owed=began.seq,
+    )
 
 
 def _turn(world: World, soul: Blueprint, began: Entry, epoch: int) -> Turn:
@@ -91,7 +134,7 @@ async def _resume(world: World, soul: Blueprint, began: Entry) -> Turn:
     again, ours = await world.journal.append(
         began.thread,
         "turn-resumed",
-        {"attempt": attempt},
+        {"attempt": attempt, "life": world.life},
         key=f"{path}/attempt#{attempt}",
         author="core",
         cause=began.seq,
@@ -142,13 +185,3 @@ def _woken(watch: Mapping[str, Any]) -> Mapping[str, Any]:
     if "note" in watch:
         return dict(watch["note"])
     return {"carries": watch["carries"]}
-
-
-async def _overhear(world: World, surroundings: Surroundings, thread: str) -> None:
-    """Once in a thread's life: what was said there before the soul was called, as context."""
-    key = f"overheard:{thread}"
-    if world.journal.get(key):
-        return
-    for heard in await surroundings.earlier(thread):
-        await world.journal.append(thread, "heard", heard.body, key=heard.key, author=heard.author)
-    await world.journal.append(thread, "overheard", {}, key=key, author="core")

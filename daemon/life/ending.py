@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank
-from daemon.errors import SpeechFailed
 from daemon.life import outage
-from daemon.life.begin import attempts
+from daemon.life.hopeless import failures, unreadable
 from daemon.life.question import settle
 from daemon.life.scope import UNKNOWN
 from daemon.life.speech import PART, Speech
@@ -18,12 +17,8 @@ from daemon.mind.answer import ALOUD, Answer
 from daemon.mind.recall import remember
 from daemon.mind.wording import fill
 
-SAME_PLACE = 3
-"""A failure at the same key so often is no accident."""
 THINKING = frozenset({"model-call", "transition", "action", "observation", "look", "asked", "answered"})
 """Steps after which a body has more to say."""
-MAX_FAILURES = 300
-"""About a day of trying to say something."""
 
 
 async def postpone(turn: Turn, failure: str) -> None:
@@ -42,25 +37,18 @@ async def postpone(turn: Turn, failure: str) -> None:
     await turn.show("")
 
 
-def hopeless(turn: Turn, max_attempts: int) -> bool:
-    """Was this body tried often enough? That Slack took nothing is not its fault."""
-    mine = [entry for entry in _failures(turn) if entry.body["error"] != SpeechFailed.__name__]
-    tried = attempts(turn.world, turn.id) - (len(_failures(turn)) - len(mine))
-    places = Counter(entry.body["at"] for entry in mine)
-    return tried > max_attempts or max(places.values(), default=0) >= SAME_PLACE
-
-
-def speechless(turn: Turn) -> bool:
-    """Could nothing be said for so long that not even the end of this body can be told?"""
-    return len(_failures(turn)) > MAX_FAILURES
-
-
-def _failures(turn: Turn) -> list[Entry]:
-    return [entry for entry in turn.world.journal.under(turn.id) if entry.kind == "failure"]
-
-
 def _of_kind(turn: Turn, kind: str) -> list[Entry]:
     return [entry for entry in turn.world.journal.under(turn.path) if entry.kind == kind]
+
+
+async def give_up(turn: Turn) -> None:
+    """It was tried often enough. Of what cannot even be read only that is said."""
+    if unreadable(turn):
+        told = await _tell(turn)
+        await _close(turn, "failed", [entry.seq for entry in told])
+    else:
+        turn.load()
+        await fail(turn)
 
 
 async def fail(turn: Turn) -> None:
@@ -69,7 +57,7 @@ async def fail(turn: Turn) -> None:
     Of the messages nothing is kept: one of them may be the poison. A body that never failed, and was only
     killed when all was said, has not failed.
     """
-    if not _failures(turn) and (spoken := _all_said(turn)):
+    if not failures(turn) and (spoken := _all_said(turn)):
         await turn.finish("ended", turn.memory.with_memory(*map(remember, spoken)))
         return
     if _silent(turn):
@@ -78,15 +66,37 @@ async def fail(turn: Turn) -> None:
     for speech in _begun(turn):
         await speech.settle()
     await _close_actions(turn)
-    told = await turn.say(turn.text("prompts/sentences/failed").strip(), "failed")
+    told = await _tell(turn)
     await turn.finish("failed", working_memory(map(remember, told)))
 
 
+async def halt(turn: Turn) -> None:
+    """Somebody stops a body that fails, or of which the daemon may die: nothing of it runs any more.
+
+    What it began is settled; of its messages nothing is kept, and nobody is told: they know.
+    """
+    for speech in _begun(turn):
+        await speech.settle()
+    await _close_actions(turn)
+    waiting = turn.world.journal.open("perception", thread=turn.thread)
+    turn.absorb([entry for entry in waiting if rank(entry) == "stop"])
+    await turn.finish("abandoned", working_memory(map(remember, _of_kind(turn, "spoken"))))
+
+
 async def abandon(turn: Turn) -> None:
-    """Ends a turn when nothing else can be done: pays all that its body owes, in silence."""
+    """Ends a turn when nothing else can be done, in silence."""
+    await _close(turn, "abandoned", [])
+
+
+async def _tell(turn: Turn) -> Sequence[Entry]:
+    return await turn.say(turn.text("prompts/sentences/failed").strip(), "failed")
+
+
+async def _close(turn: Turn, outcome: str, keep: Sequence[int]) -> None:
+    """The end of a turn that was not read: pays all that its body owes."""
     journal = turn.world.journal
     owed = [entry.seq for entry in journal.under(turn.path) if journal.is_open(entry.seq)]
-    body: dict[str, Any] = {"outcome": "abandoned", "keep": [], "process": None, "params": {}}
+    body: dict[str, Any] = {"outcome": outcome, "keep": keep, "process": None, "params": {}}
     closes = list(dict.fromkeys([*owed, turn.began.seq, *turn.began.body["took"]]))
     await turn.append("turn-ended", body, key=f"{turn.id}/ended", closes=closes)
 

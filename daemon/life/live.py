@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 
 from daemon.errors import Fenced, JournalError, ModelFailed, Parked
-from daemon.life.begin import Blueprint, attempts, begin
-from daemon.life.ending import abandon, begin_afresh, fail, hopeless, let_go, postpone, speechless
+from daemon.life.begin import Blueprint, begin, unbegun
+from daemon.life.ending import abandon, begin_afresh, fail, give_up, halt, let_go, postpone
+from daemon.life.hopeless import beyond_words, hopeless, suspicious
+from daemon.life.overhearing import overhear
 from daemon.life.scope import World
 from daemon.life.turn import Turn
 from daemon.memory import WorkingMemory
@@ -17,8 +18,7 @@ log = logging.getLogger(__name__)
 
 MAX_TRANSITIONS = 10
 MAX_ATTEMPTS = 5
-MAX_BACKOFF = 300.0
-"""Seconds between two attempts at a turn, at the most."""
+"""Failures of a turn, or deaths that are counted against it, after which it is given up."""
 
 
 class Life:
@@ -30,23 +30,19 @@ class Life:
         self._max_attempts = max_attempts
         self._turns: dict[str, Turn] = {}
         """The turns that are taken now, by thread."""
-        self._spared: Counter[str] = Counter()
-        """How often the journal, and nobody else, ended an attempt at a body."""
 
     async def live(self, thread: str) -> bool:
         """Take one turn; False when nothing waits. Raises Fenced when another attempt has taken over."""
-        turn = await begin(self._world, self._soul, thread)  # fixes what it answers; takes up a half turn
-        if turn is None:
-            return False
+        turn = None
         try:
+            turn = await begin(self._world, self._soul, thread)  # fixes what it answers; takes up a half turn
+            if turn is None:
+                return False
             await self._take(turn)
-        except Fenced:
-            raise
-        except JournalError:
-            self._spared[turn.id] += 1
+        except (Fenced, JournalError):
             raise
         except Exception as error:  # noqa: BLE001  the turn boundary: a failed attempt, tried again
-            await self._failed(turn, error)
+            await self._failed(thread, turn, error)
         finally:
             self._turns.pop(thread, None)
         return True
@@ -57,17 +53,24 @@ class Life:
             turn.notice()
 
     async def _take(self, turn: Turn) -> None:
-        if speechless(turn):
+        if beyond_words(turn, self._max_attempts):
             await abandon(turn)
-            return
-        turn.load()
-        self._turns[turn.thread] = turn
-        if hopeless(turn, self._max_attempts + self._spared[turn.id]):
-            await fail(turn)
+        elif hopeless(turn, self._max_attempts):
+            await give_up(turn)
+        else:
+            turn.load()
+            self._turns[turn.thread] = turn
+            await self._go_on(turn)
+
+    async def _go_on(self, turn: Turn) -> None:
+        """Run what this body does; or what is done instead, where that must not run any more."""
+        if turn.stopping.is_set() and suspicious(turn):
+            await halt(turn)
         elif turn.first.body["code"] != self._soul.code:
             await let_go(turn)
         else:
             try:
+                await overhear(turn, self._soul.surroundings)
                 await self._think(turn)
             except ModelFailed as error:
                 await postpone(turn, error.failure)
@@ -98,13 +101,13 @@ class Life:
         known = self._soul.processes
         return known[name if name in known else self._soul.initial]
 
-    async def _failed(self, turn: Turn, error: Exception) -> None:
-        log.warning(
-            "A turn of %s failed at %s; it is tried again.", turn.thread, turn.reached, exc_info=error
-        )
-        await turn.append(
-            "failure",
-            {"at": turn.reached, "error": error.__class__.__name__},
-            key=f"{turn.id}/failure#{turn.epoch}",
-        )
-        await self._world.clock.sleep(min(2.0 ** attempts(self._world, turn.id), MAX_BACKOFF))
+    async def _failed(self, thread: str, turn: Turn | None, error: Exception) -> None:
+        """How long it rests now, and whether it is given up, is read from what is written down here."""
+        at = turn.reached if turn else "its beginning"
+        log.warning("A turn of %s failed at %s; it is tried again.", thread, at, exc_info=error)
+        name = error.__class__.__name__
+        if turn:
+            key = f"{turn.id}/failure#{turn.epoch}"
+            await turn.append("failure", {"at": at, "error": name}, key=key, cause=turn.epoch)
+        else:
+            await unbegun(self._world, thread, name)

@@ -72,8 +72,9 @@ class Pasts:
         new = [entry for entry in new if entry.seq < before]
         ended = [entry for entry in new if entry.kind == "turn-ended"]
         keeping = [e for e in ended if e.body["keep"]]
-        since = (keeping[-1].cause if keeping else None) or 0
         heard = [*past.heard, *(entry for entry in new if entry.kind == "heard")]
+        if keeping:
+            heard = self._left(thread, keeping[-1], heard)
         last: Mapping[str, Any] = (
             ended[-1].body if ended else {"process": past.process, "params": past.params}
         )
@@ -81,11 +82,19 @@ class Pasts:
         return Past(
             before=before,
             kept=self._kept(past, new),
-            heard=tuple(entry for entry in heard if entry.seq > since),
+            heard=tuple(heard),
             process=last["process"],
             params=last["params"],
             mood=moods[-1] if moods else past.mood,
         )
+
+    def _left(self, thread: str, ended: Entry, heard: Sequence[Entry]) -> list[Entry]:
+        """What was heard and is still to be taken after this turn, which took what was there as it began, and
+        what its body fetched."""
+        fetches = [e for e in self._journal.of(thread, "overheard") if e.seq < ended.seq]
+        fetched = {seq for entry in fetches for seq in entry.body.get("seqs", ())}
+        since = ended.cause or 0
+        return [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
 
     def _kept(self, past: Past, new: Sequence[Entry]) -> tuple[Memory, ...]:
         """What is kept by now, in the order of the turns; a summary stands for all up to its `last`."""

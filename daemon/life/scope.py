@@ -45,6 +45,8 @@ class World:
     """The ids of those who own the soul."""
     console: str = ""
     """Where the owner watches it."""
+    life: int = 0
+    """The seq of the entry with which this life of the daemon began; 0: nobody counts lives."""
 
 
 class Scope:
@@ -93,6 +95,11 @@ class Scope:
     def recorded(self) -> Sequence[Entry]:
         """All that stands under this path, in order, without asking the journal: nobody else adds to it."""
         return tuple(self._recorded.values())
+
+    @property
+    def fresh(self) -> bool:
+        """Has no attempt taken a step so far?"""
+        return not self._horizon
 
     @property
     def replaying(self) -> bool:

@@ -15,6 +15,14 @@ from daemon.journal.reading import Reading
 
 STOPPING, REFUSING, TRACING = "stopping", "refusing", "tracing"
 """The processes that a thread turns to for these, whatever it was about."""
+NEEDS: Mapping[str, Mapping[str, type]] = {
+    "stop": {"text": str},
+    "answer": {"answers": str, "name": str},
+    "message": {"address": str, "name": str, "text": str, "ts": str},
+    "resume": {"answers": str},
+    "after": {"process": str},
+}
+"""What a turn reads of a perception of each rank."""
 ONWARD = frozenset(
     {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
 )
@@ -23,7 +31,8 @@ ONWARD = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taking:
-    """What is taken. `process` is None for the one that the thread is in; `asked`: the body that goes on.
+    """What is taken. `process` is None for the one that the thread is in; `asked`: the body that goes on;
+    `unfit`: nobody can read what is taken, and all that is done about it is to say so.
 
     `params` are told to a process that is beside what the thread is about: why it refuses, what to learn.
     """
@@ -32,11 +41,31 @@ class Taking:
     process: str | None = None
     asked: Entry | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    unfit: bool = False
+
+
+def everything(journal: Reading, thread: str) -> Taking | None:
+    """All that waits, where it is not known for which of it a turn cannot be begun."""
+    waiting = journal.open("perception", thread=thread)
+    return Taking(took=waiting, unfit=True) if waiting else None
+
+
+def fit(perception: Entry) -> bool:
+    """Is there all that a turn reads of it? What another version of the daemon wrote may lack it."""
+    if "carries" in perception.body:
+        return isinstance(perception.body["carries"], list)
+    needs = NEEDS.get(rank(perception), {"": str})
+    return all(isinstance(perception.body.get(name), kind) for name, kind in needs.items())
 
 
 def taking(journal: Reading, thread: str, owners: Collection[str]) -> Taking | None:
-    """A stop; one answer; all messages together; one resumption; one afterthought. None: nothing waits."""
+    """A stop; one answer; all messages together; one resumption; one afterthought. None: nothing waits.
+
+    Before all, and alone, what nobody can read.
+    """
     waiting = journal.open("perception", thread=thread)
+    if unfit := next((e for e in waiting if not fit(e)), None):
+        return Taking(took=[unfit], unfit=True)
     questions = journal.open("asked", thread=thread)
     held = [*questions, *(w for w in journal.open("watch", thread=thread) if "carries" in w.body)]
     if stops := [e for e in waiting if rank(e) == "stop" and (held or not e.body["text"])]:

@@ -55,6 +55,7 @@ class Turn(Voice):
         journal = self.world.journal
         before = self.world.pasts.of(self.thread, self.first.seq)
         self.took = journal.many(self.began.body["took"])
+        self.overheard = self.read(self.key("overheard"))
         self._first_took = journal.many(self.first.body["took"])
         self.answers = answers(self._first_took, journal.many)
         self.people = list(dict.fromkeys(map(who, self.answers)))
@@ -64,17 +65,24 @@ class Turn(Voice):
         self._process, self._past_params = before.process, before.params
         self._kept = {memory.seq for memory in before.kept}
         self._absorbed: list[Entry] = []
-        self.heard = [entry.seq for entry in before.heard]
-        said = [entry for entry in (*before.heard, *self.answers) if entry.seq not in self._kept]
-        core = [self._texts.read(self.first.body["texts"][name]) for name in (SOUL, SYSTEM)]
-        self.memory: WorkingMemory = working_memory(
-            [
-                *map(remember, core),
-                *before.kept,
-                *map(remember, in_order(said)),
-            ]
-        )
+        self._recall()
         self.notice()
+
+    async def overhear(self, found: Mapping[str, Any]) -> None:
+        """What was said before the soul was called in: this body sees it from now on, in every attempt."""
+        self.overheard = await self.append("overheard", found, key=f"{self.path}/overheard#1")
+        self._recall()
+
+    def _recall(self) -> None:
+        """What its process sees at first. What was heard is that of before, and what its own step fetched."""
+        before = self.world.pasts.of(self.thread, self.first.seq)
+        fetched = self.world.journal.many(self.overheard.body["seqs"]) if self.overheard else []
+        heard = {entry.seq: entry for entry in (*before.heard, *fetched)}
+        self.heard = [*heard]
+        said = [entry for entry in (*heard.values(), *self.answers) if entry.seq not in self._kept]
+        core = [self._texts.read(self.first.body["texts"][name]) for name in (SOUL, SYSTEM)]
+        remembered = [*map(remember, core), *before.kept, *map(remember, in_order(said))]
+        self.memory: WorkingMemory = working_memory(remembered)
 
     def notice(self) -> None:
         """Something came: a stop ends what is going on, and an afterthought yields to whoever speaks."""
@@ -207,7 +215,7 @@ class Turn(Voice):
             "process": self._process if self._apart is not None else self.process,
             "params": self._past_params if self._apart is not None else self.params,
         }
-        owed = self.waits() if outcome == "failed" else []
+        owed = self.waits() if outcome in ("failed", "abandoned") else []
         await self.end(body, [*self.began.body["took"], *owed])
 
     async def park(self) -> None:

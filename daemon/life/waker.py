@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 
 from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
+from daemon.life.resting import rest
+from daemon.life.suspects import Suspects
 from daemon.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -21,7 +23,8 @@ SWEEP = 1.0
 
 class AsyncioWaker:
     """Makes threads take their turns. `live` takes one turn of a thread and says whether there was one;
-    `notice` is told what comes for a thread that takes a turn already."""
+    `notice` is told what comes for a thread that takes a turn already; `suspects` says which threads have to
+    wait, because the daemon may have died of them."""
 
     def __init__(
         self,
@@ -29,12 +32,16 @@ class AsyncioWaker:
         clock: Clock,
         live: Callable[[str], Awaitable[bool]],
         notice: Callable[[str], None] = lambda _thread: None,
+        suspects: Suspects | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._live = live
         self._notice = notice
+        self._suspects = suspects
         self._busy: dict[str, asyncio.Task[None]] = {}
+        self._resting: dict[str, asyncio.Task[None]] = {}
+        """Who comes back to a thread when its pause is over; a sweep would, too, a moment later."""
         self._lost: set[str] = set()
         self._closing = False
 
@@ -60,6 +67,15 @@ class AsyncioWaker:
         while True:
             self.sweep()
             await self._clock.sleep(SWEEP)
+            await self.lived(SWEEP)
+
+    async def lived(self, seconds: float) -> None:
+        """The daemon has gone on living for so long."""
+        if self._suspects:
+            try:
+                await self._suspects.lived(seconds)
+            except JournalError as error:
+                log.debug("How long it has lived is not known to the journal. %s", error)
 
     def sweep(self) -> None:
         """Wake every thread that has something to do. A fenced daemon does not sweep what it just lost."""
@@ -71,6 +87,8 @@ class AsyncioWaker:
     async def drain(self, seconds: float) -> None:
         """No new turns; running ones may finish within this time, or stay half for the next start."""
         self._closing = True
+        for coming_back in self._resting.values():
+            coming_back.cancel()
         if not self._busy:
             return
         _, late = await asyncio.wait(self._busy.values(), timeout=seconds)
@@ -80,7 +98,7 @@ class AsyncioWaker:
 
     async def _drive(self, thread: str) -> None:
         try:
-            while not self._closing and await self._live(thread):
+            while self._may_turn(thread) and await self._live(thread):
                 pass
         except Fenced:
             self._lost.add(thread)
@@ -94,3 +112,22 @@ class AsyncioWaker:
             log.exception("The turns of %s stopped; they are tried again in a moment.", thread)
         finally:
             del self._busy[thread]
+
+    def _may_turn(self, thread: str) -> bool:
+        """Is it to take a turn now? After a failed attempt it rests; it may have to wait for others, too."""
+        if self._closing:
+            return False
+        if seconds := rest(self._journal, thread, self._clock.now()):
+            if thread not in self._resting:
+                coming_back = asyncio.create_task(self._come_back(thread, seconds), name=f"rest of {thread}")
+                self._resting[thread] = coming_back
+            return False
+        return self._suspects is None or self._suspects.may_turn(thread)
+
+    async def _come_back(self, thread: str, seconds: float) -> None:
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            del self._resting[thread]
+        if thread not in self._lost:
+            self.wake(thread)

@@ -34,8 +34,11 @@ class History:
         self._me = me
         self._journal = journal
 
-    async def earlier(self, thread: str) -> Sequence[Heard]:
-        """The root and the last messages before the one that called the soul in, oldest first."""
+    async def earlier(self, thread: str) -> Sequence[Heard] | None:
+        """The root and the last messages before the one that called the soul in, oldest first.
+
+        None: Slack did not show them.
+        """
         place = place_of(self._journal, thread)
         if place.kind == "dm" or place.root == place.called_by:
             return ()
@@ -43,7 +46,7 @@ class History:
             messages = await self._before(place)
         except (SlackApiError, *OUT_OF_REACH) as error:
             log.warning("Slack did not show an earlier conversation (%s); going on without it.", why(error))
-            return ()
+            return None
         return [await self._heard(place, message) for message in messages]
 
     async def _before(self, place: Place) -> list[Message]:

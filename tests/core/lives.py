@@ -23,11 +23,12 @@ from daemon.life.limits import Gauge
 from daemon.life.live import Life
 from daemon.life.past import Pasts
 from daemon.life.scope import World
+from daemon.life.suspects import Suspects, go_to_sleep, wake_up
 from daemon.life.texts import Texts
-from daemon.life.waker import AsyncioWaker
+from daemon.life.waker import SWEEP, AsyncioWaker
 from daemon.limits import PERSON, THREAD, TURN
 from tests.core.boundary import Boundary, MortalWriter
-from tests.core.outside import Event, FileModel, FileSlack, NothingEarlier, StoryClock, note, read
+from tests.core.outside import Event, FileModel, FileSlack, StoryClock, note, read
 from tests.core.story import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +82,7 @@ def soul_of(home: Path, story: Scenario, journal: Journal) -> Blueprint:
         processes=story.processes(home),
         initial="conversation",
         code=story.code[min(len(read(home / "lives.jsonl")), len(story.code)) - 1],
-        surroundings=NothingEarlier(),
+        surroundings=story.surroundings(home),
     )
 
 
@@ -90,6 +91,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
     clock = StoryClock(phase)
     async with Journal(home / "journal.db", clock, MortalWriter) as journal:
         people = People(home, journal)
+        born = await wake_up(journal)
 
         async def interrupt(events: Sequence[Event]) -> None:
             for thread in await people.send(events):
@@ -116,21 +118,25 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
             owners=("U9",),
+            life=born,
         )
         life = Life(world, soul_of(home, story, journal), story.max_attempts)
-        waker = AsyncioWaker(journal, clock, life.live, life.notice)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, Suspects(journal, clock, born))
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
-        await quiet(journal, waker)
+        await quiet(journal, waker, clock)
+        await go_to_sleep(journal, born)
         await waker.drain(5)
 
 
-async def quiet(journal: Journal, waker: AsyncioWaker) -> None:
-    """Until no thread that is ours has anything to do."""
+async def quiet(journal: Journal, waker: AsyncioWaker, clock: StoryClock) -> None:
+    """Until no thread that is ours has anything to do; where all of them rest, time goes on."""
     waker.sweep()
     while waker.busy or [e for e in journal.open("perception", "turn-began") if not waker.lost(e.thread)]:
         await asyncio.sleep(0.001)
         if not waker.busy:  # the real one sweeps once a second only: nothing is to rest on it
+            clock.go_on(SWEEP)
+            await waker.lived(SWEEP)
             waker.sweep()
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from daemon.ports import Surroundings
 from daemon.process import Process
 from daemon.processes import PROCESSES
-from tests.core.outside import Event, Script, echo
+from tests.core.outside import Event, NothingEarlier, Script, echo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class Scenario:
     """What a call costs; the day's budget is one and a half."""
     pace: float = 0.0
     """Seconds that the model takes for each piece of an answer."""
+    surroundings: Callable[[Path], Surroundings] = lambda _home: NothingEarlier()
+    """What was said before the soul was called in."""
     stops: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)

@@ -13,7 +13,14 @@ from tests.slack.office import GENERAL, ME, Office, office
 
 
 async def earlier(here: Office) -> list[Heard]:
-    return list(await here.slack.surroundings.earlier(here.entries("thread")[-1].thread))
+    return await shown(here, here.entries("thread")[-1].thread)
+
+
+async def shown(here: Office, thread: str) -> list[Heard]:
+    """What was said there before."""
+    found = await here.slack.surroundings.earlier(thread)
+    assert found is not None, "Slack did not show it"
+    return list(found)
 
 
 async def test_the_earlier_messages_come_oldest_first_with_names(here: Office) -> None:
@@ -49,7 +56,9 @@ async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> Non
     first, *_ = here.entries("thread")
     await here.say("alice", GENERAL, f"{ME} a second call", root)
     await here.event(event={**mention, "text": f"{ME} late", "ts": call, "thread_ts": root})
-    assert [one.body["text"] for one in await here.slack.surroundings.earlier(first.thread)] == ["morning"]
+    assert [one.body["text"] for one in await here.slack.surroundings.earlier(first.thread) or ()] == [
+        "morning"
+    ]
 
 
 async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(here: Office) -> None:
@@ -86,5 +95,5 @@ async def test_a_refusal_costs_the_context_not_the_answer(
     root = await here.say("alice", GENERAL, "the build is red")
     await here.say("alice", GENERAL, f"{ME} can you look?", root)
     here.wire.refuse["conversations.replies"] = ["missing_scope"]
-    assert await earlier(here) == []
+    assert await here.slack.surroundings.earlier(here.entries("thread")[-1].thread) is None
     assert "missing_scope" in caplog.text

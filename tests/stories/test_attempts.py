@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from daemon.life.live import MAX_BACKOFF
+from daemon.life.resting import MAX_BACKOFF
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 TRIES = 8
