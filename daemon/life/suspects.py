@@ -155,8 +155,10 @@ class Suspects:
         self._journal = journal
         self._clock = clock
         self._life = life
-        self._named = frozenset(map(int, journal.at(life).body["standings"]))
-        """Whoever is suspected later has to be killed first: these are all of this life."""
+        self._named = set(map(int, journal.at(life).body["standings"]))
+        """Whoever else is suspected has to be killed first: in this life it can only be these."""
+        self._known: tuple[int, list[Suspect]] = (0, [])
+        """Those of them who still are, as of a seq."""
         self._uptime = 0.0
         self._seen: Counter[int] = Counter()
         """How often each attempt of a suspect was seen at work."""
@@ -199,9 +201,14 @@ class Suspects:
         """The half turns that are suspected by now."""
         if not self._named:
             return []
-        halves = [began for began in self._journal.open("turn-began") if began.seq in self._named]
-        known = [Suspect(began, standing(self._journal, self._life, began)) for began in halves]
-        return [one for one in known if one.standing.suspect]
+        last = self._journal.last()
+        if self._known[0] != last:
+            halves = [began for began in self._journal.open("turn-began") if began.seq in self._named]
+            asked = [Suspect(began, standing(self._journal, self._life, began)) for began in halves]
+            suspects = [one for one in asked if one.standing.suspect]
+            self._named = {one.began.seq for one in suspects}
+            self._known = last, suspects
+        return self._known[1]
 
     def _stopped(self, thread: str) -> bool:
         return any(rank(entry) == "stop" for entry in self._journal.open("perception", thread=thread))

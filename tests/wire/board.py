@@ -12,7 +12,7 @@ import time
 
 T0 = 1_790_000_000.0
 SPEED = 20.0
-"""Seconds of a story in one second of ours."""
+"""Seconds of a story in one second of ours, if the story does not say otherwise."""
 
 
 class Board(ctypes.Structure):
@@ -23,12 +23,14 @@ class Board(ctypes.Structure):
     phase: int
     port: int
     soul: int
+    speed: float
     _fields_ = (
         ("began", ctypes.c_double),
         ("moved", ctypes.c_double),
         ("phase", ctypes.c_int),
         ("port", ctypes.c_int),
         ("soul", ctypes.c_int),
+        ("speed", ctypes.c_double),
     )
 
 
@@ -36,6 +38,7 @@ def board() -> Board:
     """A new page, for this process and those that it forks."""
     page = Board.from_buffer(mmap.mmap(-1, ctypes.sizeof(Board)))
     page.began = time.monotonic()
+    page.speed = SPEED
     return page
 
 
@@ -46,7 +49,7 @@ class SwiftClock:
         self._page = page
 
     def now(self) -> float:
-        return T0 + self._page.moved + (time.monotonic() - self._page.began) * SPEED
+        return T0 + self._page.moved + (time.monotonic() - self._page.began) * self._page.speed
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(seconds, 0.0) / SPEED)
+        await asyncio.sleep(max(seconds, 0.0) / self._page.speed)

@@ -69,6 +69,8 @@ class Story:
     settings: Mapping[str, Any] = field(default_factory=dict)
     pace: float = 0.0
     """Seconds of the story between two pieces of an answer."""
+    thinks: float = 0.0
+    """Seconds of the story until an answer begins."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """The errors of methods that this Slack refuses."""
     away: Sequence[int] = ()

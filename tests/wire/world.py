@@ -90,6 +90,7 @@ class Outside:
             strike(self._mark, self.page.soul)
             raise web.HTTPServiceUnavailable
         if name == MODEL:
+            await self.clock.sleep(self.story.thinks)
             self._rest()
         answer = self._refusal(name) or await handler(request)
         if name != MODEL and self._mark.reached(f"after {effect}"):

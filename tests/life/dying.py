@@ -1,0 +1,185 @@
+"""Who kills the daemon? Lives in virtual time over a real journal: threads that take steps of some seconds, a
+poison that kills when one of its steps has run for a while, and kills from outside.
+
+After the simulation by which the rule was found; what decides here is the daemon's own fold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.entry import Entry
+from daemon.journal.journal import Journal
+from daemon.life.live import MAX_ATTEMPTS
+from daemon.life.suspects import Suspects, go_to_sleep, standing, wake_up
+from daemon.life.waker import SWEEP
+
+PAUSE = 0.2
+"""Seconds until a daemon that died is started again."""
+HORIZON = 600.0
+
+
+@dataclass(kw_only=True)
+class Talk:
+    """A conversation: so many steps of so many seconds each; the one of this number may be `deadly`."""
+
+    name: str
+    steps: int = 3
+    model: float = 1.5
+    deadly: int | None = None
+    fuse: float = 0.3
+    done: int = 0
+    ended: bool = False
+    given_up: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What came of it all."""
+
+    talks: Sequence[Talk]
+    deaths: int
+    """By poison."""
+    seconds: float
+
+    @property
+    def wronged(self) -> list[str]:
+        """The innocents who were given up."""
+        return [talk.name for talk in self.talks if talk.given_up and talk.deadly is None]
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Innocents who were not answered, and poisons that were not given up."""
+        return [
+            talk.name for talk in self.talks if not (talk.given_up if talk.deadly is not None else talk.ended)
+        ]
+
+
+@dataclass(kw_only=True)
+class World:
+    """The journal's clock, and the lives that end in it. `stops`: those from outside are told to stop."""
+
+    talks: Sequence[Talk]
+    kills: list[float]
+    draw: random.Random
+    stops: bool = False
+    now: float = 1_790_000_000.0
+    deaths: int = 0
+    began: dict[str, Entry] = field(default_factory=dict)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+class Clock:
+    """Implements ports.Clock: the time of that world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now(self) -> float:
+        return self._world.now
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+async def history(
+    folder: Path, talks: Sequence[Talk], kills: Sequence[float], seed: int, **how: bool
+) -> History:
+    """All lives, until nothing is left to do."""
+    world = World(talks=talks, kills=list(kills), draw=random.Random(seed), **how)
+    start = world.now
+    async with Journal(folder / f"dying-{seed}.db", Clock(world)) as journal:
+        for talk in talks:
+            path = f"{talk.name}@1"
+            took = {"took": [], "path": path, "process": "conversation", "code": "1", "texts": {}, "life": 0}
+            world.began[talk.name], _ = await journal.append(
+                talk.name, "turn-began", took, key=f"{path}/began"
+            )
+        while world.now - start < HORIZON and await Life(world, journal).killed():
+            world.now += PAUSE
+    return History(talks=talks, deaths=world.deaths, seconds=world.now - start)
+
+
+class Life:
+    """One life of the daemon."""
+
+    def __init__(self, world: World, journal: Journal) -> None:
+        self._world = world
+        self._journal = journal
+        self._working: set[str] = set()
+        self._events: list[tuple[float, str, str]] = []
+
+    async def killed(self) -> bool:
+        """Live until everything is done; or, True, until killed."""
+        world = self._world
+        self._life = await wake_up(self._journal)
+        self._suspects = Suspects(self._journal, Clock(world), self._life)
+        doom = world.now + world.kills.pop(0) if world.kills else float("inf")
+        heapq.heappush(self._events, (world.now + SWEEP, "", "second"))
+        await self._sweep()
+        while self._left():
+            at, name, what = heapq.heappop(self._events)
+            if at >= doom:
+                world.now = doom
+                if world.stops:
+                    await go_to_sleep(self._journal, self._life)
+                return True
+            world.now = at
+            if what == "dies":
+                world.deaths += 1
+                return True
+            await (self._second() if what == "second" else self._step(name))
+            await self._sweep()
+        return False
+
+    def _left(self) -> list[Talk]:
+        return [talk for talk in self._world.talks if not talk.ended]
+
+    async def _second(self) -> None:
+        await self._suspects.lived(SWEEP)
+        heapq.heappush(self._events, (self._world.now + SWEEP, "", "second"))
+
+    async def _sweep(self) -> None:
+        for talk in self._left():
+            if talk.name not in self._working and self._suspects.may_turn(talk.name):
+                await self._begin(talk)
+
+    async def _begin(self, talk: Talk) -> None:
+        """Another attempt; or the end, where enough is counted against it."""
+        began = self._world.began[talk.name]
+        key = f"{talk.name}@1/attempt#{self._life}"
+        body = {"attempt": 1, "life": self._life}
+        await self._journal.append(talk.name, "turn-resumed", body, key=key, cause=began.seq)
+        if standing(self._journal, self._life, began).counted >= MAX_ATTEMPTS:
+            talk.given_up = True
+            await self._end(talk)
+        else:
+            self._working.add(talk.name)
+            self._go_on(talk)
+
+    def _go_on(self, talk: Talk) -> None:
+        dies = talk.deadly == talk.done
+        seconds = talk.fuse if dies else talk.model * self._world.draw.uniform(0.9, 1.1)
+        heapq.heappush(self._events, (self._world.now + seconds, talk.name, "dies" if dies else "step"))
+
+    async def _step(self, name: str) -> None:
+        talk = next(talk for talk in self._world.talks if talk.name == name)
+        talk.done += 1
+        await self._journal.append(name, "note", {"text": ""}, key=f"{name}@1/step#{talk.done}")
+        if talk.done == talk.steps:
+            await self._end(talk)
+        else:
+            self._go_on(talk)
+
+    async def _end(self, talk: Talk) -> None:
+        talk.ended = True
+        self._working.discard(talk.name)
+        closes = [self._world.began[talk.name].seq]
+        await self._journal.append(talk.name, "turn-ended", {}, key=f"{talk.name}@1/ended", closes=closes)

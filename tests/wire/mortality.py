@@ -1,0 +1,138 @@
+"""Real daemons, killed by the clock or by what they answer: who is given up, and who is answered in the end.
+
+`python -m tests.wire.mortality [CASE…]` tells these stories in real time, as part of `make soak`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from daemon.journal.reading import reading
+from daemon.memory import WorkingMemory
+from daemon.process import Process, Transition, Turn
+from daemon.processes import PROCESSES
+from tests.stories.stage import ALICE, BOB, CAROL
+from tests.wire.board import Board
+from tests.wire.checks import given_up, verdict
+from tests.wire.harness import ended
+from tests.wire.lives import case, soul, world
+from tests.wire.mark import Mark
+from tests.wire.stories import FAILED
+from tests.wire.story import Line, Story
+
+POISON = "poison"
+"""What is in a message that kills the daemon which thinks about it."""
+FUSE = 0.05
+"""Real seconds for which it does so."""
+THINKS = 1.5
+"""Seconds that the model takes."""
+DMS = ((ALICE, "alice"), (BOB, "bob"), (CAROL, "carol"))
+MOST_DEATHS = 40
+"""More than these, and nobody is ever given up."""
+
+
+def deadly(_: Board) -> Mapping[str, Process]:
+    """The usual processes; but a poisonous message takes the daemon with it, without a record."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if any(POISON in entry.body["text"] for entry in turn.answers):
+            await asyncio.sleep(FUSE)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await PROCESSES["conversation"](turn)
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def talk(innocents: int, poisons: int = 0) -> Story:
+    """So many conversations at once, each with one message."""
+    texts = [*(f"innocent {n}" for n in range(innocents)), *(f"{POISON} {n}" for n in range(poisons))]
+    lines = []
+    for number, text in enumerate(texts):
+        channel, who = DMS[number % len(DMS)]
+        lines.append(Line(text=text, channel=channel, who=who))
+    return Story(lines=lines, processes=deadly, thinks=THINKS, told=[FAILED])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one story."""
+
+    kills: int
+    deaths: int
+    """By poison."""
+    given_up: Sequence[str]
+    """The messages that were."""
+    problem: str | None
+
+    def __str__(self) -> str:
+        lost = ", ".join(self.given_up) or "nobody"
+        end = self.problem or "everybody else answered"
+        return f"{self.kills} kills, {self.deaths} deaths, given up: {lost}; {end}"
+
+
+def told(story: Story, kills: Sequence[float] = (), speed: float = 1.0) -> Outcome:
+    """Kill a life after each of these real seconds; then let live whoever lives."""
+    with case("mortality") as (home, page):
+        page.speed = speed
+        mark = Mark(home)
+        with world(page, story, mark):
+            for seconds in kills:
+                _cut_short(soul(page, story, mark), seconds)
+            deaths, status = 0, -signal.SIGKILL
+            while status == -signal.SIGKILL and deaths <= MOST_DEATHS:
+                status = ended(soul(page, story, mark, 120.0))
+                deaths += status == -signal.SIGKILL
+        problem = f"the last life ended with exit {status}" if status else verdict(home, story)
+        return Outcome(kills=len(kills), deaths=deaths, given_up=lost_in(home), problem=problem)
+
+
+def _cut_short(pid: int, seconds: float) -> None:
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def lost_in(home: Path) -> list[str]:
+    """What the messages said that were given up."""
+    with reading(home / "journal.db") as journal:
+        stamps = given_up(journal)
+        return sorted(e.body["text"] for e in journal.kind("perception") if e.body.get("ts") in stamps)
+
+
+def short(seed: int, count: int) -> list[float]:
+    """Lives that are shorter than an answer of the model takes."""
+    draw = random.Random(seed)
+    return [draw.uniform(0.3, 1.2) for _ in range(count)]
+
+
+CASES: Mapping[str, tuple[Story, Sequence[float], Sequence[str]]] = {
+    "six innocents, 30 kills": (talk(6), short(1, 30), []),
+    "one innocent, 20 restarts": (talk(1), [0.8] * 20, []),
+    "six innocents, 20 restarts": (talk(6), [0.8] * 20, []),
+    "a poison among five": (talk(5, 1), [], [f"{POISON} 0"]),
+    "two poisons among four": (talk(4, 2), [], [f"{POISON} 0", f"{POISON} 1"]),
+    "a poison among five, 10 kills": (talk(5, 1), short(2, 10), [f"{POISON} 0"]),
+}
+
+
+def main(chosen: Sequence[str]) -> int:
+    """Prints a line a story; 1 if anything went wrong."""
+    wrong = 0
+    for name, (story, kills, lost) in CASES.items():
+        if not chosen or any(word in name for word in chosen):
+            outcome = told(replace(story), kills)
+            print(f"{name:32} {outcome}", flush=True)
+            wrong += bool(outcome.problem) or list(outcome.given_up) != lost
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
