@@ -22,7 +22,7 @@ from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
 from daemon.life.budget import Budget
 from daemon.life.live import Life
-from daemon.life.suspects import Suspects, go_to_sleep, wake_up
+from daemon.life.suspects import wake_up
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
@@ -96,12 +96,8 @@ async def awake(
     here, app = address(listener), _application(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        if settings.slack == "rehearsed":
-            await _rehearsed_slack(stack, app, settings, clock)
-        if settings.claude == "rehearsed":
-            Understudy(clock).mount(app)
+        await _rehearsed(stack, app, settings, clock)
         journal = await enter(Journal(settings.journal_path, clock, writer))
-        born = await wake_up(journal)
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
@@ -110,15 +106,15 @@ async def awake(
         metrics(journal, slack).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
+        suspects = await wake_up(journal, clock)
         world = world_of(
-            settings, journal, clock, budget, llm=claude, speaker=slack.speaker, here=here, life=born
+            settings, journal, clock, budget, suspects.life, llm=claude, speaker=slack.speaker, here=here
         )
         found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
-        waker = AsyncioWaker(journal, clock, life.live, life.notice, Suspects(journal, clock, born))
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
-        stack.push_async_callback(go_to_sleep, journal, born)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, waker=waker)
 
@@ -143,6 +139,14 @@ def _application(settings: Settings) -> web.Application:
     app = web.Application(client_max_size=BODY)
     protect(app, host=settings.host, token=settings.console_token)
     return app
+
+
+async def _rehearsed(stack: AsyncExitStack, app: web.Application, settings: Settings, clock: Clock) -> None:
+    """As much of the world as the settings do not name."""
+    if settings.slack == "rehearsed":
+        await _rehearsed_slack(stack, app, settings, clock)
+    if settings.claude == "rehearsed":
+        Understudy(clock).mount(app)
 
 
 async def _rehearsed_slack(

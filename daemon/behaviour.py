@@ -70,11 +70,11 @@ def world_of(
     journal: Journal,
     clock: Clock,
     budget: Budget,
+    life: int,
     *,
     llm: LLM,
     speaker: Speaker,
     here: str,
-    life: int,
 ) -> World:
     """What its turns can reach, and how far it goes by itself; the page is `here`, `life` names this one."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person

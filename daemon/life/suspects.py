@@ -61,9 +61,10 @@ class Suspect(NamedTuple):
     standing: Standing
 
 
-async def wake_up(journal: Journal) -> int:
-    """A life begins: its `woke` entry says how the last one ended, and who is suspected of it. Its seq."""
-    while True:
+async def wake_up(journal: Journal, clock: Clock) -> Suspects:
+    """A life begins: its `woke` entry says how the last one ended, and who is suspected of it."""
+    ours = False
+    while not ours:
         last = journal.latest(SELF, "woke")
         killed = last is not None and journal.get(f"slept:{last.seq}") is None
         found = _standings(journal, last.seq, killed) if last else {}
@@ -73,16 +74,7 @@ async def wake_up(journal: Journal) -> int:
         }
         key = f"woke:{last.seq if last else 'first'}"
         woke, ours = await journal.append(SELF, "woke", body, key=key, author="core")
-        if ours:
-            return woke.seq
-
-
-async def go_to_sleep(journal: Journal, life: int) -> None:
-    """The daemon was told to stop: what is at work now is cut off, and not killed."""
-    try:
-        await journal.append(SELF, "slept", {"life": life}, key=f"slept:{life}", author="core", cause=life)
-    except JournalError as error:
-        log.warning("That it was told to stop could not be written down. %s", error)
+    return Suspects(journal, clock, woke)
 
 
 def standing(journal: Reading, life: int, began: Entry) -> Standing:
@@ -151,11 +143,11 @@ def _control(life: int, began: Entry) -> str:
 class Suspects:
     """Who may be at work in this life: everybody, and one suspect at the most, the least tried first."""
 
-    def __init__(self, journal: Journal, clock: Clock, life: int) -> None:
+    def __init__(self, journal: Journal, clock: Clock, woke: Entry) -> None:
+        self.life = woke.seq
         self._journal = journal
         self._clock = clock
-        self._life = life
-        self._named = set(map(int, journal.at(life).body["standings"]))
+        self._named = set(map(int, woke.body["standings"]))
         """Whoever else is suspected has to be killed first: in this life it can only be these."""
         self._known: tuple[int, list[Suspect]] = (0, [])
         """Those of them who still are, as of a seq."""
@@ -171,7 +163,7 @@ class Suspects:
             return True
         if any(one.standing.control for one in suspects):
             return False
-        at_work = [one for one in suspects if _at_work(self._journal, self._life, one.began)]
+        at_work = [one for one in suspects if _at_work(self._journal, self.life, one.began)]
         return half in at_work or (not at_work and half == self._next(suspects))
 
     async def lived(self, seconds: float) -> None:
@@ -181,9 +173,23 @@ class Suspects:
         for one in self._suspects():
             if one.standing.control:
                 if self._uptime >= one.standing.control:
-                    await self._write("control", {}, _control(self._life, one.began), one.began)
-            elif _at_work(self._journal, self._life, one.began):
+                    await self._write("control", {}, _control(self.life, one.began), one.began)
+            elif _at_work(self._journal, self.life, one.began):
                 await self._beat(one.began, seconds)
+
+    async def go_to_sleep(self) -> None:
+        """The daemon was told to stop: what is at work now is cut off, and not killed."""
+        try:
+            await self._journal.append(
+                SELF,
+                "slept",
+                {"life": self.life},
+                key=f"slept:{self.life}",
+                author="core",
+                cause=self.life,
+            )
+        except JournalError as error:
+            log.warning("That it was told to stop could not be written down. %s", error)
 
     async def _beat(self, began: Entry, seconds: float) -> None:
         attempt = _attempt(self._journal, began).seq
@@ -194,7 +200,7 @@ class Suspects:
             await self._write("beat", {"seconds": seen * seconds}, f"beat:{attempt}#{seen}", began)
 
     async def _write(self, kind: str, body: Mapping[str, float], key: str, began: Entry) -> None:
-        names = {"life": self._life, "turn": began.seq}
+        names = {"life": self.life, "turn": began.seq}
         await self._journal.append(SELF, kind, {**names, **body}, key=key, author="core", cause=began.seq)
 
     def _suspects(self) -> list[Suspect]:
@@ -204,7 +210,7 @@ class Suspects:
         last = self._journal.last()
         if self._known[0] != last:
             halves = [began for began in self._journal.open("turn-began") if began.seq in self._named]
-            asked = [Suspect(began, standing(self._journal, self._life, began)) for began in halves]
+            asked = [Suspect(began, standing(self._journal, self.life, began)) for began in halves]
             suspects = [one for one in asked if one.standing.suspect]
             self._named = {one.began.seq for one in suspects}
             self._known = last, suspects

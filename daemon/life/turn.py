@@ -55,7 +55,6 @@ class Turn(Voice):
         journal = self.world.journal
         before = self.world.pasts.of(self.thread, self.first.seq)
         self.took = journal.many(self.began.body["took"])
-        self.overheard = self.read(self.key("overheard"))
         self._first_took = journal.many(self.first.body["took"])
         self.answers = answers(self._first_took, journal.many)
         self.people = list(dict.fromkeys(map(who, self.answers)))
@@ -65,6 +64,8 @@ class Turn(Voice):
         self._process, self._past_params = before.process, before.params
         self._kept = {memory.seq for memory in before.kept}
         self._absorbed: list[Entry] = []
+        key = self.key("overheard")  # from here on what fails is a step: until now nothing could be read
+        self.overheard = self.read(key)
         self._recall()
         self.notice()
 

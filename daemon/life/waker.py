@@ -89,6 +89,8 @@ class AsyncioWaker:
         self._closing = True
         for coming_back in self._resting.values():
             coming_back.cancel()
+        if self._suspects:
+            await self._suspects.go_to_sleep()
         if not self._busy:
             return
         _, late = await asyncio.wait(self._busy.values(), timeout=seconds)

@@ -23,7 +23,7 @@ from daemon.life.limits import Gauge
 from daemon.life.live import Life
 from daemon.life.past import Pasts
 from daemon.life.scope import World
-from daemon.life.suspects import Suspects, go_to_sleep, wake_up
+from daemon.life.suspects import wake_up
 from daemon.life.texts import Texts
 from daemon.life.waker import SWEEP, AsyncioWaker
 from daemon.limits import PERSON, THREAD, TURN
@@ -91,7 +91,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
     clock = StoryClock(phase)
     async with Journal(home / "journal.db", clock, MortalWriter) as journal:
         people = People(home, journal)
-        born = await wake_up(journal)
+        suspects = await wake_up(journal, clock)
 
         async def interrupt(events: Sequence[Event]) -> None:
             for thread in await people.send(events):
@@ -118,14 +118,13 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
             owners=("U9",),
-            life=born,
+            life=suspects.life,
         )
         life = Life(world, soul_of(home, story, journal), story.max_attempts)
-        waker = AsyncioWaker(journal, clock, life.live, life.notice, Suspects(journal, clock, born))
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
         await quiet(journal, waker, clock)
-        await go_to_sleep(journal, born)
         await waker.drain(5)
 
 

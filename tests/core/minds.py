@@ -15,7 +15,7 @@ from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
 from tests.core.boundary import Boundary
-from tests.core.outside import echo, note, read, said
+from tests.core.outside import FileEarlier, echo, note, read, said
 
 
 def acting(home: Path) -> Mapping[str, Process]:
@@ -114,6 +114,11 @@ def outage(_seen: str, calls: int) -> Reply:
 def long_outage(seen: str, calls: int) -> Reply:
     """Out of reach for three calls."""
     return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 3 else echo(seen, calls)
+
+
+def refusing_once(home: Path) -> FileEarlier:
+    """Slack does not show at first what was said before."""
+    return FileEarlier(home, refusals=1)
 
 
 def refusing(seen: str, calls: int) -> Reply:

@@ -202,6 +202,26 @@ class FileModel:
         return replace(reply, cost=self.price)
 
 
+class FileEarlier:
+    """Implements ports.Surroundings: two messages, once Slack has refused to show them so many times."""
+
+    def __init__(self, home: Path, refusals: int = 0) -> None:
+        self._path = home / "earlier.jsonl"
+        self._refusals = refusals
+
+    async def earlier(self, thread: str) -> Sequence[Heard] | None:
+        await asyncio.sleep(0)
+        Boundary.reach()
+        note(self._path, thread)
+        return None if len(read(self._path)) <= self._refusals else [_before(1), _before(2)]
+
+
+def _before(number: int) -> Heard:
+    ts = f"0.00{number}"
+    body = {"user": "U2", "name": "Bob", "bot": False, "text": f"before {number}", "ts": ts, "files": []}
+    return Heard(key=f"heard:T:dm:{ts}", author="U2", body=body)
+
+
 class NothingEarlier:
     """Implements ports.Surroundings: the soul was there from the start."""
 

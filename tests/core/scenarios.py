@@ -23,11 +23,12 @@ from tests.core.minds import (
     outage,
     poisonous,
     refusing,
+    refusing_once,
     rewritten,
     shorter,
     stubborn,
 )
-from tests.core.outside import PAGE
+from tests.core.outside import PAGE, FileEarlier
 from tests.core.seekers import asking
 from tests.core.story import Scenario, dm
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
@@ -66,6 +67,34 @@ SCENARIOS: Mapping[str, Scenario] = {
             dm(4, "and now?", thread="c", phase=1),
         ],
         endings=[["You said: context, so?", "You said: aside, and now?"]],
+    ),
+    "called-in": Scenario(
+        events=[dm(1, "so?"), dm(2, "and now?", phase=1)],
+        endings=[["You said: before 1, before 2, so?", "You said: and now?"]],
+        surroundings=FileEarlier,
+    ),
+    "called-in-unheard": Scenario(
+        events=[dm(1, "so?"), dm(2, "and now?", phase=1), dm(3, "well?", phase=2)],
+        endings=[
+            ["You said: so?", "You said: before 1, before 2, and now?", "You said: well?"],
+            [
+                "You said: before 1, before 2, so?",
+                "You said: and now?",
+                "You said: well?",
+            ],  # killed, it asks again
+        ],
+        surroundings=refusing_once,
+    ),
+    "called-in-new-code": Scenario(
+        events=[dm(1, "so?")],
+        endings=[
+            ["You said: before 1, before 2, so?"],
+            ["You said: after a break: before 1, before 2, so?"],
+            [CUT, "You said: after a break: before 1, before 2, so?"],
+        ],
+        processes=rewritten,
+        surroundings=FileEarlier,
+        code=("1", "2"),
     ),
     "long": Scenario(
         events=[dm(1, LONG), dm(2, "and jazz", phase=1)],

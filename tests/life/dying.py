@@ -16,7 +16,7 @@ from pathlib import Path
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
 from daemon.life.live import MAX_ATTEMPTS
-from daemon.life.suspects import Suspects, go_to_sleep, standing, wake_up
+from daemon.life.suspects import standing, wake_up
 from daemon.life.waker import SWEEP
 
 PAUSE = 0.2
@@ -90,10 +90,10 @@ class Clock:
 
 
 async def history(
-    folder: Path, talks: Sequence[Talk], kills: Sequence[float], seed: int, **how: bool
+    folder: Path, talks: Sequence[Talk], kills: Sequence[float], seed: int, stops: bool = False
 ) -> History:
     """All lives, until nothing is left to do."""
-    world = World(talks=talks, kills=list(kills), draw=random.Random(seed), **how)
+    world = World(talks=talks, kills=list(kills), draw=random.Random(seed), stops=stops)
     start = world.now
     async with Journal(folder / f"dying-{seed}.db", Clock(world)) as journal:
         for talk in talks:
@@ -119,8 +119,8 @@ class Life:
     async def killed(self) -> bool:
         """Live until everything is done; or, True, until killed."""
         world = self._world
-        self._life = await wake_up(self._journal)
-        self._suspects = Suspects(self._journal, Clock(world), self._life)
+        self._suspects = await wake_up(self._journal, Clock(world))
+        self._life = self._suspects.life
         doom = world.now + world.kills.pop(0) if world.kills else float("inf")
         heapq.heappush(self._events, (world.now + SWEEP, "", "second"))
         await self._sweep()
@@ -129,7 +129,7 @@ class Life:
             if at >= doom:
                 world.now = doom
                 if world.stops:
-                    await go_to_sleep(self._journal, self._life)
+                    await self._suspects.go_to_sleep()
                 return True
             world.now = at
             if what == "dies":

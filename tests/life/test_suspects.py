@@ -25,8 +25,10 @@ def short(draw: random.Random, count: int) -> list[float]:
     return [draw.uniform(0.3, 1.2) for _ in range(count)]
 
 
-async def lived(folder: Path, seed: int, talks: list[Talk], kills: list[float], **how: bool) -> History:
-    found = await history(folder, talks, kills, seed, **how)
+async def lived(
+    folder: Path, seed: int, talks: list[Talk], kills: list[float], stops: bool = False
+) -> History:
+    found = await history(folder, talks, kills, seed, stops)
     assert found.wronged == []
     assert found.unsettled == []
     return found
