@@ -95,8 +95,8 @@ async def _begin(world: World, soul: Blueprint, taken: Taking, texts: Mapping[st
 
 async def _bury(world: World, began: Entry) -> None:
     """The end of a half turn that cannot be taken up: all that it owes is paid, and nothing can be said."""
-    journal, path = world.journal, str(began.body.get("path", ""))
-    owed = [entry.seq for entry in journal.under(path) if journal.is_open(entry.seq)]
+    journal, half, path = world.journal, began.seq, str(began.body.get("path", ""))
+    owing = [entry.seq for entry in journal.under(path) if journal.is_open(entry.seq)]
     took = [seq for seq in began.body.get("took", ()) if journal.is_open(seq)]
     log.error("A turn of %s cannot be taken up again (%s); it is given up.", began.thread, began.key)
     await journal.append(
@@ -106,8 +106,8 @@ async def _bury(world: World, began: Entry) -> None:
         key=f"{began.key.removesuffix('/began')}/ended",
         author="core",
         cause=began.seq,
-        closes=list(dict.fromkeys([began.seq, *took, *owed])),
-        owed=began.seq,
+        closes=list(dict.fromkeys([began.seq, *took, *owing])),
+        owed=half,
     )
 
 

@@ -53,7 +53,7 @@ class Turn(Voice):
     def load(self) -> None:
         """Read what a process needs, as of this body's first begin; before this only its steps are known."""
         journal = self.world.journal
-        before = self.world.pasts.of(self.thread, self.first.seq)
+        self._before = before = self.world.pasts.of(self.thread, self.first.seq)
         self.took = journal.many(self.began.body["took"])
         self._first_took = journal.many(self.first.body["took"])
         self.answers = answers(self._first_took, journal.many)
@@ -64,8 +64,7 @@ class Turn(Voice):
         self._process, self._past_params = before.process, before.params
         self._kept = {memory.seq for memory in before.kept}
         self._absorbed: list[Entry] = []
-        key = self.key("overheard")  # from here on what fails is a step: until now nothing could be read
-        self.overheard = self.read(key)
+        self.overheard = self.read(self.key("overheard"))  # from here on what fails is a step
         self._recall()
         self.notice()
 
@@ -76,7 +75,7 @@ class Turn(Voice):
 
     def _recall(self) -> None:
         """What its process sees at first. What was heard is that of before, and what its own step fetched."""
-        before = self.world.pasts.of(self.thread, self.first.seq)
+        before = self._before
         fetched = self.world.journal.many(self.overheard.body["seqs"]) if self.overheard else []
         heard = {entry.seq: entry for entry in (*before.heard, *fetched)}
         self.heard = [*heard]

@@ -126,16 +126,16 @@ CALLS = (
     ),
     rule(
         "down: that Slack took nothing is not the fault of a turn",
-        "life/ending.py",
+        "life/hopeless.py",
         'if entry.body["error"] != SpeechFailed.__name__',
         "if True",
         f"{TROUBLE}test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_call",
     ),
     rule(
         "down: a turn that failed is not tried again in a hurry",
-        "life/live.py",
-        "await self._world.clock.sleep(min(",
-        "await self._world.clock.sleep(0 * min(",
+        "life/resting.py",
+        "return float(min(2.0 ** min(failures, 10), MAX_BACKOFF))",
+        "return 0.5",
         "tests/stories/test_attempts.py::test_a_turn_that_fails_is_not_tried_again_in_a_hurry",
     ),
     rule(

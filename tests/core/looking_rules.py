@@ -143,7 +143,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a body that failed waits for nothing any more",
         "life/turn.py",
-        'owed = self.waits() if outcome == "failed" else []',
+        'owed = self.waits() if outcome in ("failed", "abandoned") else []',
         "owed: list[int] = []",
         "doomed/kills",
     ),

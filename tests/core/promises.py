@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.core.cut_off import CUT_OFF
+from tests.core.giving_up import GIVES_UP
 from tests.core.mutant import rule
 
 AWAY = "tests/stories/test_away.py::"
@@ -193,4 +194,4 @@ KEEPS = (
 )
 """The journal, and who looks at it."""
 
-PROMISES = (*CUT_OFF, *HEARS, *SPEAKS, *KEEPS)
+PROMISES = (*CUT_OFF, *GIVES_UP, *HEARS, *SPEAKS, *KEEPS)

@@ -33,6 +33,8 @@ class Talk:
     model: float = 1.5
     deadly: int | None = None
     fuse: float = 0.3
+    frail: bool = False
+    """The daemon dies of it after each step, and never at the same one again."""
     done: int = 0
     ended: bool = False
     given_up: bool = False
@@ -175,6 +177,8 @@ class Life:
         await self._journal.append(name, "note", {"text": ""}, key=f"{name}@1/step#{talk.done}")
         if talk.done == talk.steps:
             await self._end(talk)
+        elif talk.frail:
+            heapq.heappush(self._events, (self._world.now + talk.fuse, talk.name, "dies"))
         else:
             self._go_on(talk)
 

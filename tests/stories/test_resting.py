@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
+from daemon.errors import JournalError
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Turn
@@ -75,13 +77,41 @@ async def test_a_message_is_heard_at_once_and_a_flood_hammers_nothing(stage: Sta
 
 
 async def test_what_is_said_cuts_no_two_pauses_in_a_row(stage: Stage, failing: str) -> None:
-    for _ in range(60):
+    for number in range(60):
         await stage.post("alice", ALICE, "Hello?", failing)
+        await stage.until(partial(_came, stage, number + 2))
         await stage.clock.advance(0.1)
     failed = [entry.at for entry in stage.entries("failure")]
     waited = [after - before for before, after in pairwise(failed)]
     assert waited[0] < 1
     assert waited[1] >= 4, waited
+
+
+def _came(stage: Stage, count: int) -> bool:
+    return len(stage.entries("perception")) == count
+
+
+async def test_what_the_disk_ended_counts_against_nobody_after_a_restart_neither(stage: Stage) -> None:
+    full = True
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        if full:
+            raise JournalError("the disk is full")
+        return turn.memory.with_memory(*map(remember, await turn.say("Well.")))
+
+    await stage.sleep()
+    stage.processes = {"conversation": conversation}
+    await stage.wake()
+    ts = await stage.post("alice", ALICE, "Hello")
+    async with asyncio.timeout(PATIENCE):
+        while len(stage.entries("turn-resumed")) < 8:
+            stage.soul.waker.sweep()
+            await stage.clock.advance(1)
+    await stage.sleep()
+    full = False
+    await stage.wake()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["Well."]
 
 
 async def test_a_clock_that_was_set_back_keeps_nobody_waiting(stage: Stage, failing: str) -> None:
