@@ -70,6 +70,8 @@ class Understudy:
     def mount(self, app: web.Application) -> None:
         """Add the Messages API, and the queue for tests in other processes, which takes the same in JSON."""
         app.router.add_post("/v1/messages", self._messages)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/v1/models/{model}", self._model)
         app.router.add_get("/rehearsal/claude/requests", self._requested)
         app.router.add_get("/rehearsal/claude/closed", self._were_closed)
         for queue in (self.say, self.fail, self.refuse, self.cut):
@@ -96,9 +98,19 @@ class Understudy:
             Cue(text=raw, delay=delay, chunk=chunk, until=until, first=first, model=model, asks=asks)
         )
 
-    def fail(self, status: int, type: str, after: str = "", model: str = "*", asks: str = "") -> None:
-        """Fail with this error. With status 200 it comes inside the stream, after this text."""
-        self._cues.append(Cue(text=after, ending="error", status=status, kind=type, model=model, asks=asks))
+    def fail(
+        self,
+        status: int,
+        type: str,
+        after: str = "",
+        model: str = "*",
+        asks: str = "",
+        said: str = "Rehearsed failure",
+    ) -> None:
+        """Fail with this error, which says so. With status 200 it comes inside the stream, after this text."""
+        self._cues.append(
+            Cue(text=after, ending="error", status=status, kind=type, model=model, asks=asks, said=said)
+        )
 
     def refuse(self, after: str = "", model: str = "*", asks: str = "") -> None:
         """Say this much, then stop as the safety classifier does."""
@@ -107,6 +119,28 @@ class Understudy:
     def cut(self, after: str = "", hush: bool = False, model: str = "*", asks: str = "") -> None:
         """Say this much, then break the connection; with `hush`, end it politely, unfinished."""
         self._cues.append(Cue(text=after, ending="hush" if hush else "cut", model=model, asks=asks))
+
+    async def _models(self, request: web.Request) -> web.Response:
+        """Which models there are: any that one asks for."""
+        if failed := self._barred(request, ""):
+            return failed
+        return web.json_response({"data": [], "has_more": False, "first_id": None, "last_id": None})
+
+    async def _model(self, request: web.Request) -> web.Response:
+        """One model, unless it is told to know none of that name. Credit is no matter here."""
+        name, shown = request.match_info["model"], dict[str, Any]()
+        if failed := self._barred(request, name):
+            return failed
+        shown |= {"type": "model", "id": name, "display_name": name, "created_at": "2026-10-07T00:00:00Z"}
+        return web.json_response(shown)
+
+    def _barred(self, request: web.Request, model: str) -> web.Response | None:
+        number = f"req_rehearsal_{next(self._ids)}"
+        if not _key(request) or self.faults.on("unauthorized"):
+            return _error(401, "authentication_error", "invalid x-api-key", number)
+        if model and self.faults.strikes("unknown-model", model):
+            return _error(404, "not_found_error", f"model: {model}", number)
+        return None
 
     async def _requested(self, request: web.Request) -> web.Response:
         return web.json_response(list(self.requests))
@@ -145,7 +179,7 @@ class Understudy:
         cue = self._cue(body)
         if cue.status != 200:
             await self._wait(cue)
-            return _error(cue.status, cue.kind, "Rehearsed failure", number, cue.after)
+            return _error(cue.status, cue.kind, cue.said, number, cue.after)
         take = self._take(body, cue, number)
         if body.get("stream"):
             return await self._stream(request, take, cue, number)
@@ -208,7 +242,7 @@ class Understudy:
         self, request: web.Request, response: web.StreamResponse, take: Take, cue: Cue, number: str
     ) -> None:
         if cue.ending == "error":
-            await response.write(frame(error(cue.kind, "Rehearsed failure", number)))
+            await response.write(frame(error(cue.kind, cue.said, number)))
         elif cue.ending == "cut":
             hang_up(request)
         elif cue.ending in ("end", "refusal"):
