@@ -14,7 +14,7 @@ from aiohttp import web
 from config import Settings
 from daemon.behaviour import blueprint, processes_of, world_of
 from daemon.clock import SystemClock
-from daemon.connections import access_for, allowed_by, claude_for
+from daemon.connections import access_for, allowed_by, claude_for, models_of
 from daemon.console.guard import protect
 from daemon.console.server import mount
 from daemon.introduction import introduce
@@ -22,6 +22,7 @@ from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
 from daemon.life.budget import Budget
 from daemon.life.live import Life
+from daemon.life.reach import Reach
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
 from daemon.lifetime import live
@@ -103,15 +104,19 @@ async def awake(
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
+        reach = Reach(journal, clock, models_of(settings))
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
-        mount(app, console(settings, journal, texts, budget, slack))
-        metrics(journal, slack).mount(app)
+        mount(app, console(settings, journal, texts, budget, slack, reach))
+        metrics(journal, slack, reach).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
-        world = world_of(settings, journal, clock, budget, llm=claude, speaker=slack.speaker, here=here)
+        speaker = slack.speaker
+        world = world_of(
+            settings, journal, clock, budget, llm=claude, speaker=speaker, reach=reach, here=here
+        )
         found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
-        waker = AsyncioWaker(journal, clock, life.live, life.notice)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, reach.due)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
         await slack.connect()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import Any
 
 from daemon.entry import Entry, rank
-from daemon.errors import SpeechFailed
+from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.life import outage
 from daemon.life.begin import attempts
 from daemon.life.question import settle
@@ -27,17 +28,26 @@ MAX_FAILURES = 300
 
 
 async def postpone(turn: Turn, failure: str) -> None:
-    """Claude could not answer: tell the person, once an outage, and try again later."""
-    tries = max([turn.uses("outage"), *(entry.body["tries"] for entry in turn.postponed)])
+    """Claude could not answer: tell whoever waits, once, and try again later."""
+    waits = [watch.body for watch in turn.postponed]
+    outages = [entry.body for entry in _of_kind(turn, "outage")]
+    tries = max(
+        [sum(outage.counted(body["failure"]) for body in outages), *(body["tries"] for body in waits)]
+    )
     if outage.hopeless(failure, tries):
         await fail(turn)
         return
+    mine = _of_kind(turn, "model-call")[-1]
+    since = min((body["since"] for body in waits if "since" in body), default=mine.seq)
     if turn.must_answer:
-        mine = _of_kind(turn, "model-call")[-1]  # as of then: a replay must decide as before
-        await outage.tell(turn, outage.last_well(turn, mine.seq, mine.at))
-    due = turn.world.clock.now() + outage.wait(tries)
-    carries = [entry.seq for entry in turn.answers]
-    await turn.once("watch", {"due": due, "carries": carries, "tries": tries + 1})
+        await outage.tell(turn, failure, since)
+    body = {
+        **outage.about(mine, since, turn.took, turn),
+        "due": turn.world.clock.now() + outage.wait(failure, tries),
+        "carries": [entry.seq for entry in turn.answers],
+        "tries": tries + outage.counted(failure),
+    }
+    await turn.once("watch", body)
     await turn.finish("postponed", None)
     await turn.show("")
 
@@ -53,6 +63,12 @@ def hopeless(turn: Turn, max_attempts: int) -> bool:
 def speechless(turn: Turn) -> bool:
     """Could nothing be said for so long that not even the end of this body can be told?"""
     return len(_failures(turn)) > MAX_FAILURES
+
+
+def unsaid(turn: Turn, error: SpeechFailed) -> int:
+    """How loudly the log is told that Slack took nothing: once for each turn, and when that ends it."""
+    news = isinstance(error, SpeechRefused) or not _failures(turn)
+    return logging.WARNING if news else logging.DEBUG
 
 
 def _failures(turn: Turn) -> list[Entry]:

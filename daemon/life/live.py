@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
-from daemon.errors import Fenced, JournalError, ModelFailed, Parked
+from daemon.errors import Fenced, JournalError, ModelFailed, Parked, SpeechFailed, SpeechRefused
 from daemon.life.begin import Blueprint, attempts, begin
-from daemon.life.ending import abandon, begin_afresh, fail, hopeless, let_go, postpone, speechless
+from daemon.life.ending import abandon, begin_afresh, fail, hopeless, let_go, postpone, speechless, unsaid
 from daemon.life.scope import World
 from daemon.life.turn import Turn
 from daemon.memory import WorkingMemory
@@ -99,12 +99,18 @@ class Life:
         return known[name if name in known else self._soul.initial]
 
     async def _failed(self, turn: Turn, error: Exception) -> None:
-        log.warning(
-            "A turn of %s failed at %s; it is tried again.", turn.thread, turn.reached, exc_info=error
-        )
+        why = {"why": str(error)} if isinstance(error, SpeechRefused) else {}
+        if isinstance(error, SpeechFailed):  # no fault of the code's: it has no traceback, and is said once
+            log.log(unsaid(turn, error), "A turn of %s cannot say what it has to. %s.", turn.thread, error)
+        else:
+            log.warning(
+                "A turn of %s failed at %s; it is tried again.", turn.thread, turn.reached, exc_info=error
+            )
         await turn.append(
             "failure",
-            {"at": turn.reached, "error": error.__class__.__name__},
+            {"at": turn.reached, "error": error.__class__.__name__, **why},
             key=f"{turn.id}/failure#{turn.epoch}",
         )
+        if isinstance(error, SpeechRefused):
+            return await abandon(turn)
         await self._world.clock.sleep(min(2.0 ** attempts(self._world, turn.id), MAX_BACKOFF))

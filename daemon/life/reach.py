@@ -6,6 +6,7 @@ Turns note each call here. What is known is in memory and may be lost: every lif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.entry import Entry
@@ -43,6 +44,8 @@ class Reach:
         """When each thread last made one."""
         self._probing: set[int] = set()
         """The waits that may try now, though nothing is known to be mended."""
+        self._quiet: dict[tuple[str, str], float] = {}
+        """Until when an owner need not be told of a subject."""
         self._recover(journal)
 
     def _recover(self, journal: Journal) -> None:
@@ -53,14 +56,14 @@ class Reach:
         for call in journal.kind("model-call", since=min(watch.at for watch in waits)):
             self._answered(call)
         for watch in waits:
-            fault = _fault(watch.body)
+            fault = fault_of(watch.body)
             if fault.failure in ACCOUNT and not (self._gone(fault) or self._mended(watch)):
                 self._faults.setdefault(fault.subject, (fault, self._clock.now()))
 
     def noted(self, call: Entry) -> None:
         """A call was recorded."""
         self._answered(call)
-        fault = _fault(call.body)
+        fault = fault_of(call.body)
         if fault.failure in ACCOUNT:
             now = self._clock.now()
             _, since = self._faults.setdefault(fault.subject, (fault, now))
@@ -86,9 +89,19 @@ class Reach:
         """What to do about it, with the settings' names."""
         return advice(fault, settings_of(fault.model, self._models))
 
+    def may_tell(self, owner: str, fault: Fault) -> bool:
+        """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
+        return self._clock.now() >= self._quiet.get((owner, fault.subject), 0.0)
+
+    def told(self, owner: str, fault: Fault, until: float) -> None:
+        """This owner need not be asked for until then."""
+        self._quiet[owner, fault.subject] = until
+
     def due(self, watches: Iterable[Entry]) -> Sequence[Entry]:
         """Those whose time has come; a few of those whose model answers again; and where the account is at
         fault one, now and then, which finds out whether it still is."""
+        watches = list(watches)
+        self._probing &= {watch.seq for watch in watches}
         timed, freed = list[Entry](), list[Entry]()
         blocked: dict[str, list[Entry]] = {}
         for watch in watches:
@@ -96,7 +109,7 @@ class Reach:
                 timed.append(watch)
             elif self._free(watch):
                 freed.append(watch)
-            elif (fault := _fault(watch.body)).failure in ACCOUNT:
+            elif (fault := fault_of(watch.body)).failure in ACCOUNT:
                 blocked.setdefault(fault.subject, []).append(watch)
         probes = [probe for subject, waits in blocked.items() if (probe := self._probe(subject, waits))]
         return [*timed, *freed[:FEW], *probes]
@@ -113,19 +126,19 @@ class Reach:
         chosen = min(waits, key=lambda watch: (self._probed.get(watch.thread, 0.0), watch.seq))
         self._probes[subject] = now + PROBE
         self._probed[chosen.thread] = now
-        self._probing = {chosen.seq, *(seq for seq in self._probing if seq > chosen.seq)}
+        self._probing.add(chosen.seq)
         return chosen
 
     def _free(self, watch: Entry) -> bool:
         """Is nothing known any more that it waits for? An early try that fails is followed by a whole wait."""
-        fault = _fault(watch.body)
+        fault = fault_of(watch.body)
         if fault.failure in ACCOUNT:
             return self._gone(fault) or self._mended(watch)
         return fault.failure in PASSING and bool(watch.body.get("early")) and self._mended(watch)
 
     def _mended(self, watch: Entry) -> bool:
         """Has a model answered since, so that this wait may be over?"""
-        fault = _fault(watch.body)
+        fault = fault_of(watch.body)
         return any(
             seq > watch.seq and (fault.failure in EVERYWHERE or fault.mended_by(model))
             for model, seq in self._well.items()
@@ -136,6 +149,6 @@ class Reach:
         return fault.subject != fault.failure and fault.model not in self._models.values()
 
 
-def _fault(body: Mapping[str, object]) -> Fault:
+def fault_of(body: Mapping[str, Any]) -> Fault:
     """What a call, or a wait, failed at; without a word where it did not."""
     return Fault(failure=str(body.get("failure") or ""), model=str(body.get("model") or ""))

@@ -22,6 +22,7 @@ from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.live import Life
 from daemon.life.past import Pasts
+from daemon.life.reach import Reach
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
@@ -105,7 +106,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             pace=story.pace,
         )
-        budget = Budget(journal, clock, 1.5 * story.price)
+        budget, reach = Budget(journal, clock, 1.5 * story.price), Reach(journal, clock, {"speak": "echo"})
         world = World(
             journal=journal,
             llm=model,
@@ -115,10 +116,11 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON),
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
+            reach=reach,
             owners=("U9",),
         )
         life = Life(world, soul_of(home, story, journal), story.max_attempts)
-        waker = AsyncioWaker(journal, clock, life.live, life.notice)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, reach.due)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
         await quiet(journal, waker)

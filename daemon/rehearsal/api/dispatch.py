@@ -67,7 +67,11 @@ class Api:
             granted = caller.app.scopes if caller.kind == "bot" else ("connections:write",)
             headers["x-oauth-scopes"] = ",".join(granted)
         method.check(caller)
-        if caller.kind == "bot" and method.scope and self._workspace.faults.strikes("missing-scope", method.scope):
+        if (
+            caller.kind == "bot"
+            and method.scope
+            and self._workspace.faults.strikes("missing-scope", method.scope)
+        ):
             granted = [scope for scope in (caller.app.scopes if caller.app else ()) if scope != method.scope]
             raise Refused("missing_scope", needed=method.scope, provided=",".join(granted))
         origin = f"{'wss' if request.secure else 'ws'}://{request.host}"
