@@ -38,7 +38,7 @@ class SpeechFailed(SoulError):
 
 
 class SpeechRefused(SpeechFailed):
-    """Slack takes nothing in this conversation, whatever it is: it is archived, say, or the soul was put out."""
+    """Slack takes nothing in this conversation: it is archived, say, or the soul was put out of it."""
 
 
 class Parked(BaseException):

@@ -1,6 +1,6 @@
 """Faults of the account: what each is called, whom it strikes, and what its owner can do. Pure.
 
-Neither the message nor the network is to blame, so nothing is given up: it goes on when somebody has mended it.
+Neither the message nor the network is to blame, so nothing is given up: it goes on when it is mended.
 """
 
 from __future__ import annotations
@@ -52,18 +52,19 @@ def advice(fault: Fault, settings: Sequence[str]) -> str:
     match fault.failure:
         case "unauthorized":
             return (
-                "Claude does not take ANTHROPIC_API_KEY. Make a key at platform.claude.com, Settings, API keys, "
-                "put it into .env, and start the daemon again."
+                "Claude does not take ANTHROPIC_API_KEY. Get a key at platform.claude.com, Settings, "
+                "API keys, put it into .env, and start the daemon again."
             )
         case "no-credit":
             return (
-                "The account of ANTHROPIC_API_KEY has no credit left, or has reached its own limit. Add credit, "
-                "or raise the limit, at platform.claude.com, Settings, Billing; then it goes on by itself."
+                "The account of ANTHROPIC_API_KEY has no credit left, or has reached its own limit. Add "
+                "credit, or raise the limit, at platform.claude.com, Settings, Billing; then it goes on by "
+                "itself."
             )
         case "forbidden":
             return (
-                f"ANTHROPIC_API_KEY may not use the model {fault.model}. Allow it to at platform.claude.com, or "
-                f"name another one in {named} and start the daemon again."
+                f"ANTHROPIC_API_KEY may not use the model {fault.model}. Allow it to at "
+                f"platform.claude.com, or name another one in {named} and start the daemon again."
             )
     return (
         f"There is no model {fault.model} for this account. Correct {named} (or ANTHROPIC_BASE_URL, where "

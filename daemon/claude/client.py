@@ -39,6 +39,9 @@ STALL = 60.0
 """Seconds of silence in the middle of an answer; Anthropic sends pings while its models think."""
 LONGEST = 600.0
 """Seconds that a call may take, with all its tries."""
+LOOKING_UP = 20.0
+"""Seconds for which the server is asked whether it knows a model."""
+KNOWN, UNLISTED = "known", "unlisted"
 BYTES = 2
 """Bytes to a token, at the least: prose has three or more, Chinese has two."""
 
@@ -99,6 +102,26 @@ class Claude:
         prompt = len(json.dumps(request, ensure_ascii=False).encode()) // BYTES
         whole = cost(spec, Usage(cache_write=prompt, output=request["max_tokens"]))
         return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
+
+    async def look_up(self, name: str) -> str:
+        """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure. Costs nothing.
+
+        Backends that have no list of models know none by name either: only where there is one is a missing
+        model missing.
+        """
+        try:
+            await self._client.models.retrieve(name, timeout=LOOKING_UP)
+        except FAILURES as error:
+            word = failure(error)
+            if word not in ("unknown-model", "bad-request"):
+                return word
+        else:
+            return KNOWN
+        try:
+            await self._client.models.list(limit=1, timeout=LOOKING_UP)
+        except FAILURES:
+            return UNLISTED
+        return "unknown-model"
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event

@@ -1,7 +1,7 @@
 """An owner is told at once, in a direct message, that something of the soul's needs mending.
 
-The turn that meets the fault leaves a perception in the owner's conversation, whose own turn says it: so it is
-said once, whoever is killed when. Its key names the one before it, so that two turns leave one.
+The turn that meets the fault leaves a perception in the owner's conversation, whose own turn says it: so it
+is said once, whoever is killed when. Its key names the one before it, so that two turns leave one.
 """
 
 from __future__ import annotations

@@ -112,5 +112,6 @@ class Life:
             key=f"{turn.id}/failure#{turn.epoch}",
         )
         if isinstance(error, SpeechRefused):
-            return await abandon(turn)
+            await abandon(turn)
+            return
         await self._world.clock.sleep(min(2.0 ** attempts(self._world, turn.id), MAX_BACKOFF))

@@ -21,7 +21,7 @@ from daemon.process import Answered, Question
 WAITS = (60.0, 300.0, 1800.0)
 """Seconds until it is tried again; the last one repeats."""
 MENDING = 86_400.0
-"""Seconds until it is tried again at the latest, while the account is at fault: Reach knows of an earlier time."""
+"""Seconds until it is tried again at the latest, while the account is at fault; see reach.py."""
 MAX_WAITS = 50
 """About a day of trying."""
 MOST_WAITS = {"bad-request": 2}

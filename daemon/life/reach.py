@@ -1,4 +1,4 @@
-"""Whether the models can be reached: what is wrong with the account, and who of those who wait tries again now.
+"""Whether the models can be reached: what is wrong with the account, and who of those that wait tries now.
 
 Turns note each call here. What is known is in memory and may be lost: every life begins with one probe.
 """
@@ -130,7 +130,7 @@ class Reach:
         return chosen
 
     def _free(self, watch: Entry) -> bool:
-        """Is nothing known any more that it waits for? An early try that fails is followed by a whole wait."""
+        """Is it over, as far as is known? An early try that fails is followed by a whole wait."""
         fault = fault_of(watch.body)
         if fault.failure in ACCOUNT:
             return self._gone(fault) or self._mended(watch)

@@ -1,6 +1,6 @@
 """Scopes that the app was installed without, as Slack's refusals tell: each is said once. For web.py.
 
-What is lacking is left out where it is a nicety; what is essential is shown until a call of its kind goes well.
+What is a nicety is left out; what is essential is shown until a call of its kind goes well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Scopes:
 
     @property
     def wrong(self) -> Sequence[str]:
-        """What is lacking without which the soul cannot speak, and what to do; one sentence for all methods."""
+        """What is lacking without which the soul cannot speak, and what to do."""
         return list(dict.fromkeys(self._lacking.values()))
 
     def refused(self, method: str, answer: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, closed, error_of, final, why
+from daemon.slack.web import LIMITED, OUT_OF_REACH, Method, Web, closed, error_of, final, why
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -151,7 +151,7 @@ class SlackSpeaker:
         """Our messages in this conversation since then, oldest first."""
         place, client = place_of(self._journal, thread), self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
-        read = client.conversations_history
+        read: Method = client.conversations_history
         if place.root:
             read, where["ts"] = client.conversations_replies, place.root
         with saying():
@@ -176,7 +176,7 @@ class SlackSpeaker:
 
 @contextmanager
 def saying() -> Iterator[None]:
-    """What goes wrong on the way to Slack, or there, is a SpeechFailed; where it is no use, a SpeechRefused."""
+    """What goes wrong on the way to Slack, or there, is a SpeechFailed; some of it a SpeechRefused."""
     try:
         yield
     except (SlackApiError, *OUT_OF_REACH) as failure:

@@ -106,10 +106,21 @@ class Understudy:
         model: str = "*",
         asks: str = "",
         said: str = "Rehearsed failure",
+        wait: float = 0.0,
     ) -> None:
-        """Fail with this error, which says so. With status 200 it comes inside the stream, after this text."""
+        """Fail with this error; `wait` is its Retry-After. With status 200 it comes inside the stream, after
+        this text."""
         self._cues.append(
-            Cue(text=after, ending="error", status=status, kind=type, model=model, asks=asks, said=said)
+            Cue(
+                text=after,
+                ending="error",
+                status=status,
+                kind=type,
+                model=model,
+                asks=asks,
+                said=said,
+                after=wait,
+            )
         )
 
     def refuse(self, after: str = "", model: str = "*", asks: str = "") -> None:
