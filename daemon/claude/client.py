@@ -104,10 +104,10 @@ class Claude:
         return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
 
     async def look_up(self, name: str) -> str:
-        """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure. Costs nothing.
+        """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure.
 
-        Backends that have no list of models know none by name either: only where there is one is a missing
-        model missing.
+        It costs nothing. Backends that have no list of models know none by name either: only where there is
+        one is a missing model missing.
         """
         try:
             await self._client.models.retrieve(name, timeout=LOOKING_UP)

@@ -1,4 +1,4 @@
-"""The model: one real, tiny turn, as the daemon would ask for it, and what it cost; and whether all are known."""
+"""The model: one real, tiny turn, as the daemon would ask for it, its cost, and whether all are known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = frozenset({"unauthorized", "unreachable"})
 
 
 async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> AsyncIterator[Finding]:
-    """Say hello to the model that speaks, where it may cost something; then look up all the others by name."""
+    """Say hello to the model that speaks, where it may cost something; then look up the others by name."""
     async with llm:
         names = list(dict.fromkeys(models.values()))
         if paid:

@@ -164,8 +164,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "of an outage in its middle a body tells once",
         "life/outage.py",
-        "if loud and _is_new(turn, outage) else ()",
-        "if loud else ()",
+        '            return int(entry.body["since"])\n',
+        "            return call.seq\n",
         "endured/kills",
     ),
 )

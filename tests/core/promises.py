@@ -131,8 +131,8 @@ SPEAKS = (
     rule(
         "what is postponed is answered when its time has come",
         "life/waker.py",
-        'if w.body["due"] <= self._clock.now()]',
-        "if False]",
+        "due = self._due([watch for watch in watches if watch.thread not in self._lost])",
+        "due: list[Entry] = []",
         f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
     ),
     rule(

@@ -1,4 +1,4 @@
-"""The account of the model is at fault: people and owners hear of it once, and all goes on when it is mended."""
+"""The model's account is at fault: people and owners hear of it once, and all goes on when it is mended."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from daemon.rehearsal.people import ALICE as ALICE_HERSELF
 from daemon.rehearsal.people import BOB as BOB_HIMSELF
+from daemon.rehearsal.people import SOUL
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.outage import AT_FAULT, AWAY
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, PATIENCE, Stage, reply
@@ -52,9 +53,7 @@ async def meet(stage: Stage) -> None:
 async def unasked(stage: Stage, name: str, channel: str) -> list[str]:
     """What the soul said in this DM in no thread."""
     history = await stage.client(name).conversations_history(channel=channel)
-    return [
-        m["text"] for m in history["messages"] if m["user"] not in (f"U0{name.upper()}", ALICE_HERSELF.id)
-    ]
+    return [message["text"] for message in history["messages"] if message["user"] == SOUL.user]
 
 
 async def health(stage: Stage) -> tuple[int, dict[str, Any]]:

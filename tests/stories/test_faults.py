@@ -131,9 +131,8 @@ def struck(stage: Stage, board: Switchboard, name: str) -> bool:
     [shown] = [fault for fault in board.json() if fault["name"] == name]
     if shown["once"]:
         return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another
-    noticed = not STORIES[name].apology or any(
-        said.body["text"].startswith(AWAY) for said in stage.entries("spoken")
-    )
+    away = [said for said in stage.entries("spoken") if said.body["text"].startswith(AWAY)]
+    noticed = bool(away) or not STORIES[name].apology
     return noticed and shown["strikes"] >= STORIES[name].told.get("times", 1)
 
 

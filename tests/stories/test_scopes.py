@@ -1,4 +1,4 @@
-"""The app was installed without a scope, or may not speak in a place: said once, and nothing goes round in circles."""
+"""The app lacks a scope, or may not speak in a place: said once, and nothing goes round in circles."""
 
 from __future__ import annotations
 
@@ -45,9 +45,6 @@ async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
     assert status == 200
     assert said["wrong"][0].startswith("The Slack app lacks the scope chat:write, so nothing can be said.")
     stage.world.faults.all_off()
-    async with stage.session.get(f"{stage.url}/rehearsal/state"):
-        pass
-    await stage.until(lambda: stage.clock.sleepers)
     for _ in range(3):
         await stage.clock.advance(301)
         stage.soul.waker.sweep()
