@@ -147,6 +147,20 @@ SPEAKS = (
 
 KEEPS = (
     rule(
+        "where nothing may be said a turn ends at once",
+        "slack/speaker.py",
+        "if closed(failure):",
+        "if False:",
+        "tests/stories/test_scopes.py::test_where_nothing_may_be_said_the_turn_ends_and_the_journal_says_why",
+    ),
+    rule(
+        "each conversation hears of an outage",
+        "life/outage.py",
+        'f"told:{turn.thread}:{person}:{since}"',
+        'f"told:{person}"',
+        "tests/stories/test_account.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
+    ),
+    rule(
         "what a full disk cannot take is not acked",
         "slack/inbox.py",
         """Slack will send it again. %s", error)
