@@ -27,13 +27,30 @@ FAULTS = {
 """The faults, and how an owner is told."""
 
 
+async def settled(stage: Stage) -> None:
+    """All that is due is done, in the conversations of owners, too."""
+    async with asyncio.timeout(PATIENCE):
+        stage.soul.waker.sweep()
+        while stage.soul.waker.busy or stage.soul.journal.open("perception", "turn-began"):
+            await stage.clock.advance(0)
+            stage.soul.waker.sweep()
+
+
+async def say(stage: Stage, name: str, channel: str, text: str, root: str | None = None) -> str:
+    """Someone says something, and what comes of it is over, in the conversations of owners, too."""
+    known = len(stage.entries("perception"))
+    ts = await stage.post(name, channel, text, root)
+    await stage.until(lambda: len(stage.entries("perception")) > known)
+    await settled(stage)
+    return ts
+
+
 async def passing(stage: Stage, seconds: float, step: float = 5.0) -> None:
     """So much time passes, in steps, with a sweep in each."""
     end = stage.clock.now() + seconds
     while stage.clock.now() < end:
         await stage.clock.advance(step)
-        stage.soul.waker.sweep()
-        await stage.settled()
+        await settled(stage)
 
 
 async def mended(stage: Stage) -> None:
@@ -47,7 +64,7 @@ async def mended(stage: Stage) -> None:
 async def meet(stage: Stage) -> None:
     """Everybody has met the soul: the greetings are over."""
     for who, place in (("alice", ALICE), ("bob", BOB), ("carol", CAROL)):
-        await stage.say(who, place, "Hello")
+        await say(stage, who, place, "Hello")
 
 
 async def unasked(stage: Stage, name: str, channel: str) -> list[str]:
@@ -78,16 +95,14 @@ async def test_all_wait_until_it_is_mended_and_everybody_is_told_once(
     await stage.wake(owner_user_ids=OWNERS)
     await meet(stage)
     stage.model.faults.switch(fault)
-    first = await stage.say("bob", BOB, "Wind the clock.")
-    second = await stage.say("carol", CAROL, "Count the hills.")
-    third = await stage.say("carol", GENERAL, f"{ME} Name the star.")
-    await stage.say("carol", GENERAL, "And the next one.", third)
+    first = await say(stage, "bob", BOB, "Wind the clock.")
+    second = await say(stage, "carol", CAROL, "Count the hills.")
+    third = await say(stage, "carol", GENERAL, f"{ME} Name the star.")
+    await say(stage, "carol", GENERAL, "And the next one.", third)
     places = {first: BOB, second: CAROL, third: GENERAL}
     for ts, place in places.items():
         [told] = await stage.answers(place, ts)
         assert told.startswith(AT_FAULT)
-    stage.soul.waker.sweep()
-    await stage.settled()
     [notice] = await unasked(stage, "alice", ALICE)
     assert notice.startswith(MENDING)
     assert FAULTS[fault] in notice
@@ -121,7 +136,7 @@ async def test_nothing_is_dropped_in_days_and_the_owner_hears_again_each_day(sta
     await stage.wake(owner_user_ids=OWNERS)
     await meet(stage)
     stage.model.faults.switch("no-credit")
-    ts = await stage.say("bob", BOB, "Wind the clock.")
+    ts = await say(stage, "bob", BOB, "Wind the clock.")
     await passing(stage, 2.5 * 86_400, step=1_200.0)
     assert len(await unasked(stage, "alice", ALICE)) == 3
     assert len(await stage.answers(BOB, ts)) == 1
@@ -132,9 +147,9 @@ async def test_nothing_is_dropped_in_days_and_the_owner_hears_again_each_day(sta
 async def test_the_first_answer_to_anybody_wakes_all_that_wait(stage: Stage) -> None:
     await meet(stage)
     stage.model.faults.switch("no-credit")
-    waiting = [await stage.say("bob", BOB, f"Question {n}.") for n in range(12)]
+    waiting = [await say(stage, "bob", BOB, f"Question {n}.") for n in range(12)]
     stage.model.faults.all_off()
-    await stage.say("carol", CAROL, "Are you there?")
+    await say(stage, "carol", CAROL, "Are you there?")
     await passing(stage, 3.0, step=1.0)
     assert [len(await stage.answers(BOB, ts)) for ts in waiting] == [2] * 12
 
@@ -145,13 +160,13 @@ async def test_a_wrong_model_is_named_and_the_other_one_goes_on(stage: Stage) ->
     await deciding(stage)
     stage.model.faults.switch("unknown-model", model=HAIKU)
     answers(stage, turning(), reply("It is the timetable."))
-    ts = await stage.say("alice", ALICE, ASKED)
+    ts = await say(stage, "alice", ALICE, ASKED)
     on_it, told = await stage.answers(ALICE, ts)
     assert (on_it, told[: len(AT_FAULT)]) == (ON_IT, AT_FAULT)
     _, said = await health(stage)
     assert "CLAUDE_MODEL_FAST" in said["wrong"][0]
     answers(stage, reply("Here I am."))
-    ts = await stage.say("bob", BOB, "Hello?")
+    ts = await say(stage, "bob", BOB, "Hello?")
     assert await stage.answers(BOB, ts) == ["Here I am."]
     assert (await health(stage))[1]["wrong"], "what another model answers mends nothing"
 
@@ -161,7 +176,7 @@ async def test_a_name_that_is_corrected_is_asked_at_the_next_start(stage: Stage)
     await stage.sleep()
     stage.model.faults.switch("unknown-model", model="claude-sonnet-55")
     await stage.wake(claude_model="claude-sonnet-55", owner_user_ids=OWNERS)
-    waiting = [await stage.say("bob", BOB, f"Question {n}.") for n in range(3)]
+    waiting = [await say(stage, "bob", BOB, f"Question {n}.") for n in range(3)]
     await stage.sleep()
     await stage.wake(claude_model=SONNET)
     await passing(stage, 3.0, step=1.0)
@@ -176,8 +191,8 @@ async def test_after_a_restart_it_is_known_still_and_probed_at_once(
     await stage.wake(owner_user_ids=OWNERS)
     await meet(stage)
     stage.model.faults.switch("unauthorized")
-    first = await stage.say("bob", BOB, "Wind the clock.")
-    second = await stage.say("carol", CAROL, "Count the hills.")
+    first = await say(stage, "bob", BOB, "Wind the clock.")
+    second = await say(stage, "carol", CAROL, "Count the hills.")
     await stage.sleep()
     before = asks(stage)
     await stage.wake()
@@ -193,7 +208,7 @@ async def test_a_real_bad_request_is_still_a_fault_of_the_message(stage: Stage) 
     await meet(stage)
     for _ in range(3):
         stage.model.fail(400, "invalid_request_error", said="messages.0: credit where credit is due")
-    ts = await stage.say("bob", BOB, "Wind the clock.")
+    ts = await say(stage, "bob", BOB, "Wind the clock.")
     for wait in (61.0, 301.0):
         await passing(stage, wait, step=wait)
     away, failed = await stage.answers(BOB, ts)
@@ -204,13 +219,13 @@ async def test_a_real_bad_request_is_still_a_fault_of_the_message(stage: Stage) 
 async def test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once(stage: Stage) -> None:
     await meet(stage)
     stage.model.faults.switch("throttled", seconds=60)
-    roots = [await stage.say("bob", BOB, f"Question {n}.") for n in range(3)]
-    await stage.say("bob", BOB, "And one more thing.", roots[0])
+    roots = [await say(stage, "bob", BOB, f"Question {n}.") for n in range(3)]
+    await say(stage, "bob", BOB, "And one more thing.", roots[0])
     for ts in roots:
         [told] = await stage.answers(BOB, ts)
         assert told.startswith(AWAY)
-    third = await stage.say("carol", GENERAL, f"{ME} Name the star.")
-    await stage.say("bob", GENERAL, f"{ME} And the moon.", third)
+    third = await say(stage, "carol", GENERAL, f"{ME} Name the star.")
+    await say(stage, "bob", GENERAL, f"{ME} And the moon.", third)
     assert len(await stage.answers(GENERAL, third)) == 2, "each person in it is told, once"
     await mended(stage)
     assert [len(await stage.answers(BOB, ts)) for ts in roots] == [2] * 3
@@ -221,15 +236,13 @@ async def test_an_owner_who_never_wrote_is_told_in_a_dm_of_their_own(stage: Stag
     await stage.sleep()
     await stage.wake(owner_user_ids=frozenset({BOB_HIMSELF.id}))
     stage.model.faults.switch("no-credit")
-    await stage.say("alice", ALICE, "Hello")
-    stage.soul.waker.sweep()
-    await stage.settled()
+    await say(stage, "alice", ALICE, "Hello")
     [notice] = await unasked(stage, "bob", BOB)
     assert notice.startswith(MENDING)
     stage.model.faults.all_off()
     root = (await stage.client("bob").conversations_history(channel=BOB))["messages"][0]["ts"]
     stage.model.say(reply("Thank you."))
-    await stage.say("bob", BOB, "It is mended.", root)
+    await say(stage, "bob", BOB, "It is mended.", root)
     assert (await stage.answers(BOB, root))[-1] == "Thank you."
 
 
@@ -239,7 +252,7 @@ async def test_an_owner_who_cannot_be_reached_holds_up_nobody(
     await stage.sleep()
     await stage.wake(owner_user_ids=frozenset({"U0NOBODY001"}))
     stage.model.faults.switch("no-credit")
-    ts = await stage.say("alice", ALICE, "Hello")
+    ts = await say(stage, "alice", ALICE, "Hello")
     assert len(await stage.answers(ALICE, ts)) == 1
     assert caplog.text.count("The owner U0NOBODY001 could not be told") == 1
     await mended(stage)
@@ -251,7 +264,7 @@ async def test_a_run_of_its_own_choices_waits_and_goes_on_where_it_was(stage: St
     answers(stage, turning(), choice("Think"))
     stage.model.faults.switch("no-credit", times=0, model="none")
     stage.model.fail(400, "invalid_request_error", said="Your credit balance is too low to access the API.")
-    ts = await stage.say("alice", ALICE, ASKED)
+    ts = await say(stage, "alice", ALICE, ASKED)
     on_it, told = await stage.answers(ALICE, ts)
     assert (on_it, told[: len(AT_FAULT)]) == (ON_IT, AT_FAULT)
     answers(stage, "A thought.", choice("Respond"), reply("It is the timetable."))
