@@ -88,8 +88,7 @@ async def awake(
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
-    `words` is the folder of soul.md, prompts/ and playbooks/, the project's own if not given; `processes` are
-    those that the settings ask for, if not given.
+    `words` is the folder of the owner's texts; without `processes`, they are those that the settings ask for.
     """
     settle(settings.soul_home)
     listener = bind(settings.host, settings.port)
@@ -110,10 +109,7 @@ async def awake(
         metrics(journal, slack, reach).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
-        speaker = slack.speaker
-        world = world_of(
-            settings, journal, clock, budget, llm=claude, speaker=speaker, reach=reach, here=here
-        )
+        world = world_of(settings, journal, clock, budget, reach, claude, slack.speaker, here)
         found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
         waker = AsyncioWaker(journal, clock, life.live, life.notice, reach.due)

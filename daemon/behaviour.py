@@ -71,10 +71,9 @@ def world_of(
     journal: Journal,
     clock: Clock,
     budget: Budget,
-    *,
+    reach: Reach,
     llm: LLM,
     speaker: Speaker,
-    reach: Reach,
     here: str,
 ) -> World:
     """What its turns can reach, and how far it goes by itself; the page is `here`."""

@@ -12,7 +12,7 @@ from daemon.claude.account import ACCOUNT, Fault
 from daemon.entry import Entry
 from daemon.errors import SpeechFailed
 from daemon.life.reach import USABLE, fault_of
-from daemon.life.voice import Voice
+from daemon.life.scope import Scope
 
 NOTICING = "noticing"
 """The process that tells it."""
@@ -24,7 +24,7 @@ QUIET = 600.0
 log = logging.getLogger(__name__)
 
 
-async def alarm(turn: Voice, call: Entry) -> None:
+async def alarm(turn: Scope, call: Entry) -> None:
     """Let the owners know what a failed call tells of the account, if it does, and they do not know yet."""
     fault = fault_of(call.body)
     if fault.failure not in ACCOUNT:
@@ -41,7 +41,7 @@ async def alarm(turn: Voice, call: Entry) -> None:
                 await _leave(turn, call, fault, thread)
 
 
-async def _leave(turn: Voice, call: Entry, fault: Fault, thread: str) -> None:
+async def _leave(turn: Scope, call: Entry, fault: Fault, thread: str) -> None:
     """A perception for the owner's conversation, if there is none about this yet."""
     before = [e for e in turn.world.journal.of(thread, "perception") if e.body.get("about") == fault.subject]
     last = before[-1] if before else None
@@ -57,7 +57,7 @@ async def _leave(turn: Voice, call: Entry, fault: Fault, thread: str) -> None:
         await turn.world.journal.append(thread, "perception", body, key=key, author="core", cause=call.seq)
 
 
-def _is_news(turn: Voice, fault: Fault, last: Entry) -> bool:
+def _is_news(turn: Scope, fault: Fault, last: Entry) -> bool:
     """Was it mended since the owner was told last, or was that long ago?"""
     past = turn.world.clock.now() - last.at
     if past < QUIET or past >= AGAIN:

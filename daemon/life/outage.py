@@ -1,6 +1,6 @@
 """Claude cannot be reached: who is told, and how long is waited, by turns and by bodies in their middle.
 
-A wait is named by the call with which it began: whoever waits in a conversation is told of it once there.
+A wait is named by the call with which it began; it is told once in each conversation.
 """
 
 from __future__ import annotations
@@ -58,9 +58,8 @@ def _was_early(turn: Voice, taken: Entry) -> bool:
 
 
 async def tell(turn: Voice, failure: str, since: int) -> Sequence[Entry]:
-    """Say that the model does not answer, if one of those who wait here was not told of this wait."""
-    new = [await turn.claim(f"told:{turn.thread}:{person}:{since}") for person in turn.people]
-    if not any(new):
+    """Say that the model does not answer, if nobody was told here of this wait: all who wait here read it."""
+    if not await turn.claim(f"told:{turn.thread}:{since}"):
         return ()
     name = "account" if failure in ACCOUNT else "unreachable"
     return await turn.say(turn.text(f"prompts/sentences/{name}").strip())
@@ -78,19 +77,20 @@ def _since(turn: Voice, call: Entry) -> int:
     return call.seq
 
 
-async def outlast(turn: Voice, took: Sequence[Entry], call: Entry, *, loud: bool) -> Answered:
+async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: bool) -> Answered:
     """Tell, and wait in the middle of a body, which hears then what was said.
 
     Raises Parked; ModelFailed when it was tried often enough.
     """
-    failure = str(call.body["failure"])
+    call = turn.failed
+    assert call is not None, failure
     before = [entry for entry in turn.recorded if entry.kind == "outage" and entry.seq < call.seq]
     tries = sum(counted(entry.body["failure"]) for entry in before)
     if hopeless(failure, tries):
         raise ModelFailed(failure)
     outage = await turn.once("outage", {"failure": failure, "since": _since(turn, call)})
     since = int(outage.body["since"])
-    told = await tell(turn, failure, since) if loud else ()
+    told = await tell(turn, failure, since) if loud and since == call.seq else ()
     question = Question(wait=wait(failure, tries), about=about(call, since, took, turn))
     answered = await ask(turn, took, "outlast", question)
     return replace(answered, memories=(*map(remember, told), *answered.memories))

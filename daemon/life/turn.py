@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank, who
-from daemon.life.alarm import alarm
 from daemon.life.aloud import aloud
 from daemon.life.facts import facts, last_body
 from daemon.life.outage import outlast
@@ -23,7 +22,6 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
-from daemon.ports import Hear, Role
 from daemon.process import Answered, Facts, Question, Transition
 
 
@@ -51,8 +49,6 @@ class Turn(Voice):
         self.owners = world.owners
         self._apart: Mapping[str, Any] | None = first.body.get("apart")
         """Of a turn beside what the thread is about: it leaves the thread's process as it is."""
-        self._failed: Entry | None = None
-        """The call that failed last, in this attempt's course."""
 
     def load(self) -> None:
         """Read what a process needs, as of this body's first begin; before this only its steps are known."""
@@ -193,25 +189,9 @@ class Turn(Voice):
         path = self.path if self._apart is None else last_body(journal, self.thread)
         return facts(journal.under(path), self.world.console) if path else None
 
-    async def call(
-        self,
-        name: str,
-        memory: WorkingMemory,
-        role: Role,
-        hear: Hear | None = None,
-        schema: Mapping[str, Any] | None = None,
-    ) -> Entry:
-        """One model call; where the account is at fault, the owners hear of it."""
-        call = await super().call(name, memory, role, hear, schema)
-        if call.body["outcome"] == "failed":
-            self._failed = call
-            await alarm(self, call)
-        return call
-
     async def outlast(self, failure: str) -> Answered:
         """Claude could not answer: go on from here later. Raises Parked, or ModelFailed."""
-        assert self._failed is not None, failure
-        return await outlast(self, self.took, self._failed, loud=self.must_answer)
+        return await outlast(self, self.took, failure, loud=self.must_answer)
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""

@@ -80,14 +80,14 @@ SLACK_FAULTS = (
         params=(Param(name="seconds", default=1.0),),
     ),
     Fault(
-        name="missing-scope",
-        line="The app was installed without a scope: its calls are refused.",
-        params=(Param(name="scope", default="chat:write"), *CHANCE),
-    ),
-    Fault(
         name="down",
         line="Slack is away: sockets break and stay shut, calls fail.",
         params=(Param(name="answer", default="503", of=("503", "500", "none")),),
+    ),
+    Fault(
+        name="missing-scope",
+        line="The app was installed without a scope: its calls are refused.",
+        params=(Param(name="scope", default="chat:write"), *CHANCE),
     ),
 )
 MODEL_FAULTS = (
@@ -97,9 +97,6 @@ MODEL_FAULTS = (
         params=(Param(name="seconds", default=2.0), *MODEL),
     ),
     Fault(name="overloaded", line="The model is overloaded: 529.", params=MODEL),
-    Fault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
-    Fault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
-    Fault(name="unknown-model", line="There is no such model: 404.", params=MODEL),
     Fault(name="cut", line="The answer breaks off.", params=(CHARACTERS, *MODEL)),
     Fault(
         name="stalled",
@@ -113,4 +110,7 @@ MODEL_FAULTS = (
     ),
     Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
     Fault(name="refusal", line="The model refuses to answer.", params=MODEL),
+    Fault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
+    Fault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
+    Fault(name="unknown-model", line="There is no such model: 404.", params=MODEL),
 )

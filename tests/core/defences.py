@@ -6,11 +6,10 @@ rules of the core are in rules.py. A name begins with its fault. Run by soak.py.
 
 from __future__ import annotations
 
+from tests.core.amiss import ACCOUNT, SCOPE
 from tests.core.mutant import rule
 
 STRUCK = "tests/stories/test_faults.py::test_every_message_is_answered_once"
-ACCOUNT = "tests/stories/test_account.py::"
-SCOPES = "tests/stories/test_scopes.py::"
 LONG = "tests/stories/test_long.py::"
 MODEL = "tests/stories/test_model.py::"
 BREAKS = "tests/stories/test_model_breaks.py::"
@@ -127,13 +126,6 @@ CALLS = (
         f"{STRUCK}[stream-expiry]",
     ),
     rule(
-        "missing-scope: it is named once, and not at each try",
-        "slack/scopes.py",
-        "if (method, needed) not in self._told:",
-        "if True:",
-        f"{SCOPES}test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once",
-    ),
-    rule(
         "down: that Slack took nothing is not the fault of a turn",
         "life/ending.py",
         'if entry.body["error"] != SpeechFailed.__name__',
@@ -185,48 +177,6 @@ THINKING = (
         "await postpone(turn, error.failure)",
         "await fail(turn)",
         f"{STRUCK}[overloaded]",
-    ),
-    rule(
-        "unauthorized: one of those that wait tries, now and then",
-        "life/reach.py",
-        "if now < self._probes.get(subject, 0.0):",
-        "if False:",
-        f"{ACCOUNT}test_all_wait_until_it_is_mended_and_everybody_is_told_once[unauthorized]",
-    ),
-    rule(
-        "unauthorized: an owner who was told knows it after a restart, too",
-        "life/alarm.py",
-        "if last is None or _is_news(turn, fault, last):",
-        "if True:",
-        f"{ACCOUNT}test_after_a_restart_it_is_known_still_and_probed_at_once",
-    ),
-    rule(
-        "no-credit: a request that nobody pays for is not a bad one",
-        "claude/failure.py",
-        'return _meant(error.api_message or "") or "bad-request"',
-        'return "bad-request"',
-        f"{ACCOUNT}test_all_wait_until_it_is_mended_and_everybody_is_told_once[no-credit]",
-    ),
-    rule(
-        "no-credit: an answer to anybody wakes all that wait",
-        "life/reach.py",
-        "            return self._gone(fault) or self._mended(watch)\n        return fault",
-        "            return self._gone(fault)\n        return fault",
-        f"{ACCOUNT}test_the_first_answer_to_anybody_wakes_all_that_wait",
-    ),
-    rule(
-        "unknown-model: it is no fault of the message",
-        "claude/failure.py",
-        '    404: "unknown-model",\n',
-        "",
-        f"{ACCOUNT}test_all_wait_until_it_is_mended_and_everybody_is_told_once[unknown-model]",
-    ),
-    rule(
-        "unknown-model: what another model answers mends nothing",
-        "claude/account.py",
-        "return self.failure in WHOLE or model == self.model",
-        "return True",
-        f"{ACCOUNT}test_a_wrong_model_is_named_and_the_other_one_goes_on",
     ),
     rule(
         "cut: what people began to read is asked for once more",
@@ -294,4 +244,4 @@ THINKING = (
 )
 """Against what happens to the model."""
 
-DEFENCES = (*ON_THE_WAY, *SOCKET, *CALLS, *THINKING)
+DEFENCES = (*ON_THE_WAY, *SOCKET, *CALLS, *SCOPE, *THINKING, *ACCOUNT)

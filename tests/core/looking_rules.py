@@ -164,8 +164,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "of an outage in its middle a body tells once",
         "life/outage.py",
-        '            return int(entry.body["since"])\n',
-        "            return call.seq\n",
+        "if loud and since == call.seq else ()",
+        "if loud else ()",
         "endured/kills",
     ),
 )

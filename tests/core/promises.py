@@ -156,9 +156,9 @@ KEEPS = (
     rule(
         "each conversation hears of an outage",
         "life/outage.py",
-        'f"told:{turn.thread}:{person}:{since}"',
-        'f"told:{person}"',
-        "tests/stories/test_account.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
+        'f"told:{turn.thread}:{since}"',
+        'f"told:{turn.people[0]}"',
+        "tests/stories/test_account_later.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
     ),
     rule(
         "what a full disk cannot take is not acked",

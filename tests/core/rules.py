@@ -195,8 +195,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "people are told of an outage once",
         "life/outage.py",
-        "    if not any(new):\n        return ()\n",
-        "",
+        'if not await turn.claim(f"told:{turn.thread}:{since}"):',
+        "if False:",
         "long-outage",
     ),
     rule(

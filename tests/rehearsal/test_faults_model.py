@@ -147,4 +147,4 @@ async def test_the_page_of_a_world_of_the_model_alone_has_its_faults(url: str) -
     async with ClientSession() as http, http.get(f"{url}/rehearsal/faults") as response:
         names = [fault["name"] for fault in (await response.json())["faults"]]
     faulty = ["unauthorized", "no-credit", "unknown-model"]
-    assert names == ["throttled", "overloaded", *faulty, "cut", "stalled", "slow", "malformed", "refusal"]
+    assert names == ["throttled", "overloaded", "cut", "stalled", "slow", "malformed", "refusal", *faulty]

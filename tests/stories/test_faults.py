@@ -56,18 +56,18 @@ STORIES = {
     "rate-limit": Story(told={"seconds": 2, "times": 9}, long=20),
     "answer-lost": Story(told={"times": 3}, long=10, smooth=False),
     "stream-expiry": Story(told={"seconds": 0}),
-    "missing-scope": Story(told={"times": 4}, long=20, smooth=False),
     "down": Story(long=60, smooth=False),
+    "missing-scope": Story(told={"times": 4}, long=20, smooth=False),
     "throttled": Story(told={"seconds": 1, "times": 2}, long=10),
     "overloaded": Story(long=30, apology=True),
-    "unauthorized": Story(long=30, apology=True),
-    "no-credit": Story(long=30, apology=True),
-    "unknown-model": Story(told={"model": SONNET}, long=30, apology=True),
     "cut": Story(told={"characters": 90}, long=30, apology=True),
     "stalled": Story(long=200, apology=True),
     "slow": Story(told={"seconds": 3}, long=150),
     "malformed": Story(),
     "refusal": Story(told={"model": SONNET}),
+    "unauthorized": Story(long=30, apology=True),
+    "no-credit": Story(long=30, apology=True),
+    "unknown-model": Story(told={"model": SONNET}, long=30, apology=True),
 }
 
 

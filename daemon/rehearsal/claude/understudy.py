@@ -18,6 +18,7 @@ from aiohttp import web
 
 from daemon.ports import Clock
 from daemon.rehearsal.claude.cache import Cache
+from daemon.rehearsal.claude.catalogue import catalogue, key_of, refusal
 from daemon.rehearsal.claude.cue import Cue
 from daemon.rehearsal.claude.prompt import CHARACTERS, Body
 from daemon.rehearsal.claude.rules import MUST_THINK, objection
@@ -70,8 +71,7 @@ class Understudy:
     def mount(self, app: web.Application) -> None:
         """Add the Messages API, and the queue for tests in other processes, which takes the same in JSON."""
         app.router.add_post("/v1/messages", self._messages)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_get("/v1/models/{model}", self._model)
+        catalogue(app, self.faults)
         app.router.add_get("/rehearsal/claude/requests", self._requested)
         app.router.add_get("/rehearsal/claude/closed", self._were_closed)
         for queue in (self.say, self.fail, self.refuse, self.cut):
@@ -108,8 +108,7 @@ class Understudy:
         said: str = "Rehearsed failure",
         wait: float = 0.0,
     ) -> None:
-        """Fail with this error; `wait` is its Retry-After. With status 200 it comes inside the stream, after
-        this text."""
+        """Fail with this error; `wait` is its Retry-After. With 200 it comes in the stream, after this text."""
         self._cues.append(
             Cue(
                 text=after,
@@ -130,28 +129,6 @@ class Understudy:
     def cut(self, after: str = "", hush: bool = False, model: str = "*", asks: str = "") -> None:
         """Say this much, then break the connection; with `hush`, end it politely, unfinished."""
         self._cues.append(Cue(text=after, ending="hush" if hush else "cut", model=model, asks=asks))
-
-    async def _models(self, request: web.Request) -> web.Response:
-        """Which models there are: any that one asks for."""
-        if failed := self._barred(request, ""):
-            return failed
-        return web.json_response({"data": [], "has_more": False, "first_id": None, "last_id": None})
-
-    async def _model(self, request: web.Request) -> web.Response:
-        """One model, unless it is told to know none of that name. Credit is no matter here."""
-        name, shown = request.match_info["model"], dict[str, Any]()
-        if failed := self._barred(request, name):
-            return failed
-        shown |= {"type": "model", "id": name, "display_name": name, "created_at": "2026-10-07T00:00:00Z"}
-        return web.json_response(shown)
-
-    def _barred(self, request: web.Request, model: str) -> web.Response | None:
-        number = f"req_rehearsal_{next(self._ids)}"
-        if not _key(request) or self.faults.on("unauthorized"):
-            return _error(401, "authentication_error", "invalid x-api-key", number)
-        if model and self.faults.strikes("unknown-model", model):
-            return _error(404, "not_found_error", f"model: {model}", number)
-        return None
 
     async def _requested(self, request: web.Request) -> web.Response:
         return web.json_response(list(self.requests))
@@ -176,21 +153,21 @@ class Understudy:
         return web.Response()
 
     async def _answer(self, request: web.Request, number: str) -> web.StreamResponse:
-        if not _key(request):
-            return _error(401, "authentication_error", "x-api-key header is required", number)
+        if not key_of(request):
+            return refusal(401, "authentication_error", "x-api-key header is required", number)
         try:
             body = json.loads(await request.content.read())
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            return _error(400, "invalid_request_error", "The request body is not a JSON object", number)
+            return refusal(400, "invalid_request_error", "The request body is not a JSON object", number)
         self.requests.append(body)
         if why := objection(body):
-            return _error(400, "invalid_request_error", why, number)
+            return refusal(400, "invalid_request_error", why, number)
         cue = self._cue(body)
         if cue.status != 200:
             await self._wait(cue)
-            return _error(cue.status, cue.kind, cue.said, number, cue.after)
+            return refusal(cue.status, cue.kind, cue.said, number, cue.after)
         take = self._take(body, cue, number)
         if body.get("stream"):
             return await self._stream(request, take, cue, number)
@@ -263,16 +240,6 @@ class Understudy:
 def _left(request: web.Request) -> bool:
     """Whether whoever asked is gone: aiohttp tells it to who writes, and to nobody who waits."""
     return request.transport is None or request.transport.is_closing()
-
-
-def _key(request: web.Request) -> str:
-    bearer = request.headers.get("Authorization", "").removeprefix("Bearer").strip()
-    return bearer or request.headers.get("X-Api-Key", "").strip()
-
-
-def _error(status: int, kind: str, text: str, number: str, after: float = 0.0) -> web.Response:
-    headers = {"request-id": number, **({"retry-after": f"{after:g}"} if after else {})}
-    return web.json_response(error(kind, text, number), status=status, headers=headers)
 
 
 async def _queue(queue: Callable[..., None], request: web.Request) -> web.Response:
