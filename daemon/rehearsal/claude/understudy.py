@@ -108,7 +108,7 @@ class Understudy:
         said: str = "Rehearsed failure",
         wait: float = 0.0,
     ) -> None:
-        """Fail with this error; `wait` is its Retry-After. With 200 it comes in the stream, after this text."""
+        """Fail with this error; `wait` is its Retry-After. With 200 it comes in the stream, after a text."""
         self._cues.append(
             Cue(
                 text=after,
