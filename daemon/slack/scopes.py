@@ -27,18 +27,20 @@ class Scopes:
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
         self._lacking: dict[str, str] = {}
-        """What is wrong with what is essential, by method."""
+        """What each method was refused for."""
 
     @property
     def wrong(self) -> Sequence[str]:
         """What is lacking without which the soul cannot speak, and what to do."""
-        return list(dict.fromkeys(self._lacking.values()))
+        essential = dict.fromkeys(needed for needed in self._lacking.values() if ESSENTIAL in needed)
+        return [
+            f"The Slack app lacks the scope {needed}, so nothing can be said. {FIX}" for needed in essential
+        ]
 
     def refused(self, method: str, answer: Mapping[str, Any]) -> None:
         """Slack refused this method for want of a scope; its answer names it, and those that there are."""
         needed = ", ".join(SCOPE.findall(str(answer.get("needed") or ""))) or "one that it does not name"
-        if ESSENTIAL in needed:
-            self._lacking[method] = f"The Slack app lacks the scope {needed}, so nothing can be said. {FIX}"
+        self._lacking[method] = needed
         if (method, needed) not in self._told:
             self._told.add((method, needed))
             provided = ", ".join(SCOPE.findall(str(answer.get("provided") or ""))) or "none"
@@ -47,5 +49,6 @@ class Scopes:
             )
 
     def taken(self, method: str) -> None:
-        """Slack took a call of this method."""
-        self._lacking.pop(method, None)
+        """Slack took a call of this method: what it was refused for is there now, for others, too."""
+        if needed := self._lacking.get(method):
+            self._lacking = {other: lacks for other, lacks in self._lacking.items() if lacks != needed}

@@ -100,7 +100,7 @@ async def test_a_wrong_model_is_named_and_the_other_one_goes_on(stage: Stage) ->
     await stage.wake(owner_user_ids=OWNERS, ism_enabled=True)
     await deciding(stage)
     stage.model.faults.switch("unknown-model", model=HAIKU)
-    answers(stage, turning(), reply("It is the timetable."))
+    answers(stage, turning())
     ts = await say(stage, "alice", ALICE, ASKED)
     on_it, told = await stage.answers(ALICE, ts)
     assert (on_it, told[: len(AT_FAULT)]) == (ON_IT, AT_FAULT)
