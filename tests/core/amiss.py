@@ -22,8 +22,8 @@ ACCOUNT = (
     rule(
         "unauthorized: one of those that wait tries, now and then",
         "life/reach.py",
-        "if now < self._probes.get(subject, 0.0):",
-        "if False:",
+        "PROBE = 60.0",
+        "PROBE = 6.0",
         f"{TOLD}test_all_wait_until_it_is_mended_and_everybody_is_told_once[unauthorized]",
     ),
     rule(

@@ -106,10 +106,12 @@ async def test_a_wrong_model_is_named_and_the_other_one_goes_on(stage: Stage) ->
     assert (on_it, told[: len(AT_FAULT)]) == (ON_IT, AT_FAULT)
     _, said = await health(stage)
     assert "CLAUDE_MODEL_FAST" in said["wrong"][0]
+    tried = [request["model"] for request in stage.model.requests].count(HAIKU)
     answers(stage, reply("Here I am."))
     ts = await say(stage, "bob", BOB, "Hello?")
     assert await stage.answers(BOB, ts) == ["Here I am."]
     assert (await health(stage))[1]["wrong"], "what another model answers mends nothing"
+    assert [request["model"] for request in stage.model.requests].count(HAIKU) == tried
 
 
 async def test_a_name_that_is_corrected_is_asked_at_the_next_start(stage: Stage) -> None:

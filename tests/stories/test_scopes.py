@@ -82,10 +82,11 @@ async def test_where_nothing_may_be_said_the_turn_ends_and_the_journal_says_why(
     for method in ("chat.startStream", "chat.postMessage"):
         stage.wire.refuse[method] = [word] * 1000
     held.set()
-    await stage.settled()
+    await stage.until(lambda: stage.entries("failure"))
     [failure] = stage.entries("failure")
     assert failure.body["error"] == "SpeechRefused"
     assert failure.body["why"] == f"Slack takes nothing here: {word}"
+    await stage.settled()
     assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
     assert not stage.soul.journal.open("perception", "turn-began", "speech", "watch")
     assert len(lines(caplog, "Slack takes nothing here")) == 1
