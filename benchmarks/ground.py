@@ -23,6 +23,7 @@ from daemon.life.begin import Blueprint, begin
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.past import Pasts
+from daemon.life.reach import Reach
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.life.turn import Turn
@@ -61,6 +62,9 @@ class Mute:
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
+
+    async def direct(self, person: str, hold: Hold) -> str:
+        return "sess-owner"
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         return ()
@@ -131,6 +135,7 @@ async def ground(
             budget=budget,
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
+            reach=Reach(journal, clock, models),
             gauge=Gauge(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
         )
         soul = Blueprint(

@@ -14,7 +14,7 @@ from aiohttp import web
 from config import Settings
 from daemon.behaviour import blueprint, processes_of, world_of
 from daemon.clock import SystemClock
-from daemon.connections import access_for, allowed_by, claude_for
+from daemon.connections import access_for, allowed_by, claude_for, models_of
 from daemon.console.guard import protect
 from daemon.console.server import mount
 from daemon.introduction import introduce
@@ -22,6 +22,7 @@ from daemon.journal.journal import Journal
 from daemon.journal.writer import Writer
 from daemon.life.budget import Budget
 from daemon.life.live import Life
+from daemon.life.reach import Reach
 from daemon.life.suspects import wake_up
 from daemon.life.texts import Texts
 from daemon.life.waker import AsyncioWaker
@@ -88,8 +89,7 @@ async def awake(
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
-    `words` is the folder of soul.md, prompts/ and playbooks/, the project's own if not given; `processes` are
-    those that the settings ask for, if not given.
+    `words` is the folder of the owner's texts; without `processes`, they are those that the settings ask for.
     """
     settle(settings.soul_home)
     listener = bind(settings.host, settings.port)
@@ -101,18 +101,27 @@ async def awake(
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd)
+        reach = Reach(journal, clock, models_of(settings))
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
-        mount(app, console(settings, journal, texts, budget, slack))
-        metrics(journal, slack).mount(app)
+        mount(app, console(settings, journal, texts, budget, slack, reach))
+        metrics(journal, slack, reach).mount(app)
         await enter(serving(app, listener))
         await enter(slack)
         suspects = await wake_up(journal, clock)
         world = world_of(
-            settings, journal, clock, budget, suspects.life, llm=claude, speaker=slack.speaker, here=here
+            settings,
+            journal,
+            clock,
+            budget,
+            reach,
+            suspects.life,
+            llm=claude,
+            speaker=slack.speaker,
+            here=here,
         )
         found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
         life = Life(world, blueprint(settings, texts, found, slack.surroundings))
-        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects, reach.due)
         stack.push_async_callback(waker.drain, grace)
         stack.push_async_callback(slack.stop)
         await slack.connect()

@@ -18,6 +18,7 @@ from daemon.life.begin import Blueprint
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.past import Pasts
+from daemon.life.reach import Reach
 from daemon.life.scope import World
 from daemon.life.texts import Texts
 from daemon.ports import LLM, Clock, Speaker, Surroundings
@@ -70,6 +71,7 @@ def world_of(
     journal: Journal,
     clock: Clock,
     budget: Budget,
+    reach: Reach,
     life: int,
     *,
     llm: LLM,
@@ -87,6 +89,7 @@ def world_of(
         pasts=Pasts(journal),
         people=PersonModels(journal, Places(journal)),
         gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person),
+        reach=reach,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=f"{here}/",
         life=life,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
-from daemon.ports import Clock
+from daemon.ports import Clock, Role
 from daemon.rehearsal.people import SOUL
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
@@ -18,15 +20,20 @@ def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
         api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
         base_url=here if rehearsed else settings.anthropic_base_url or None,
         headers=_headers(settings) if rehearsed else None,
-        models={
-            "speak": settings.claude_model,
-            "fast": settings.claude_model_fast,
-            "fallback": settings.claude_model_fallback or settings.claude_model,
-            **({"expert": settings.claude_model_expert} if settings.claude_model_expert else {}),
-        },
+        models=models_of(settings),
         clock=clock,
         rehearsed=rehearsed,
     )
+
+
+def models_of(settings: Settings) -> Mapping[Role, str]:
+    """The name of the model of each role; where no fallback is set, the model that speaks stands in."""
+    return {
+        "speak": settings.claude_model,
+        "fast": settings.claude_model_fast,
+        "fallback": settings.claude_model_fallback or settings.claude_model,
+        **({"expert": settings.claude_model_expert} if settings.claude_model_expert else {}),
+    }
 
 
 def access_for(settings: Settings, here: str) -> Access:

@@ -7,6 +7,7 @@ SoulError
 ├── Fenced           another attempt at this thread began after ours: stop, touch nothing
 ├── ModelFailed      Claude could not answer: the turn is postponed
 └── SpeechFailed     Slack did not take what was to be said: the turn is tried again
+    └── SpeechRefused  and takes nothing there at all: the turn ends
 
 Parked is no error: a body that waits for an answer leaves its turn with it.
 """
@@ -34,6 +35,10 @@ class Fenced(SoulError):
 
 class SpeechFailed(SoulError):
     """Slack did not take what was to be said, or nobody knows whether it did: look before repeating."""
+
+
+class SpeechRefused(SpeechFailed):
+    """Slack takes nothing in this conversation: it is archived, say, or the soul was put out of it."""
 
 
 class Parked(BaseException):

@@ -125,6 +125,10 @@ class Speaker(Protocol):
         """Tell one person something in this conversation that nobody else sees. Raises SpeechFailed."""
         ...
 
+    async def direct(self, person: str, hold: Hold) -> str:
+        """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
+        ...
+
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,26 +15,34 @@ from daemon.entry import Entry, digest
 from daemon.introduction import elsewhere
 from daemon.journal.journal import Journal
 from daemon.life.budget import Budget
+from daemon.life.reach import Reach
 from daemon.life.texts import Texts
 from daemon.mind.recall import seen_by
 from daemon.slack.access import SLACK
 from daemon.slack.surface import Slack
 
 
-def console(settings: Settings, journal: Journal, texts: Texts, budget: Budget, slack: Slack) -> Console:
+def console(
+    settings: Settings, journal: Journal, texts: Texts, budget: Budget, slack: Slack, reach: Reach
+) -> Console:
     """What the page may know."""
     return Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, texts),
-        state=partial(_state, settings, budget, slack),
-        health=partial(_health, journal, slack),
+        state=partial(_state, settings, budget, slack, reach),
+        health=partial(_health, journal, slack, reach),
     )
 
 
-def metrics(journal: Journal, slack: Slack) -> Metrics:
+def metrics(journal: Journal, slack: Slack, reach: Reach) -> Metrics:
     """What a scraper may know: what the journal says, and how well the soul hears."""
     shown, hearing = Metrics(journal), slack.hearing
     gauge, counter = shown.gauge, shown.counter
+    gauge(
+        "soul_faults",
+        "Things that only an owner can mend; /healthz says which.",
+        lambda: len(_wrong(slack, reach)),
+    )
     gauge("soul_deaf", "1 when no message can come in.", lambda: hearing.deaf)
     gauge("soul_sockets_alive", "Sockets on which Slack sends events.", lambda: hearing.alive)
     gauge("soul_sockets_wanted", "Sockets that are kept (SLACK_CONNECTIONS).", lambda: hearing.wanted)
@@ -53,7 +61,7 @@ def _rebuild(journal: Journal, texts: Texts, call: Entry) -> tuple[Mapping[str, 
     return seen, digest(seen) == call.body["saw"]
 
 
-def _state(settings: Settings, budget: Budget, slack: Slack) -> Mapping[str, Any]:
+def _state(settings: Settings, budget: Budget, slack: Slack, reach: Reach) -> Mapping[str, Any]:
     return {
         "name": slack.name,
         "rehearsed": {"workspace": settings.slack == "rehearsed", "model": settings.claude == "rehearsed"},
@@ -62,14 +70,22 @@ def _state(settings: Settings, budget: Budget, slack: Slack) -> Mapping[str, Any
         "budget": budget.daily,
         "spent": budget.today().cost,
         "worth": budget.today().worth,
+        "wrong": _wrong(slack, reach),
         "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
     }
 
 
-def _health(journal: Journal, slack: Slack) -> Mapping[str, Any]:
+def _wrong(slack: Slack, reach: Reach) -> Sequence[str]:
+    """What only an owner can mend: of the model's account, and of the app in Slack."""
+    return [*reach.wrong, *slack.wrong]
+
+
+def _health(journal: Journal, slack: Slack, reach: Reach) -> Mapping[str, Any]:
+    """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
     hearing = slack.hearing
     return {
         "ok": journal.writable and not hearing.deaf,
+        "wrong": _wrong(slack, reach),
         "deaf": hearing.deaf,
         "sockets": hearing.alive,
         "inbound_age": hearing.inbound_age,

@@ -29,6 +29,7 @@ SCOPES: dict[str, set[str]] = {
     "conversations_history": HISTORY,
     "conversations_info": READ,
     "conversations_members": READ,
+    "conversations_open": {"im:write"},
     "conversations_replies": HISTORY,
     "users_conversations": READ,
     "users_info": {"users:read"},

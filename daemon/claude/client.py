@@ -15,6 +15,7 @@ from typing import Any, Self
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
+from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.answer import CHARACTERS, Answer, together
 from daemon.claude.failure import FAILURES, Broken, after, detail, failure
 from daemon.claude.form import formed, plain
@@ -38,6 +39,9 @@ STALL = 60.0
 """Seconds of silence in the middle of an answer; Anthropic sends pings while its models think."""
 LONGEST = 600.0
 """Seconds that a call may take, with all its tries."""
+LOOKING_UP = 20.0
+"""Seconds for which the server is asked whether it knows a model."""
+KNOWN, UNLISTED = "known", "unlisted"
 BYTES = 2
 """Bytes to a token, at the least: prose has three or more, Chinese has two."""
 
@@ -64,6 +68,8 @@ class Claude:
         self._rehearsed = rehearsed
         self._formless: set[str] = set()
         """Models that were found to refuse a schema here, where the table says that they take one."""
+        self._faults: dict[str, Fault] = {}
+        """What is wrong with the account, as far as the log was told of it, by subject."""
         self._client = AsyncAnthropic(
             api_key=api_key,
             base_url=base_url or ANTHROPIC,
@@ -96,6 +102,26 @@ class Claude:
         prompt = len(json.dumps(request, ensure_ascii=False).encode()) // BYTES
         whole = cost(spec, Usage(cache_write=prompt, output=request["max_tokens"]))
         return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
+
+    async def look_up(self, name: str) -> str:
+        """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure.
+
+        It costs nothing. Backends that have no list of models know none by name either: only where there is
+        one is a missing model missing.
+        """
+        try:
+            await self._client.models.retrieve(name, timeout=LOOKING_UP)
+        except FAILURES as error:
+            word = failure(error)
+            if word not in ("unknown-model", "bad-request"):
+                return word
+        else:
+            return KNOWN
+        try:
+            await self._client.models.list(limit=1, timeout=LOOKING_UP)
+        except FAILURES:
+            return UNLISTED
+        return "unknown-model"
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
@@ -142,6 +168,8 @@ class Claude:
                     answer.first_text = self._clock.now()
                 if hear is not None:
                     await hear(delta)
+        if answer.stop_reason is not None:
+            self._mended(request["model"])
         return answer
 
     async def _deltas(
@@ -166,7 +194,23 @@ class Claude:
                 answer.stop(len(json.dumps(request, ensure_ascii=False)) // CHARACTERS)
                 return
             answer.failure, answer.after = failure(error), after(error)
-            log.warning("Claude did not answer: %s (%s)", answer.failure, detail(error, self._key))
+            self._complain(Fault(failure=answer.failure, model=request["model"]), detail(error, self._key))
+
+    def _complain(self, fault: Fault, said: str) -> None:
+        """Log a failure; a fault of the account once, with what to do, and not at each try."""
+        if fault.failure not in ACCOUNT:
+            log.warning("Claude did not answer: %s (%s)", fault.failure, said)
+        elif fault.subject not in self._faults:
+            self._faults[fault.subject] = fault
+            todo = advice(fault, settings_of(fault.model, self._models))
+            log.error("%s Until then messages wait. (%s: %s)", todo, fault.failure, said)
+
+    def _mended(self, model: str) -> None:
+        """An answer came: what it shows to be over may be told again."""
+        for subject, fault in list(self._faults.items()):
+            if fault.mended_by(model):
+                del self._faults[subject]
+                log.warning("Claude answers again (%s): %s is over.", model, fault.failure)
 
     def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
         answer, usages = tries[-1] if tries else Answer(), [one.billed() for one in tries]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 
 import aiohttp
 import anthropic
@@ -10,13 +11,28 @@ import httpx2
 
 STATUS = {
     401: "unauthorized",
-    402: "unauthorized",
-    403: "unauthorized",
+    402: "no-credit",
+    403: "forbidden",
+    404: "unknown-model",
     408: "unreachable",
     429: "rate-limited",
     529: "overloaded",
 }
-STREAMED = {"overloaded_error": "overloaded", "rate_limit_error": "rate-limited", "api_error": "server-error"}
+STREAMED = {
+    "authentication_error": "unauthorized",
+    "billing_error": "no-credit",
+    "permission_error": "forbidden",
+    "not_found_error": "unknown-model",
+    "overloaded_error": "overloaded",
+    "rate_limit_error": "rate-limited",
+    "api_error": "server-error",
+}
+SAID = (
+    (re.compile(r"credit balance is too low|reached your specified .*usage limit", re.I), "no-credit"),
+    (re.compile(r"organization has been disabled", re.I), "unauthorized"),
+    (re.compile(r"^invalid model name", re.I), "unknown-model"),
+)
+"""What a 400 says that is the account's fault, and not the request's."""
 
 
 class Broken(Exception):
@@ -37,11 +53,18 @@ def failure(error: BaseException) -> str:
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
     if isinstance(error, Broken):
-        return STREAMED.get(error.kind, "broken-stream")
+        return _meant(str(error)) or STREAMED.get(error.kind, "broken-stream")
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
-    usual = "server-error" if error.status_code >= 500 else "bad-request"
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return _meant(error.api_message or "") or "bad-request"
+    usual = "server-error" if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR else "bad-request"
     return STATUS.get(error.status_code, usual)
+
+
+def _meant(said: str) -> str:
+    """The fault of the account that the server's own words tell of, if they do."""
+    return next((word for words, word in SAID if words.search(said[:300])), "")
 
 
 def after(error: BaseException) -> float:

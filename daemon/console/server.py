@@ -31,7 +31,8 @@ class Console:
     `rebuild` gives a model call's request as the model saw it, and whether its hash agrees with the
     recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",
     "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
-    "worth" (US dollars, of this UTC day), "models": {role: model}}. `health` is {"ok": bool, …}.
+    "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
+    "models": {role: model}}. `health` is {"ok": bool, …}.
     """
 
     journal: Journal

@@ -1,35 +1,75 @@
-"""The model: one real, tiny turn, as the daemon would ask for it, and what it cost."""
+"""The model: one real, tiny turn, as the daemon would ask for it, its cost, and whether all are known."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
 
-from daemon.claude.client import Claude
+from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
+from daemon.claude.client import KNOWN, UNLISTED, Claude
 from daemon.claude.models import is_known
 from daemon.doctor.finding import Finding, ill
 from daemon.memory import Memory, working_memory
+from daemon.ports import Role
 from daemon.reply import Reply
 
 HELLO = "Hello."
 FIXES = {
-    "unauthorized": "Get a key at platform.claude.com, Settings, API keys, and set ANTHROPIC_API_KEY",
     "bad-request": "Is CLAUDE_MODEL the name of a model there?",
     "unreachable": "Check ANTHROPIC_BASE_URL and the network",
 }
-"""What to do about a failure that does not pass by itself."""
+"""What to do about a failure that does not pass by itself, and is none of the account's."""
+PLAIN = frozenset({"unauthorized", "unreachable"})
+"""Failures after which there is nothing more to look up."""
 
 
-async def claude(llm: Claude) -> Finding:
-    """Say hello to the model that speaks."""
-    memory = working_memory([Memory(role="user", content=HELLO)])
+async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> AsyncIterator[Finding]:
+    """Say hello to the model that speaks, where it may cost something; then look up the others by name."""
     async with llm:
-        reply = await llm.call(llm.request(memory, "speak"), None, lambda: None, asyncio.Event())
+        names = list(dict.fromkeys(models.values()))
+        if paid:
+            reply = await _hello(llm)
+            yield _answered(reply, models)
+            if reply.failure in PLAIN:
+                return
+            names.remove(models["speak"])
+        else:
+            yield Finding(name="claude", said="not asked, since BUDGET_DAILY_USD is 0")
+        if names:
+            yield await _looked_up(llm, names, models)
+
+
+async def _hello(llm: Claude) -> Reply:
+    memory = working_memory([Memory(role="user", content=HELLO)])
+    return await llm.call(llm.request(memory, "speak"), None, lambda: None, asyncio.Event())
+
+
+def _answered(reply: Reply, models: Mapping[Role, str]) -> Finding:
     if reply.outcome in ("ok", "cut"):
         return Finding(
             name="claude", said=f"{reply.model} answered in {reply.seconds:.1f} s, {_price(reply)}"
         )
     fix = FIXES.get(reply.failure, "Try again in a few minutes")
+    if reply.failure in ACCOUNT:
+        fix = _fix(reply.failure, reply.model, models)
     return ill("claude", f"{reply.model} did not answer ({reply.failure or reply.outcome}). {fix}")
+
+
+async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) -> Finding:
+    """What the server says of these names, which costs nothing."""
+    found = {name: await llm.look_up(name) for name in names}
+    wrong = [_fix(word, name, models) for name, word in found.items() if word in ACCOUNT]
+    if wrong:
+        return ill("models", " ".join(dict.fromkeys(wrong)))
+    unsure = [name for name, word in found.items() if word != KNOWN]
+    if not unsure:
+        return Finding(name="models", said=f"{', '.join(names)}: known, too")
+    why = "this server has no list of models" if UNLISTED in found.values() else "it could not be asked"
+    return Finding(name="models", said=f"{', '.join(unsure)}: not looked up, {why}")
+
+
+def _fix(word: str, name: str, models: Mapping[Role, str]) -> str:
+    return advice(Fault(failure=word, model=name), settings_of(name, models))
 
 
 def _price(reply: Reply) -> str:

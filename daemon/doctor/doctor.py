@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from config import Settings, load
 from daemon.actions.built_in import catalogue
-from daemon.connections import access_for, claude_for
+from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, ill, line
@@ -67,17 +67,19 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
     yield machine.disk(settings.soul_home)
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)
-    yield await _model(settings, clock)
+    async for finding in _model(settings, clock):
+        yield finding
     async for finding in _workspace(settings, clock):
         yield finding
 
 
-async def _model(settings: Settings, clock: Clock) -> Finding:
+async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.claude == "rehearsed":
-        return Finding(name="claude", said="rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
-    if not settings.budget_daily_usd:
-        return Finding(name="claude", said="not asked, since BUDGET_DAILY_USD is 0")
-    return await claude(claude_for(settings, clock, ""))
+        yield Finding(name="claude", said="rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
+        return
+    llm, paid = claude_for(settings, clock, ""), settings.budget_daily_usd > 0
+    async for finding in claude(llm, models_of(settings), paid=paid):
+        yield finding
 
 
 async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:

@@ -87,6 +87,8 @@ async def port(host: str, number: int, path: Path) -> Finding:
             return ill(
                 "port", f"{number} is held by this daemon, which is not well: {health}. Look at its log"
             )
+        if wrong := health.get("wrong"):
+            return ill("port", f"{number} is held by this daemon, which lives, but: {' '.join(wrong)}")
         return Finding(name="port", said=f"{number} is held by this daemon, which lives and is well")
     return Finding(name="port", said=f"{number} on {host} is free")
 

@@ -166,7 +166,7 @@ def _path(world: World, first: str) -> str:
 async def _ripen(world: World, thread: str) -> None:
     """A watch whose time has come becomes exactly one perception."""
     for watch in world.journal.open("watch", thread=thread):
-        if watch.body["due"] <= world.clock.now():
+        if world.reach.ripe(watch):
             await world.journal.append(
                 thread,
                 "perception",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 from daemon.entry import Entry, rank
+from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.life import outage
 from daemon.life.hopeless import failures, unreadable
 from daemon.life.question import settle
@@ -22,19 +24,34 @@ THINKING = frozenset({"model-call", "transition", "action", "observation", "look
 
 
 async def postpone(turn: Turn, failure: str) -> None:
-    """Claude could not answer: tell the person, once an outage, and try again later."""
-    tries = max([turn.uses("outage"), *(entry.body["tries"] for entry in turn.postponed)])
+    """Claude could not answer: tell whoever waits, once, and try again later."""
+    waits = [watch.body for watch in turn.postponed]
+    outages = [entry.body for entry in _of_kind(turn, "outage")]
+    tries = max(
+        [sum(outage.counted(body["failure"]) for body in outages), *(body["tries"] for body in waits)]
+    )
     if outage.hopeless(failure, tries):
         await fail(turn)
         return
+    mine = _of_kind(turn, "model-call")[-1]
+    since = min((body["since"] for body in waits if "since" in body), default=mine.seq)
     if turn.must_answer:
-        mine = _of_kind(turn, "model-call")[-1]  # as of then: a replay must decide as before
-        await outage.tell(turn, outage.last_well(turn, mine.seq, mine.at))
-    due = turn.world.clock.now() + outage.wait(tries)
-    carries = [entry.seq for entry in turn.answers]
-    await turn.once("watch", {"due": due, "carries": carries, "tries": tries + 1})
+        await outage.tell(turn, failure, since)
+    body = {
+        **outage.about(mine, since, turn.took, turn),
+        "due": turn.world.clock.now() + outage.wait(failure, tries),
+        "carries": [entry.seq for entry in turn.answers],
+        "tries": tries + outage.counted(failure),
+    }
+    await turn.once("watch", body)
     await turn.finish("postponed", None)
     await turn.show("")
+
+
+def unsaid(turn: Turn, error: SpeechFailed) -> int:
+    """How loudly the log is told that Slack took nothing: once for each turn, and when that ends it."""
+    news = isinstance(error, SpeechRefused) or not failures(turn)
+    return logging.WARNING if news else logging.DEBUG
 
 
 def _of_kind(turn: Turn, kind: str) -> list[Entry]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from daemon.errors import Fenced, JournalError, ModelFailed, Parked
+from daemon.errors import Fenced, JournalError, ModelFailed, Parked, SpeechFailed, SpeechRefused
 from daemon.life.begin import Blueprint, begin, unbegun
-from daemon.life.ending import abandon, begin_afresh, fail, give_up, halt, let_go, postpone
+from daemon.life.ending import abandon, begin_afresh, fail, give_up, halt, let_go, postpone, unsaid
 from daemon.life.hopeless import beyond_words, hopeless, suspicious
 from daemon.life.overhearing import overhear
 from daemon.life.scope import World
@@ -103,11 +103,20 @@ class Life:
 
     async def _failed(self, thread: str, turn: Turn | None, error: Exception) -> None:
         """How long it rests now, and whether it is given up, is read from what is written down here."""
-        at = turn.reached if turn else "its beginning"
-        log.warning("A turn of %s failed at %s; it is tried again.", thread, at, exc_info=error)
-        name = error.__class__.__name__
-        if turn:
-            key = f"{turn.id}/failure#{turn.epoch}"
-            await turn.append("failure", {"at": at, "error": name}, key=key, cause=turn.epoch)
+        if turn is None:
+            log.warning("A turn of %s failed at its beginning; it is tried again.", thread, exc_info=error)
+            await unbegun(self._world, thread, error.__class__.__name__)
+        elif isinstance(error, SpeechFailed):  # no fault of the code's: it has no traceback, and is said once
+            log.log(unsaid(turn, error), "A turn of %s cannot say what it has to. %s.", thread, error)
+            await self._record_failure(turn, error)
         else:
-            await unbegun(self._world, thread, name)
+            log.warning("A turn of %s failed at %s; it is tried again.", thread, turn.reached, exc_info=error)
+            await self._record_failure(turn, error)
+        if turn and isinstance(error, SpeechRefused):
+            await abandon(turn)
+
+    async def _record_failure(self, turn: Turn, error: Exception) -> None:
+        body = {"at": turn.reached, "error": error.__class__.__name__}
+        if isinstance(error, SpeechRefused):
+            body["why"] = str(error)
+        await turn.append("failure", body, key=f"{turn.id}/failure#{turn.epoch}", cause=turn.epoch)

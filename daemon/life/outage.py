@@ -1,58 +1,80 @@
 """Claude cannot be reached: who is told, and how long is waited, by turns and by bodies in their middle.
 
-An outage begins after the last call that went well; each person is told of it once.
+A wait is named by the call with which it began; it is told once in each conversation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from daemon.claude.account import ACCOUNT
 from daemon.entry import Entry
 from daemon.errors import ModelFailed
-from daemon.journal.reading import ALWAYS
 from daemon.life.question import ask
+from daemon.life.reach import USABLE
 from daemon.life.voice import Voice
 from daemon.mind.recall import remember
 from daemon.process import Answered, Question
 
 WAITS = (60.0, 300.0, 1800.0)
 """Seconds until it is tried again; the last one repeats."""
+MENDING = 86_400.0
+"""Seconds until it is tried again at the latest, while the account is at fault; see reach.py."""
 MAX_WAITS = 50
 """About a day of trying."""
 MOST_WAITS = {"bad-request": 2}
 """What Claude does not understand today it hardly will tomorrow."""
-LONG_OUTAGE = 86_400.0
-"""Seconds after which an outage is told again."""
 
 
-def wait(tries: int) -> float:
+def wait(failure: str, tries: int) -> float:
     """Seconds until the next try, after so many."""
-    return WAITS[min(tries, len(WAITS) - 1)]
+    return MENDING if failure in ACCOUNT else WAITS[min(tries, len(WAITS) - 1)]
 
 
 def hopeless(failure: str, tries: int) -> bool:
-    """Was it tried often enough?"""
-    return tries >= MOST_WAITS.get(failure, MAX_WAITS)
+    """Was it tried often enough? Never, where somebody has to mend the account first."""
+    return failure not in ACCOUNT and tries >= MOST_WAITS.get(failure, MAX_WAITS)
 
 
-def last_well(turn: Voice, before: int, at: float) -> int:
-    """The last call that went well, before this seq; 0: none for a day. It names the outage."""
-    calls = turn.world.journal.kind("model-call", since=at - LONG_OUTAGE)
-    return max((c.seq for c in calls if c.seq < before and c.body["outcome"] != "failed"), default=0)
+def counted(failure: str) -> int:
+    """How many tries this failure counts as."""
+    return 0 if failure in ACCOUNT else 1
 
 
-async def tell(turn: Voice, well: int) -> Sequence[Entry]:
-    """Say that the model does not answer, if one of those who wait was not told of this outage."""
-    if any([await turn.claim(f"told:{person}:{well}") for person in turn.people]):
-        return await turn.say(turn.text("prompts/sentences/unreachable").strip())
-    return ()
+def about(call: Entry, since: int, took: Sequence[Entry], turn: Voice) -> Mapping[str, Any]:
+    """What a wait says of why it waits: for Reach, which may end it early, and for the next try."""
+    early = all(not _was_early(turn, entry) for entry in took)
+    return {"failure": call.body["failure"], "model": call.body["model"], "since": since, "early": early}
 
 
-def _is_new(turn: Voice, outage: Entry) -> bool:
-    """Is it another one than this body has waited for already?"""
-    before = [e for e in turn.world.journal.under(turn.path) if e.kind == "outage" and e.seq < outage.seq]
-    return all(entry.body["well"] != outage.body["well"] for entry in before)
+def _was_early(turn: Voice, taken: Entry) -> bool:
+    """Did this wait end before its time?"""
+    if taken.kind != "perception" or taken.author != "core" or not taken.cause:
+        return False
+    cause = turn.world.journal.at(taken.cause)
+    return cause.kind == "watch" and cause.body["due"] > taken.at
+
+
+async def tell(turn: Voice, failure: str, since: int) -> Sequence[Entry]:
+    """Say that the model does not answer, if nobody was told here of this wait: all who wait here read it."""
+    if not await turn.claim(f"told:{turn.thread}:{since}"):
+        return ()
+    name = "account" if failure in ACCOUNT else "unreachable"
+    return await turn.say(turn.text(f"prompts/sentences/{name}").strip())
+
+
+def _since(turn: Voice, call: Entry) -> int:
+    """The call with which this wait of a body began: an earlier one, if its model has not answered since."""
+    earlier = [entry for entry in turn.recorded if entry.seq < call.seq]
+    for entry in sorted(earlier, key=lambda entry: entry.seq, reverse=True):
+        answered = entry.kind == "model-call" and entry.body["outcome"] in USABLE
+        if answered and entry.body["model"] == call.body["model"]:
+            break
+        if entry.kind == "outage":
+            return int(entry.body["since"])
+    return call.seq
 
 
 async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: bool) -> Answered:
@@ -60,11 +82,15 @@ async def outlast(turn: Voice, took: Sequence[Entry], failure: str, *, loud: boo
 
     Raises Parked; ModelFailed when it was tried often enough.
     """
-    tries = turn.uses("outage")
+    call = turn.failed
+    assert call is not None, failure
+    before = [entry for entry in turn.recorded if entry.kind == "outage" and entry.seq < call.seq]
+    tries = sum(counted(entry.body["failure"]) for entry in before)
     if hopeless(failure, tries):
         raise ModelFailed(failure)
-    well = last_well(turn, ALWAYS, turn.world.clock.now())
-    outage = await turn.once("outage", {"failure": failure, "well": well})
-    told = await tell(turn, outage.body["well"]) if loud and _is_new(turn, outage) else ()
-    answered = await ask(turn, took, "outlast", Question(wait=wait(tries), about={"failure": failure}))
+    outage = await turn.once("outage", {"failure": failure, "since": _since(turn, call)})
+    since = int(outage.body["since"])
+    told = await tell(turn, failure, since) if loud and since == call.seq else ()
+    question = Question(wait=wait(failure, tries), about=about(call, since, took, turn))
+    answered = await ask(turn, took, "outlast", question)
     return replace(answered, memories=(*map(remember, told), *answered.memories))

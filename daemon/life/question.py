@@ -27,7 +27,7 @@ async def ask(turn: Voice, took: Sequence[Entry], name: str, question: Question)
     spoken = await turn.speech_at(f"{key}/say#1").close(question.text, buttons) if question.text else ()
     asked = turn.read(key) or await turn.append("asked", _body(turn, question, spoken), key=key)
     if question.wait is not None:
-        await _watch(turn, asked, question.wait)
+        await _watch(turn, asked, question)
     answer = turn.read(f"{key}/answer") or await _answer(turn, took, asked, question)
     if answer is None:
         raise Parked(key)
@@ -49,10 +49,11 @@ def _body(turn: Voice, question: Question, spoken: Sequence[Entry]) -> dict[str,
     }
 
 
-async def _watch(turn: Voice, asked: Entry, wait: float) -> None:
+async def _watch(turn: Voice, asked: Entry, question: Question) -> None:
     key = f"{asked.key}/watch"
     if not turn.read(key):
-        body = {"due": asked.at + wait, "answers": asked.key}
+        why = question.about if "failure" in question.about else {}
+        body = {**why, "due": asked.at + (question.wait or 0.0), "answers": asked.key}
         await turn.append("watch", body, key=key, cause=asked.seq)
 
 

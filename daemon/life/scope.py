@@ -18,6 +18,7 @@ from daemon.knowledge.people import PersonModels
 from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.past import Pasts
+from daemon.life.reach import Reach
 from daemon.memory import WorkingMemory
 from daemon.ports import LLM, Clock, Hear, Role, Speaker
 from daemon.reply import Reply
@@ -41,6 +42,7 @@ class World:
     pasts: Pasts
     people: PersonModels
     gauge: Gauge
+    reach: Reach
     owners: Sequence[str] = ()
     """The ids of those who own the soul."""
     console: str = ""
@@ -181,6 +183,7 @@ class Scope:
                 reply = await self.world.llm.call(request, hear, self.hold, self.stopping)
             call = await self._paid("model-call", {**about, **asdict(reply)}, key)
             self.world.budget.spent(call)
+            self.world.reach.noted(call)
         return call
 
     async def _paid(self, kind: str, body: Mapping[str, Any], key: str) -> Entry:

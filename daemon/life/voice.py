@@ -6,13 +6,17 @@ The turn is one; question.py asks through it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from daemon.entry import Entry
+from daemon.life.alarm import alarm
 from daemon.life.scope import Scope, World
 from daemon.life.speech import Speech
 from daemon.life.texts import Texts
+from daemon.memory import WorkingMemory
+from daemon.ports import Hear, Role
 
 
 class Voice(Scope):
@@ -23,7 +27,24 @@ class Voice(Scope):
         self.first = first
         self.moment = first.at
         """When this body began, or last heard an answer: what time it is to it."""
+        self.failed: Entry | None = None
+        """The call that failed last, in this attempt's course."""
         self._texts = texts
+
+    async def call(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """One model call; where the account is at fault, the owners hear of it."""
+        call = await super().call(name, memory, role, hear, schema)
+        if call.body["outcome"] == "failed":
+            self.failed = call
+            await alarm(self, call)
+        return call
 
     def text(self, name: str) -> str:
         """An owner's text as of this body's first begin."""

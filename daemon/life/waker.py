@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
+from daemon.entry import Entry
 from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
 from daemon.life.resting import rest
@@ -24,7 +25,8 @@ SWEEP = 1.0
 class AsyncioWaker:
     """Makes threads take their turns. `live` takes one turn of a thread and says whether there was one;
     `notice` is told what comes for a thread that takes a turn already; `suspects` says which threads have to
-    wait, because the daemon may have died of them."""
+    wait, because the daemon may have died of them. `due` says which of those that wait may go on now; without
+    it, those whose time has come."""
 
     def __init__(
         self,
@@ -33,12 +35,14 @@ class AsyncioWaker:
         live: Callable[[str], Awaitable[bool]],
         notice: Callable[[str], None] = lambda _thread: None,
         suspects: Suspects | None = None,
+        due: Callable[[Sequence[Entry]], Sequence[Entry]] | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._live = live
         self._notice = notice
         self._suspects = suspects
+        self._due = due or self._timed
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._resting: dict[str, asyncio.Task[None]] = {}
         """Who comes back to a thread when its pause is over; a sweep would, too, a moment later."""
@@ -79,10 +83,14 @@ class AsyncioWaker:
 
     def sweep(self) -> None:
         """Wake every thread that has something to do. A fenced daemon does not sweep what it just lost."""
-        due = [w for w in self._journal.open("watch") if w.body["due"] <= self._clock.now()]
+        watches = self._journal.open("watch")
+        due = self._due([watch for watch in watches if watch.thread not in self._lost])
         for entry in (*due, *self._journal.open("perception", "turn-began")):
             if entry.thread not in self._lost:
                 self.wake(entry.thread)
+
+    def _timed(self, watches: Sequence[Entry]) -> Sequence[Entry]:
+        return [watch for watch in watches if watch.body["due"] <= self._clock.now()]
 
     async def drain(self, seconds: float) -> None:
         """No new turns; running ones may finish within this time, or stay half for the next start."""

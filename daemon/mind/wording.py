@@ -49,6 +49,8 @@ WORDING: Mapping[str, frozenset[str] | None] = {
     "prompts/trace": frozenset({"processes", "actions", "calls", "tokens", "cost", "link"}),
     **{step.prompt: STEP_WORDS for step in STEPS.values()},
     "prompts/sentences/unreachable": frozenset(),
+    "prompts/sentences/account": frozenset(),
+    "prompts/sentences/mend": frozenset({"what"}),
     "prompts/sentences/over_budget": frozenset(),
     "prompts/sentences/lost_words": frozenset(),
     "prompts/sentences/failed": frozenset(),
@@ -73,6 +75,7 @@ REQUIRED: Mapping[str, str] = {
     "prompts/known": "notes",
     "prompts/learn": "notes",
     "prompts/reminder": "text",
+    "prompts/sentences/mend": "what",
     **{step.prompt: "tag" for step in STEPS.values()},
 }
 """Placeholders without which a text would ask for nothing."""

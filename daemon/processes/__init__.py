@@ -12,6 +12,7 @@ from daemon.processes.closing import closing
 from daemon.processes.conversation import conversation
 from daemon.processes.greeting import greeting
 from daemon.processes.learning import learns_about_the_person
+from daemon.processes.noticing import noticing
 from daemon.processes.problem_solving import playing, problem_solving
 from daemon.processes.refusing import refusing
 from daemon.processes.stopping import stopping
@@ -30,6 +31,7 @@ PROCESSES: Mapping[str, Process] = {
     "stopping": stopping,
     "refusing": refusing,
     "tracing": tracing,
+    "noticing": noticing,
     LEARNING: learns_about_the_person,
     SUMMARIZING: summarizes_conversation,
 }

@@ -84,6 +84,11 @@ SLACK_FAULTS = (
         line="Slack is away: sockets break and stay shut, calls fail.",
         params=(Param(name="answer", default="503", of=("503", "500", "none")),),
     ),
+    Fault(
+        name="missing-scope",
+        line="The app was installed without a scope: its calls are refused.",
+        params=(Param(name="scope", default="chat:write"), *CHANCE),
+    ),
 )
 MODEL_FAULTS = (
     Fault(
@@ -105,4 +110,7 @@ MODEL_FAULTS = (
     ),
     Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
     Fault(name="refusal", line="The model refuses to answer.", params=MODEL),
+    Fault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
+    Fault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
+    Fault(name="unknown-model", line="There is no such model: 404.", params=MODEL),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from daemon.rehearsal.faults import Fault, Param, Value
 
-TARGETS = ("method", "model")
+TARGETS = ("method", "model", "scope")
 """The parameters that say whom a fault strikes."""
 
 
@@ -81,7 +81,7 @@ class Switchboard:
         return None if lit is None else lit.values
 
     def strikes(self, name: str, target: str = "") -> Mapping[str, Value] | None:
-        """What this fault was told, if it strikes this method or model now. Asked once for each occasion."""
+        """What this fault was told, if it strikes this target now. Asked once for each occasion."""
         lit = self._on.get(name)
         if lit is None or lit.spent or not _meant(lit.values, target):
             return None

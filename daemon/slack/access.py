@@ -15,6 +15,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock
 from daemon.slack.policy import Me
+from daemon.slack.scopes import Scopes
 from daemon.slack.tokens import FATAL, refused
 from daemon.slack.web import OUT_OF_REACH, Method, Web, error_of, free, pause, why
 
@@ -38,7 +39,7 @@ class Access:
         return urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
-def web_of(access: Access, session: ClientSession, clock: Clock) -> Web:
+def web_of(access: Access, session: ClientSession, clock: Clock, scopes: Scopes | None = None) -> Web:
     """The Web API of this workspace."""
     client = AsyncWebClient(
         token=access.bot_token,
@@ -49,7 +50,7 @@ def web_of(access: Access, session: ClientSession, clock: Clock) -> Web:
     )
     if access.local:
         client.proxy = None
-    return Web(client, clock)
+    return Web(client, clock, scopes=scopes or Scopes())
 
 
 async def arrive(web: Web, access: Access) -> Me:

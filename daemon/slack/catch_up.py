@@ -135,7 +135,7 @@ class CatchUp:
         own: dict[str, set[str]] = {}
         for entry in self._journal.conversations(self._clock.now() - DORMANT):
             where = place(entry)
-            if where.team == self._team:
+            if where.team == self._team and where.root:
                 own.setdefault(where.channel, set()).add(where.root)
         return own
 

@@ -45,7 +45,7 @@ class Draft:
             hold,
             self.web.client.chat_postMessage,
             channel=self.place.channel,
-            thread_ts=self.place.root,
+            thread_ts=self.place.root or None,
             metadata=self.metadata,
             **content,
         )

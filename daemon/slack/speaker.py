@@ -13,9 +13,10 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.errors import SpeechFailed
+from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.journal.journal import Journal
 from daemon.ports import Choices, Hold, Page, Posted
+from daemon.slack.direct import opened
 from daemon.slack.draft import EVENT, Draft
 from daemon.slack.pages import cut, pages
 from daemon.slack.place import moment, place_of
@@ -23,7 +24,7 @@ from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.status import LACKING, Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of, final, why
+from daemon.slack.web import LIMITED, OUT_OF_REACH, Method, Web, closed, error_of, final, why
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -52,6 +53,8 @@ class SlackSpeaker:
         self._owners = owners
         self._status = Status(web)
         self._streams: dict[str, Stream] = {}
+        self._direct: dict[str, str] = {}
+        """Our conversations with people in which we speak unasked, by person."""
 
     async def close(self) -> None:
         """Leave as it is what turns that were cut off had begun; waits for no answer of Slack's."""
@@ -68,6 +71,8 @@ class SlackSpeaker:
     async def status(self, thread: str, text: str, hold: Hold) -> None:
         """Show what the soul is doing; an empty text: nothing any more, for a turn that ends in silence."""
         place = place_of(self._journal, thread)
+        if not place.root:
+            return  # what is said unasked is in no thread, and so has no status line
         await (self._status.show(place, text, hold) if text else self._status.clear(place, hold))
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
@@ -135,23 +140,27 @@ class SlackSpeaker:
                     raise
                 log.warning("Slack would not tell one person something (%s).", error_of(refusal))
 
+    async def direct(self, person: str, hold: Hold) -> str:
+        """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
+        if person not in self._direct:
+            with saying():
+                self._direct[person] = await opened(self._web, self._journal, self._me.team, person, hold)
+        return self._direct[person]
+
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
-        place = place_of(self._journal, thread)
+        place, client = place_of(self._journal, thread), self._web.client
+        where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
+        read: Method = client.conversations_history
+        if place.root:
+            read, where["ts"] = client.conversations_replies, place.root
         with saying():
-            items = self._web.pages(
-                self._web.client.conversations_replies,
-                "messages",
-                PAGES,
-                channel=place.channel,
-                ts=place.root,
-                oldest=f"{since:.6f}",
-                include_all_metadata=True,
-            )
+            items = self._web.pages(read, "messages", PAGES, **where)
             posted = [
                 _posted(item) async for item in items if self._me.said(item.get("user"), item.get("bot_id"))
             ]
-        return [message for message in posted if float(moment(message.ts)) >= since]
+        posted = [message for message in posted if float(moment(message.ts)) >= since]
+        return sorted(posted, key=lambda message: moment(message.ts))
 
     def _draft(self, thread: str, key: str) -> Draft:
         return Draft(self._web, place_of(self._journal, thread), key, self._owners)
@@ -167,10 +176,12 @@ class SlackSpeaker:
 
 @contextmanager
 def saying() -> Iterator[None]:
-    """What goes wrong on the way to Slack, or there, is a SpeechFailed."""
+    """What goes wrong on the way to Slack, or there, is a SpeechFailed; some of it a SpeechRefused."""
     try:
         yield
     except (SlackApiError, *OUT_OF_REACH) as failure:
+        if closed(failure):
+            raise SpeechRefused(f"Slack takes nothing here: {why(failure)}") from failure
         raise SpeechFailed(f"Slack did not take it: {why(failure)}") from failure
 
 

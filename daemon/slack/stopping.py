@@ -82,7 +82,7 @@ def meant(journal: Journal, message: Message) -> Message:
     if message.kind == "dm" and message.root == message.ts:
         for thread in dict.fromkeys(entry.thread for entry in reversed(journal.open(*AT_WORK))):
             opened = journal.latest(thread, "thread")
-            if opened and place(opened).channel == message.channel:
+            if opened and place(opened).root and place(opened).channel == message.channel:
                 return replace(message, root=place(opened).root)
     return message
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from aiohttp import ClientSession, ClientTimeout
@@ -22,6 +22,7 @@ from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.people import People
 from daemon.slack.policy import Allowed, Me
+from daemon.slack.scopes import Scopes
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT
@@ -55,6 +56,7 @@ class Slack:
         self._max_age = max_age
         self._owners = owners
         self._open = AsyncExitStack()
+        self._scopes = Scopes()
         self.hearing = Hearing(clock, connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
@@ -68,7 +70,7 @@ class Slack:
             timeout = ClientTimeout(total=TIMEOUT)
             session = ClientSession(headers=self._access.headers, timeout=timeout)
             await opening.enter_async_context(session)
-            self._web = web = web_of(self._access, session, self._clock)
+            self._web = web = web_of(self._access, session, self._clock, self._scopes)
             me = await arrive(web, self._access)
             self.name = me.name
             people = People(web, me)
@@ -101,6 +103,11 @@ class Slack:
     def died(self) -> asyncio.Future[None]:
         """Fails when Slack will not have us any more: the daemon cannot go on."""
         return self._web.died
+
+    @property
+    def wrong(self) -> Sequence[str]:
+        """What only an owner can mend, and how: a sentence each."""
+        return self._scopes.wrong
 
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""

@@ -18,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock, Hold
+from daemon.slack.scopes import Scopes
 from daemon.slack.tokens import REVOKED, refused
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
@@ -29,6 +30,23 @@ TIMEOUT = 30.0
 LONGEST_WAIT = 30
 """Seconds that a call waits for a rate limit, in all; for a longer Retry-After it does not wait at all."""
 LIMITED = "ratelimited"
+MISSING_SCOPE = "missing_scope"
+CLOSED = frozenset(
+    {
+        "cannot_dm_bot",
+        "channel_not_found",
+        "ekm_access_denied",
+        "is_archived",
+        "messages_tab_disabled",
+        "no_permission",
+        "not_in_channel",
+        "team_access_not_granted",
+        "user_disabled",
+    }
+)
+"""Slack's words for a conversation in which nothing can be said until somebody changes something there."""
+RESTRICTED = "restricted_action"
+"""How others of them begin."""
 UNWELL = frozenset({"", LIMITED, "fatal_error", "internal_error", "request_timeout", "service_unavailable"})
 """Slack's words for being out of order; none at all, where somebody else answered."""
 NOT_SLACK = "no answer of Slack's"
@@ -57,6 +75,12 @@ def final(refusal: SlackApiError) -> bool:
     return ours and status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
+def closed(failure: Exception) -> bool:
+    """Does Slack say that nothing can be said in this conversation, whatever it is?"""
+    word = error_of(failure) if isinstance(failure, SlackApiError) else ""
+    return word in CLOSED or word.startswith(RESTRICTED)
+
+
 def why(failure: Exception) -> str:
     """What to say of a call that failed: never an address, which may hold a ticket."""
     if isinstance(failure, SlackApiError):
@@ -73,6 +97,11 @@ def pause(attempt: int) -> float:
     return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
 
 
+def _named(method: Method) -> str:
+    """A method of the SDK's as Slack calls it."""
+    return str(getattr(method, "__name__", "a method")).replace("_", ".")
+
+
 def _future() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
@@ -86,6 +115,8 @@ class Web:
     patience: int = LONGEST_WAIT
     died: asyncio.Future[None] = field(default_factory=_future)
     """Fails when Slack will not have us any more: the daemon cannot go on."""
+    scopes: Scopes = field(default_factory=Scopes)
+    """What the app may not do."""
 
     async def call(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One method; waits out a rate limit, within bounds. Raises SlackApiError or OUT_OF_REACH."""
@@ -104,13 +135,17 @@ class Web:
         hold()
         async with asyncio.timeout(TIMEOUT):
             try:
-                return await method(**arguments)
+                answer = await method(**arguments)
             except AttributeError as error:  # the SDK takes every good answer for a JSON object
                 raise aiohttp.ClientPayloadError(NOT_SLACK) from error
             except SlackApiError as refusal:
                 if (word := error_of(refusal)) in REVOKED and "app_token" not in arguments:
                     self.end(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
+                if word == MISSING_SCOPE and isinstance(refusal.response.data, dict):
+                    self.scopes.refused(_named(method), refusal.response.data)
                 raise
+        self.scopes.taken(_named(method))
+        return answer
 
     def end(self, reason: BaseException) -> None:
         """Slack will not have us any more. The first reason counts."""

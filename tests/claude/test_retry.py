@@ -26,9 +26,9 @@ PASSING = [
 LASTING = [
     (400, "invalid_request_error", "bad-request"),
     (401, "authentication_error", "unauthorized"),
-    (402, "billing_error", "unauthorized"),
-    (403, "permission_error", "unauthorized"),
-    (404, "not_found_error", "bad-request"),
+    (402, "billing_error", "no-credit"),
+    (403, "permission_error", "forbidden"),
+    (404, "not_found_error", "unknown-model"),
     (413, "request_too_large", "bad-request"),
 ]
 STREAMED = [

@@ -27,6 +27,7 @@ STATE: Mapping[str, Any] = {
     "budget": 5.0,
     "spent": 0.0,
     "worth": 0.01,
+    "wrong": [],
     "models": {},
 }
 THREAD = "sess-00c0ffee"

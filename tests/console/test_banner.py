@@ -1,4 +1,4 @@
-"""The page says when somebody else stands in for Slack or for Claude."""
+"""The page says when somebody else stands in for Slack or for Claude, and what only an owner can mend."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.desk import desk
 from tests.stories.process import into
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
@@ -25,3 +26,12 @@ async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(tmp_path:
             await page.goto(address)
             said = f"The workspace is at {here}, not Slack's. The model is at {here}."
             await expect(banner).to_have_text(said)
+
+
+async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path) -> None:
+    wrong = "The account has no credit left. Add some."
+    async with desk(tmp_path, wrong=[wrong]) as table, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(table.url)
+        await expect(page.get_by_role("alert")).to_have_text(wrong)
+        await expect(page.locator("#composer")).to_be_visible()

@@ -49,11 +49,4 @@ CUT_OFF = (
         "if True:",
         AGAIN + "test_half_answers_do_not_pile_up_while_an_outage_lasts",
     ),
-    rule(
-        "whether an outage is news is asked as of this body's own call",
-        "life/outage.py",
-        "if c.seq < before and c.body",
-        "if c.body",
-        AGAIN + "test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile",
-    ),
 )

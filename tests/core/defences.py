@@ -6,6 +6,7 @@ rules of the core are in rules.py. A name begins with its fault. Run by soak.py.
 
 from __future__ import annotations
 
+from tests.core.amiss import ACCOUNT, SCOPE
 from tests.core.mutant import rule
 
 STRUCK = "tests/stories/test_faults.py::test_every_message_is_answered_once"
@@ -243,4 +244,4 @@ THINKING = (
 )
 """Against what happens to the model."""
 
-DEFENCES = (*ON_THE_WAY, *SOCKET, *CALLS, *THINKING)
+DEFENCES = (*ON_THE_WAY, *SOCKET, *CALLS, *SCOPE, *THINKING, *ACCOUNT)

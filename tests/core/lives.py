@@ -22,6 +22,7 @@ from daemon.life.budget import Budget
 from daemon.life.limits import Gauge
 from daemon.life.live import Life
 from daemon.life.past import Pasts
+from daemon.life.reach import Reach
 from daemon.life.scope import World
 from daemon.life.suspects import wake_up
 from daemon.life.texts import Texts
@@ -107,7 +108,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             pace=story.pace,
         )
-        budget = Budget(journal, clock, 1.5 * story.price)
+        budget, reach = Budget(journal, clock, 1.5 * story.price), Reach(journal, clock, {"speak": "echo"})
         world = World(
             journal=journal,
             llm=model,
@@ -117,11 +118,12 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON),
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
+            reach=reach,
             owners=("U9",),
             life=suspects.life,
         )
         life = Life(world, soul_of(home, story, journal), story.max_attempts)
-        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects)
+        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects, reach.due)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
         await quiet(journal, waker, clock)

@@ -164,7 +164,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "of an outage in its middle a body tells once",
         "life/outage.py",
-        "if loud and _is_new(turn, outage) else ()",
+        "if loud and since == call.seq else ()",
         "if loud else ()",
         "endured/kills",
     ),

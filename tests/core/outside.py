@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.entry import digest
+from daemon.errors import SpeechFailed
 from daemon.journal.journal import Journal
 from daemon.memory import WorkingMemory
 from daemon.ports import Choices, Hear, Heard, Hold, Page, Posted, Role
@@ -111,6 +112,9 @@ class FileSlack:
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
+
+    async def direct(self, person: str, hold: Hold) -> str:
+        raise SpeechFailed("nobody has a door here")
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         mine = [m for m in self.messages() if m["thread"] == thread]

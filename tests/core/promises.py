@@ -132,8 +132,8 @@ SPEAKS = (
     rule(
         "what is postponed is answered when its time has come",
         "life/waker.py",
-        'if w.body["due"] <= self._clock.now()]',
-        "if False]",
+        "due = self._due([watch for watch in watches if watch.thread not in self._lost])",
+        "due: list[Entry] = []",
         f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
     ),
     rule(
@@ -147,6 +147,20 @@ SPEAKS = (
 """Speech, and a model that fails."""
 
 KEEPS = (
+    rule(
+        "where nothing may be said a turn ends at once",
+        "slack/speaker.py",
+        "if closed(failure):",
+        "if False:",
+        "tests/stories/test_scopes.py::test_where_nothing_may_be_said_the_turn_ends_and_the_journal_says_why",
+    ),
+    rule(
+        "each conversation hears of an outage",
+        "life/outage.py",
+        'f"told:{turn.thread}:{since}"',
+        'f"told:{turn.people[0]}"',
+        "tests/stories/test_account_later.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
+    ),
     rule(
         "what a full disk cannot take is not acked",
         "slack/inbox.py",

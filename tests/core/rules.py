@@ -209,8 +209,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "people are told of an outage once",
         "life/outage.py",
-        'if any([await turn.claim(f"told:{person}:{well}") for person in turn.people]):',
-        "if turn.people:",
+        'if not await turn.claim(f"told:{turn.thread}:{since}"):',
+        "if False:",
         "long-outage",
     ),
     rule(

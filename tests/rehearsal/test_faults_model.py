@@ -146,4 +146,5 @@ async def test_a_refusal_may_be_one_models_only(sdk: AsyncAnthropic, model: Unde
 async def test_the_page_of_a_world_of_the_model_alone_has_its_faults(url: str) -> None:
     async with ClientSession() as http, http.get(f"{url}/rehearsal/faults") as response:
         names = [fault["name"] for fault in (await response.json())["faults"]]
-    assert names == ["throttled", "overloaded", "cut", "stalled", "slow", "malformed", "refusal"]
+    faulty = ["unauthorized", "no-credit", "unknown-model"]
+    assert names == ["throttled", "overloaded", "cut", "stalled", "slow", "malformed", "refusal", *faulty]

@@ -10,6 +10,8 @@ from daemon.claude.retry import BACKOFF, TRIES
 from tests.stories.stage import Stage
 
 AWAY = "I can't gather my thoughts"
+AT_FAULT = "I can't think right now"
+"""How people are told that the account is at fault."""
 LATER = 61.0
 """Seconds after which a postponed message is tried again."""
 

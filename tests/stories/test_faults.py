@@ -16,7 +16,7 @@ from daemon.rehearsal.switchboard import Switchboard
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage
 
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
-AWAY = "I can't gather my thoughts"
+AWAY = ("I can't gather my thoughts", "I can't think right now")
 PATIENCE = 20.0
 """Real seconds for a story; its own time may be hours."""
 TALK = (
@@ -57,6 +57,7 @@ STORIES = {
     "answer-lost": Story(told={"times": 3}, long=10, smooth=False),
     "stream-expiry": Story(told={"seconds": 0}),
     "down": Story(long=60, smooth=False),
+    "missing-scope": Story(told={"times": 4}, long=20, smooth=False),
     "throttled": Story(told={"seconds": 1, "times": 2}, long=10),
     "overloaded": Story(long=30, apology=True),
     "cut": Story(told={"characters": 90}, long=30, apology=True),
@@ -64,6 +65,9 @@ STORIES = {
     "slow": Story(told={"seconds": 3}, long=150),
     "malformed": Story(),
     "refusal": Story(told={"model": SONNET}),
+    "unauthorized": Story(long=30, apology=True),
+    "no-credit": Story(long=30, apology=True),
+    "unknown-model": Story(told={"model": SONNET}, long=30, apology=True),
 }
 
 
@@ -127,7 +131,8 @@ def struck(stage: Stage, board: Switchboard, name: str) -> bool:
     [shown] = [fault for fault in board.json() if fault["name"] == name]
     if shown["once"]:
         return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another
-    noticed = not STORIES[name].apology or any(AWAY in said.body["text"] for said in stage.entries("spoken"))
+    away = [said for said in stage.entries("spoken") if said.body["text"].startswith(AWAY)]
+    noticed = bool(away) or not STORIES[name].apology
     return noticed and shown["strikes"] >= STORIES[name].told.get("times", 1)
 
 

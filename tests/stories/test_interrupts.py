@@ -64,7 +64,7 @@ async def test_what_cannot_be_told_apart_goes_on_with_the_run(stage: Stage, judg
     if judged:
         stage.model.say(judged, asks="a new matter that wants")
     else:
-        stage.model.fail(401, "authentication_error", asks="a new matter that wants")
+        stage.model.fail(429, "rate_limit_error", wait=60, asks="a new matter that wants")
     async with amid(stage, POINTS["before a choice"]) as ts:
         answers(stage, choice("Respond"), reply(DONE))
         await heard(stage, "alice", ALICE, MORE, ts)

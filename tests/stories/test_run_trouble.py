@@ -33,7 +33,7 @@ async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int,
     await deciding(stage)
     answers(stage, *SCRIPT[:at])
     for _ in range(times):
-        stage.model.fail(401, "authentication_error")
+        stage.model.fail(429, "rate_limit_error", wait=60)
     ts = await stage.say("alice", ALICE, ASKED)
     on_it, away = await stage.answers(ALICE, ts)
     assert (on_it, away[: len(AWAY)]) == (ON_IT, AWAY)
@@ -56,7 +56,7 @@ async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int,
 async def test_a_message_during_an_outage_of_a_run(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, *SCRIPT[:1])
-    stage.model.fail(401, "authentication_error")
+    stage.model.fail(429, "rate_limit_error", wait=60)
     ts = await stage.say("alice", ALICE, ASKED)
     answers(stage, reply("I am still at it."))
     await stage.say("alice", ALICE, "Are you there?", ts)

@@ -12,7 +12,7 @@ AWAY = "I can't gather my thoughts"
 async def test_an_outage_is_told_once_and_the_message_answered_later(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     for _ in range(3):
-        stage.model.fail(401, "authentication_error")
+        stage.model.fail(429, "rate_limit_error", wait=60)
     await stage.say("alice", ALICE, "Are you there?", ts)
     sweeping = asyncio.create_task(stage.soul.waker.run())
     for minutes in (1, 5):
@@ -30,7 +30,7 @@ async def test_an_outage_is_told_once_and_the_message_answered_later(stage: Stag
 
 async def test_a_message_during_an_outage_is_answered_with_the_one_before(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
-    stage.model.fail(401, "authentication_error")
+    stage.model.fail(429, "rate_limit_error", wait=60)
     await stage.say("alice", ALICE, "First question", ts)
     stage.model.say(reply("Both answered."))
     await stage.say("alice", ALICE, "Second question", ts)

@@ -34,7 +34,7 @@ async def talk(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Are you?", ts)
     stage.model.say(reply("Good morning, Bob."))
     await stage.say("bob", GENERAL, f"{ME} good morning")
-    stage.model.fail(401, "authentication_error")
+    stage.model.fail(429, "rate_limit_error", wait=60)
     await stage.say("alice", ALICE, "What is seven times six?", ts)
     stage.model.say(reply("Forty-two, at last."))
     await stage.clock.advance(61)

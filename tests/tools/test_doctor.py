@@ -60,7 +60,17 @@ async def ill(world: Stage, **others: Any) -> str:
 async def test_all_is_well(world: Stage) -> None:
     seen = await found(world)
     assert [name for name, one in seen.items() if not one.ok] == []
-    assert [*seen] == ["texts", "disk", "journal", "port", "claude", "bot token", "scopes", "app token"]
+    assert [*seen] == [
+        "texts",
+        "disk",
+        "journal",
+        "port",
+        "claude",
+        "models",
+        "bot token",
+        "scopes",
+        "app token",
+    ]
     assert seen["claude"].said.startswith("claude-sonnet-5-5 answered in 0.0 s, for $0.00")
     assert seen["bot token"].said == "Claudius, in the workspace T0REHEARSAL"
     assert [request["messages"][0]["content"][0]["text"] for request in world.model.requests] == ["Hello."]
@@ -138,8 +148,10 @@ async def test_a_slack_that_is_down_refuses_no_token(world: Stage) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "fix"),
     [
-        (401, "authentication_error", "(unauthorized). Get a key at platform.claude.com"),
-        (404, "not_found_error", "(bad-request). Is CLAUDE_MODEL the name of a model there?"),
+        (400, "invalid_request_error", "(bad-request). Is CLAUDE_MODEL the name of a model there?"),
+        (401, "authentication_error", "(unauthorized). Claude does not take ANTHROPIC_API_KEY. Get a key at"),
+        (402, "billing_error", "(no-credit). The account of ANTHROPIC_API_KEY has no credit left"),
+        (404, "not_found_error", "(unknown-model). There is no model claude-sonnet-5-5 for this account"),
     ],
 )
 async def test_a_claude_that_refuses_is_told_with_the_fix(
@@ -210,7 +222,7 @@ async def test_as_a_command_it_says_a_line_each_and_ends_with_the_link(tmp_path:
         out, err = await process.communicate()
     *lines, _, link = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 10
+    assert [text[:2] for text in lines] == ["✓ "] * 11
     assert link.startswith("https://api.slack.com/apps?new_app=1")
     for word in ("secret", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()

@@ -104,19 +104,20 @@ async def _live(page: Board, story: Story, mark: Mark) -> None:
     start = awake(settings, SwiftClock(page), processes=story.processes(page), writer=marked(mark))
     async with start as awoken, ClientSession(here) as session:
         ends = {asyncio.create_task(live(awoken.waker, awoken.journal, awoken.slack.died))}
-        ends.add(asyncio.create_task(_to_the_end(page, awoken, session)))
+        ends.add(asyncio.create_task(_to_the_end(page, story, awoken, session)))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
             end.result()
         os._exit(0)  # a kill at rest
 
 
-async def _to_the_end(page: Board, awoken: Awake, session: ClientSession) -> None:
+async def _to_the_end(page: Board, story: Story, awoken: Awake, session: ClientSession) -> None:
     """Until the story is told and there is nothing left to do."""
     over, clock = False, SwiftClock(page)
     while not over:
         at = page.phase
-        while not await _quiet(awoken, session, clock):
+        there = at not in story.away
+        while (there and _waits(awoken)) or not await _quiet(awoken, session, clock):
             await clock.sleep(LOOK)
         async with session.post(f"/story/{at}") as answer:
             over = (await answer.json())["over"]
@@ -133,6 +134,12 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
     if known["left"]:
         await session.post("/story/rest")
     return not known["left"]
+
+
+def _waits(awoken: Awake) -> bool:
+    """Does somebody wait for the model? Where it is there again, they are at rest when they are answered."""
+    waits = awoken.journal.open("watch")
+    return any("failure" in watch.body and not awoken.waker.lost(watch.thread) for watch in waits)
 
 
 def _busy(awoken: Awake, clock: Clock) -> bool:

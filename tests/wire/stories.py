@@ -10,6 +10,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Process, Turn
 from daemon.rehearsal.claude.prompt import Body
+from daemon.rehearsal.people import ALICE as OWNER
 from tests.stories.stage import BOB, GENERAL, ME, reply
 from tests.wire.board import Board
 from tests.wire.deciding import DECIDING
@@ -17,6 +18,9 @@ from tests.wire.story import Line, Story, echo, heard
 from tests.wire.world import DEED
 
 UNREACHABLE = "I can't gather my thoughts right now"
+AT_FAULT = "I can't think right now"
+MENDING = "Something of mine needs mending"
+SAID = "You said: "
 FAILED = "Something in me went wrong"
 LOST_WORDS = "Forgive me, the words wouldn't come"
 WORDS = 3_000
@@ -71,6 +75,20 @@ STORIES: Mapping[str, Story] = {
     ),
     "steps": Story(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
     "outage": Story(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
+    "account": Story(
+        lines=[
+            Line(text="anyone home", who="bob", channel=BOB),
+            Line(text=f"{ME} what now", who="carol", channel=GENERAL),
+        ],
+        away=[0],
+        penniless=True,
+        settings={"owner_user_ids": frozenset({OWNER.id})},
+        last_phase=1,
+        told=[AT_FAULT, MENDING],
+        endings=[
+            [*[AT_FAULT] * before, MENDING, *[AT_FAULT] * (2 - before), SAID, SAID] for before in range(3)
+        ],
+    ),
     "missed": Story(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
     **DECIDING,
 }

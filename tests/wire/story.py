@@ -75,6 +75,8 @@ class Story:
     """The errors of methods that this Slack refuses."""
     away: Sequence[int] = ()
     """The phases in which the model is overloaded."""
+    penniless: bool = False
+    """It is the account that has no credit then."""
     told: Sequence[str] = ()
     """How the messages begin that a person may read besides the answers, each once at the most."""
     endings: Sequence[Sequence[str]] = ()

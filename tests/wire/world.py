@@ -16,6 +16,7 @@ from aiohttp import web
 
 from daemon.entry import digest
 from daemon.rehearsal.claude.prompt import Body, texts
+from daemon.rehearsal.claude.spoiled import NO_CREDIT
 from daemon.rehearsal.claude.stream import error
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
@@ -99,6 +100,8 @@ class Outside:
 
     def _refusal(self, name: str) -> web.Response | None:
         """What goes wrong in this story, if this does."""
+        if name == MODEL and self.page.phase in self.story.away and self.story.penniless:
+            return web.json_response(error("invalid_request_error", NO_CREDIT, "req_away"), status=400)
         if name == MODEL and self.page.phase in self.story.away:
             return web.json_response(error("overloaded_error", "Away.", "req_away"), status=529)
         if name in self.story.refused:

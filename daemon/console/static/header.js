@@ -11,6 +11,8 @@ export function showState(state) {
   byId("rehearsed").hidden = !words.length;
   byId("rehearsed").replaceChildren(...words);
   byId("today").replaceChildren(...today(state));
+  byId("wrong").textContent = (state.wrong ?? []).join(" ");
+  byId("wrong").hidden = !state.wrong?.length;
 }
 
 export function showConnection(up) {

@@ -60,7 +60,7 @@ const KINDS = {
     step("ends its run", `${RUNS[reason] ?? reason ?? "done"}, after ${count(loops)} rounds and ${count(calls)} choices`),
   outage: ({ text, failure }) => warning("waits for the model", text ?? failure ?? ""),
   drift: ({ key }) => failed("differs from what is recorded", `What it would ask now is not what stands under ${key}.`),
-  failure: ({ at, error }) => failed("stumbles", `${error} at ${at}. The turn is tried again.`),
+  failure: ({ at, error, why }) => failed("stumbles", why ?? `${error} at ${at}. The turn is tried again.`),
   fault: ({ text }) => warning("cannot use a text", text, "The last good version stays in use."),
 };
 
@@ -70,7 +70,7 @@ function perceived(body) {
   if (body.rank === "stop") return event(`${who(body)} stops it`, quote("heard", body.text || STOPPED[body.by] || ""));
   if (body.rank === "answer" && body.address === "press") return event(`${who(body)} presses`, chip(body.text));
   if (body.rank === "resume") return step("goes back to what it put aside");
-  if (body.rank === "after") return step("has an afterthought", body.text ?? "");
+  if (body.rank === "after") return body.what ? warning("has to tell an owner", body.what) : step("has an afterthought", body.text ?? "");
   return event(`${who(body)} says`, quote("heard", said(body)));
 }
 

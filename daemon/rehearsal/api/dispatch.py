@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from aiohttp import web
 
 from daemon.rehearsal.api import chat, conversations, reactions, status, streams, users
 from daemon.rehearsal.api.call import Call, arguments, caller_of
+from daemon.rehearsal.faults import Value
 from daemon.rehearsal.outage import hang_up, outage
+from daemon.rehearsal.people import Caller
 from daemon.rehearsal.refusal import Refused
 from daemon.rehearsal.workspace import Workspace
 
@@ -63,13 +67,24 @@ class Api:
         if method is None:
             raise Refused("unknown_method", req_method=name)
         caller = caller_of(request, args)
+        faults = self._workspace.faults
         if caller.app is not None:
-            granted = caller.app.scopes if caller.kind == "bot" else ("connections:write",)
+            granted = _granted(caller, faults.on("missing-scope"))
             headers["x-oauth-scopes"] = ",".join(granted)
         method.check(caller)
+        if caller.kind == "bot" and method.scope and faults.strikes("missing-scope", method.scope):
+            raise Refused("missing_scope", needed=method.scope, provided=headers["x-oauth-scopes"])
         origin = f"{'wss' if request.secure else 'ws'}://{request.host}"
         with self._workspace.db:
             return method.answer(Call(workspace=self._workspace, caller=caller, args=args, origin=origin))
+
+
+def _granted(caller: Caller, lacking: Mapping[str, Value] | None) -> Sequence[str]:
+    """The scopes of a token, but for those that a fault takes away."""
+    if caller.kind != "bot" or caller.app is None:
+        return ("connections:write",)
+    gone = str(lacking["scope"]) if lacking else ""
+    return [scope for scope in caller.app.scopes if not fnmatchcase(scope, gone)]
 
 
 def _is_person(request: web.Request, args: dict[str, Any]) -> bool:

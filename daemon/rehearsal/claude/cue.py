@@ -19,9 +19,9 @@ class Cue:
 
     `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
     or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
-    of a Retry-After in `after`; an error with 200 comes inside the stream. Faults besides: of the text
-    only the first `most` characters, a halt after `stall` of them, `pace` seconds between two pieces,
-    `bare` of its tags.
+    of a Retry-After in `after`, and `said` the error; with 200 it comes inside the stream. Faults
+    besides: of the text only the first `most` characters, a halt after `stall` of them, `pace` seconds
+    between two pieces, `bare` of its tags.
     """
 
     text: str | None = None
@@ -34,6 +34,7 @@ class Cue:
     ending: Literal["end", "refusal", "error", "cut", "hush"] = "end"
     status: int = 200
     kind: str = ""
+    said: str = "Rehearsed failure"
     after: float = 0.0
     most: int | None = None
     stall: int | None = None

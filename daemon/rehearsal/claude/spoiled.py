@@ -11,6 +11,12 @@ from daemon.rehearsal.switchboard import Switchboard
 FORM = re.compile(r"</?\w+>|[{}\[\]]")
 """What holds an answer together: tags, and the brackets of JSON."""
 
+NO_CREDIT = (
+    "Your credit balance is too low to access the Anthropic API. "
+    "Please go to Plans & Billing to upgrade or purchase credits."
+)
+"""What Anthropic says then, with status 400."""
+
 
 def failure(faults: Switchboard, model: str) -> Cue | None:
     """How a request to this model fails, if it does. What was queued is left for the next one."""
@@ -18,6 +24,12 @@ def failure(faults: Switchboard, model: str) -> Cue | None:
         return Cue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
     if faults.strikes("overloaded", model):
         return Cue(ending="error", status=529, kind="overloaded_error")
+    if faults.strikes("unauthorized", model):
+        return Cue(ending="error", status=401, kind="authentication_error", said="invalid x-api-key")
+    if faults.strikes("no-credit", model):
+        return Cue(ending="error", status=400, kind="invalid_request_error", said=NO_CREDIT)
+    if faults.strikes("unknown-model", model):
+        return Cue(ending="error", status=404, kind="not_found_error", said=f"model: {model}")
     if faults.strikes("refusal", model):
         return Cue(ending="refusal", text="")
     return None

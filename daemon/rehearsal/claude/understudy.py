@@ -18,6 +18,7 @@ from aiohttp import web
 
 from daemon.ports import Clock
 from daemon.rehearsal.claude.cache import Cache
+from daemon.rehearsal.claude.catalogue import catalogue, key_of, refusal
 from daemon.rehearsal.claude.cue import Cue
 from daemon.rehearsal.claude.prompt import CHARACTERS, Body
 from daemon.rehearsal.claude.rules import MUST_THINK, objection
@@ -70,6 +71,7 @@ class Understudy:
     def mount(self, app: web.Application) -> None:
         """Add the Messages API, and the queue for tests in other processes, which takes the same in JSON."""
         app.router.add_post("/v1/messages", self._messages)
+        catalogue(app, self.faults)
         app.router.add_get("/rehearsal/claude/requests", self._requested)
         app.router.add_get("/rehearsal/claude/closed", self._were_closed)
         for queue in (self.say, self.fail, self.refuse, self.cut):
@@ -96,9 +98,29 @@ class Understudy:
             Cue(text=raw, delay=delay, chunk=chunk, until=until, first=first, model=model, asks=asks)
         )
 
-    def fail(self, status: int, type: str, after: str = "", model: str = "*", asks: str = "") -> None:
-        """Fail with this error. With status 200 it comes inside the stream, after this text."""
-        self._cues.append(Cue(text=after, ending="error", status=status, kind=type, model=model, asks=asks))
+    def fail(
+        self,
+        status: int,
+        type: str,
+        after: str = "",
+        model: str = "*",
+        asks: str = "",
+        said: str = "Rehearsed failure",
+        wait: float = 0.0,
+    ) -> None:
+        """Fail with this error; `wait` is its Retry-After. With 200 it comes in the stream, after a text."""
+        self._cues.append(
+            Cue(
+                text=after,
+                ending="error",
+                status=status,
+                kind=type,
+                model=model,
+                asks=asks,
+                said=said,
+                after=wait,
+            )
+        )
 
     def refuse(self, after: str = "", model: str = "*", asks: str = "") -> None:
         """Say this much, then stop as the safety classifier does."""
@@ -131,21 +153,21 @@ class Understudy:
         return web.Response()
 
     async def _answer(self, request: web.Request, number: str) -> web.StreamResponse:
-        if not _key(request):
-            return _error(401, "authentication_error", "x-api-key header is required", number)
+        if not key_of(request):
+            return refusal(401, "authentication_error", "x-api-key header is required", number)
         try:
             body = json.loads(await request.content.read())
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            return _error(400, "invalid_request_error", "The request body is not a JSON object", number)
+            return refusal(400, "invalid_request_error", "The request body is not a JSON object", number)
         self.requests.append(body)
         if why := objection(body):
-            return _error(400, "invalid_request_error", why, number)
+            return refusal(400, "invalid_request_error", why, number)
         cue = self._cue(body)
         if cue.status != 200:
             await self._wait(cue)
-            return _error(cue.status, cue.kind, "Rehearsed failure", number, cue.after)
+            return refusal(cue.status, cue.kind, cue.said, number, cue.after)
         take = self._take(body, cue, number)
         if body.get("stream"):
             return await self._stream(request, take, cue, number)
@@ -208,7 +230,7 @@ class Understudy:
         self, request: web.Request, response: web.StreamResponse, take: Take, cue: Cue, number: str
     ) -> None:
         if cue.ending == "error":
-            await response.write(frame(error(cue.kind, "Rehearsed failure", number)))
+            await response.write(frame(error(cue.kind, cue.said, number)))
         elif cue.ending == "cut":
             hang_up(request)
         elif cue.ending in ("end", "refusal"):
@@ -218,16 +240,6 @@ class Understudy:
 def _left(request: web.Request) -> bool:
     """Whether whoever asked is gone: aiohttp tells it to who writes, and to nobody who waits."""
     return request.transport is None or request.transport.is_closing()
-
-
-def _key(request: web.Request) -> str:
-    bearer = request.headers.get("Authorization", "").removeprefix("Bearer").strip()
-    return bearer or request.headers.get("X-Api-Key", "").strip()
-
-
-def _error(status: int, kind: str, text: str, number: str, after: float = 0.0) -> web.Response:
-    headers = {"request-id": number, **({"retry-after": f"{after:g}"} if after else {})}
-    return web.json_response(error(kind, text, number), status=status, headers=headers)
 
 
 async def _queue(queue: Callable[..., None], request: web.Request) -> web.Response:

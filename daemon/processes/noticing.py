@@ -1,0 +1,13 @@
+"""Tells an owner, in a direct message, what of the soul's needs mending. Nothing of it is remembered."""
+
+from __future__ import annotations
+
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.wording import fill
+from daemon.process import Turn
+
+
+async def noticing(turn: Turn) -> WorkingMemory:
+    """Say it."""
+    await turn.say(fill(turn.text("prompts/sentences/mend"), what=str(turn.params["what"])))
+    return working_memory(())

@@ -1,0 +1,84 @@
+"""What the stories of an account at fault share: what people and owners read, and how time goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from daemon.rehearsal.people import ALICE as ALICE_HERSELF
+from daemon.rehearsal.people import SOUL
+from tests.stories.stage import ALICE, BOB, CAROL, PATIENCE, Stage
+
+OWNERS = frozenset({ALICE_HERSELF.id})
+MENDING = "Something of mine needs mending"
+SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
+FAULTS = {
+    "unauthorized": "Claude does not take ANTHROPIC_API_KEY",
+    "no-credit": "has no credit left",
+    "unknown-model": f"There is no model {SONNET} for this account. Correct CLAUDE_MODEL (",
+}
+"""The faults, and how an owner is told."""
+
+
+async def settled(stage: Stage) -> None:
+    """All that is due is done, in the conversations of owners, too."""
+    async with asyncio.timeout(PATIENCE):
+        stage.soul.waker.sweep()
+        while stage.soul.waker.busy or stage.soul.journal.open("perception", "turn-began"):
+            await stage.clock.advance(0)
+            stage.soul.waker.sweep()
+
+
+async def say(stage: Stage, name: str, channel: str, text: str, root: str | None = None) -> str:
+    """Someone says something, and what comes of it is over, in the conversations of owners, too."""
+    known = len(stage.entries("perception"))
+    ts = await stage.post(name, channel, text, root)
+    await stage.until(lambda: len(stage.entries("perception")) > known)
+    await settled(stage)
+    return ts
+
+
+async def passing(stage: Stage, seconds: float, step: float = 5.0) -> None:
+    """So much time passes, in steps, with a sweep in each."""
+    end = stage.clock.now() + seconds
+    while stage.clock.now() < end:
+        await stage.clock.advance(step)
+        await settled(stage)
+
+
+async def mended(stage: Stage) -> None:
+    """The account is mended, and at most a minute or two later nobody waits any more."""
+    stage.model.faults.all_off()
+    async with asyncio.timeout(PATIENCE):
+        while stage.soul.journal.open("watch", "perception", "turn-began"):
+            await passing(stage, 5.0)
+
+
+async def meet(stage: Stage) -> None:
+    """Everybody has met the soul: the greetings are over."""
+    for who, place in (("alice", ALICE), ("bob", BOB), ("carol", CAROL)):
+        await say(stage, who, place, "Hello")
+
+
+async def unasked(stage: Stage, name: str, channel: str) -> list[str]:
+    """What the soul said in this DM in no thread."""
+    history = await stage.client(name).conversations_history(channel=channel)
+    return [message["text"] for message in history["messages"] if message["user"] == SOUL.user]
+
+
+async def health(stage: Stage) -> tuple[int, dict[str, Any]]:
+    async with stage.session.get(f"{stage.soul.url}/healthz") as answer:
+        return answer.status, await answer.json()
+
+
+def asks(stage: Stage) -> int:
+    return len(stage.model.requests)
+
+
+def errors(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
+    """What the log says at the level that wakes an owner, but for what this machine's load adds."""
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]

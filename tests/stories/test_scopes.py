@@ -1,0 +1,97 @@
+"""The app lacks a scope, or may not speak in a place: said once, and nothing goes round in circles."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, PATIENCE, Stage, reply
+
+
+async def health(stage: Stage) -> dict[str, Any]:
+    async with stage.session.get(f"{stage.soul.url}/healthz") as answer:
+        said: dict[str, Any] = await answer.json()
+        return said
+
+
+async def passing(stage: Stage, done: Callable[[], object]) -> None:
+    """Time goes on, minute by minute, until this is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not done():
+            await stage.clock.advance(61)
+            stage.soul.waker.sweep()
+
+
+def lines(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
+    return [one.getMessage() for one in caplog.records if words in one.getMessage()]
+
+
+def tracebacks(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.exc_info]
+
+
+async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    stage.world.faults.switch("missing-scope")
+    stage.model.say(reply("Half past nine."))
+    ts = await stage.post("alice", ALICE, "What time is it?")
+    await stage.until(lambda: stage.entries("failure"))
+    await passing(stage, lambda: len(stage.entries("failure")) > 5)
+    assert tracebacks(caplog) == []
+    assert len(lines(caplog, "cannot say what it has to")) == 1
+    [line] = lines(caplog, "Slack refuses chat.postMessage")
+    assert "lacks the scope chat:write. Add it at https://api.slack.com/apps" in line
+    assert "manifest.json" in line
+    assert "install the app again" in line
+    said = await health(stage)
+    assert said["wrong"][0].startswith("The Slack app lacks the scope chat:write, so nothing can be said.")
+    stage.world.faults.all_off()
+    await passing(stage, lambda: not stage.soul.journal.open("perception", "turn-began"))
+    assert await stage.answers(ALICE, ts) == ["Half past nine."]
+    assert (await health(stage))["wrong"] == []
+    assert len(stage.model.requests) == 2
+
+
+@pytest.mark.parametrize("scope", ["assistant:write", "users:read", "im:write"])
+async def test_a_nicety_is_left_out(stage: Stage, scope: str, caplog: pytest.LogCaptureFixture) -> None:
+    stage.world.faults.switch("missing-scope", scope=scope)
+    first = await stage.say("alice", ALICE, "Hello")
+    second = await stage.say("bob", GENERAL, f"{ME} good morning")
+    assert [len(await stage.answers(p, ts)) for p, ts in ((ALICE, first), (GENERAL, second))] == [1, 1]
+    told = lines(caplog, "Slack refuses")
+    assert len(told) == len(set(told)), "once for each method and scope"
+    assert tracebacks(caplog) == []
+    assert (await health(stage))["wrong"] == []
+
+
+@pytest.mark.parametrize("word", ["is_archived", "not_in_channel", "channel_not_found", "restricted_action"])
+async def test_where_nothing_may_be_said_the_turn_ends_and_the_journal_says_why(
+    stage: Stage, word: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await stage.say("bob", BOB, "Hello")
+    held = asyncio.Event()
+    stage.model.say(reply("Nobody will read this."), until=held)
+    ts = await stage.post("bob", BOB, "Anyone?")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    for method in ("chat.startStream", "chat.postMessage"):
+        stage.wire.refuse[method] = [word] * 1000
+    held.set()
+    await stage.until(lambda: stage.entries("failure"))
+    [failure] = stage.entries("failure")
+    assert failure.body["error"] == "SpeechRefused"
+    assert failure.body["why"] == f"Slack takes nothing here: {word}"
+    await stage.settled()
+    assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
+    assert not stage.soul.journal.open("perception", "turn-began", "speech", "watch")
+    assert len(lines(caplog, "Slack takes nothing here")) == 1
+    assert tracebacks(caplog) == []
+    assert not [one for one in caplog.records if one.levelno > logging.WARNING]
+    stage.wire.refuse.clear()
+    await stage.say("bob", BOB, "And now?", ts)
+    assert len(await stage.answers(BOB, ts)) == 1, "the next message is answered again"
