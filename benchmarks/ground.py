@@ -43,7 +43,7 @@ class Mute:
     def cut(self, text: str, since: int) -> int:
         return len(text)
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
+    def status(self, thread: str, text: str, hold: Hold) -> None:
         hold()
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:

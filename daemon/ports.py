@@ -100,8 +100,11 @@ class Speaker(Protocol):
         """Where a page that began at `since` had best end if it has to end now: at most at the text's end."""
         ...
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Show what the soul is doing ("is musing…"), or nothing more (""). Never raises but Fenced."""
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        """From now on Slack is to show that the soul is doing this ("is musing…"), or nothing more ("").
+
+        It will be so, sooner or later, as long as the thread is held. Waits for nothing, and never raises.
+        """
         ...
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:

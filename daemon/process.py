@@ -222,8 +222,8 @@ class Turn(Protocol):
         Raises Parked; ModelFailed when it has lasted a day."""
         ...
 
-    async def show(self, status: str) -> None:
-        """Slack shows now that the soul is doing this; an empty text: nothing more."""
+    def show(self, status: str) -> None:
+        """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
         ...
 
     async def effect(

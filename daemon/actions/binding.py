@@ -27,7 +27,7 @@ def bind(run: Run, one: Definition) -> Action:
     agreed: set[str] = set()
 
     async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome:
-        await run.doing(one.name)
+        run.doing(one.name)
         given = args.model_dump(mode="json") if args else {}
         if one.approval:
             await _agree(run, one, given, agreed)

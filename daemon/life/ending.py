@@ -39,7 +39,6 @@ async def postpone(turn: Turn, failure: str) -> None:
     carries = [entry.seq for entry in turn.answers]
     await turn.once("watch", {"due": due, "carries": carries, "tries": tries + 1})
     await turn.finish("postponed", None)
-    await turn.show("")
 
 
 def hopeless(turn: Turn, max_attempts: int) -> bool:

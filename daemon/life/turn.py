@@ -222,7 +222,6 @@ class Turn(Voice):
         body: dict[str, Any] = {"outcome": "parked", "process": None, "params": {}}
         body["keep"] = self._keep(working_memory(map(remember, public)))
         await self.end(body, self.began.body["took"])
-        await self.show("")
 
     def _keep(self, memory: WorkingMemory) -> list[int]:
         since = self.world.journal.of(self.thread, "turn-ended", since=self.first.seq)

@@ -21,7 +21,8 @@ from daemon.slack.pages import cut, pages
 from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
-from daemon.slack.status import LACKING, Status
+from daemon.slack.sign import LACKING
+from daemon.slack.status import Status
 from daemon.slack.stream import Stream
 from daemon.slack.web import LIMITED, OUT_OF_REACH, Web, error_of, final, why
 
@@ -50,12 +51,22 @@ class SlackSpeaker:
         self._journal = journal
         self._me = me
         self._owners = owners
-        self._status = Status(web)
+        self._status = Status(web, journal, me.team)
         self._streams: dict[str, Stream] = {}
 
+    def begin(self) -> None:
+        """Take away what an earlier daemon has left standing as a status."""
+        self._status.begin()
+
     async def close(self) -> None:
-        """Leave as it is what turns that were cut off had begun; waits for no answer of Slack's."""
+        """Leave as it is what turns that were cut off had begun to say, and show nothing any more."""
         await asyncio.gather(*(stream.leave() for stream in self._streams.values()))
+        await self._status.close()
+
+    @property
+    def busy(self) -> bool:
+        """Is a status on its way to Slack?"""
+        return self._status.busy
 
     def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole."""
@@ -65,10 +76,9 @@ class SlackSpeaker:
         """Where a page that began at `since` had best end, if it must end now."""
         return cut(text, since)
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Show what the soul is doing; an empty text: nothing any more, for a turn that ends in silence."""
-        place = place_of(self._journal, thread)
-        await (self._status.show(place, text, hold) if text else self._status.clear(place, hold))
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        """Slack is to show that the soul is doing this; an empty text: nothing any more."""
+        self._status.show(thread, text, hold)
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         """Begin a message: a stream, or where there are none a post that will be rewritten.
@@ -80,7 +90,7 @@ class SlackSpeaker:
         with saying():
             stream = await self._begin(self._draft(thread, key), text, hold)
         self._streams[thread] = stream
-        self._status.replied(place_of(self._journal, thread))
+        self._status.replied(thread)
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
@@ -109,7 +119,7 @@ class SlackSpeaker:
             final = quiet(text, draft.keep)
             if ts is None:
                 ts = await draft.post(final, hold, choices)
-                self._status.replied(draft.place)
+                self._status.replied(thread)
             elif not await self._ended(thread, ts, final, hold, choices):
                 await draft.stop(ts, "", hold)
                 await draft.rewrite(ts, final, hold, choices)

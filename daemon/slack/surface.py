@@ -91,6 +91,7 @@ class Slack:
             self._sockets = Sockets(exchange, self._clock, began=self.catch_up.wake)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
+            self.speaker.begin()
             self._open = opening.pop_all()
         return self
 

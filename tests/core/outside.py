@@ -93,8 +93,8 @@ class FileSlack:
     def cut(self, text: str, since: int) -> int:
         return len(text)
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        hold()
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        """Shows nothing."""
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         return await self._do(hold, None, thread=thread, text=text)
