@@ -62,6 +62,9 @@ class Mute:
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
 
+    async def name(self, person: str) -> str:
+        return ""
+
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         return ()
 

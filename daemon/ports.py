@@ -128,6 +128,10 @@ class Speaker(Protocol):
         """Tell one person something in this conversation that nobody else sees. Raises SpeechFailed."""
         ...
 
+    async def name(self, person: str) -> str:
+        """What someone is called; empty where nobody says so within a second."""
+        ...
+
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
         ...

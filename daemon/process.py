@@ -43,13 +43,15 @@ class Speech(Protocol):
 class Question:
     """What a body asks and then waits for, without holding anything.
 
-    `text` is said, if there is any. `to` may answer: ids of people. With `choices` a press answers, else the
+    `text` is said, if there is any. `to` may answer: ids of people; those of them in `owners` only as long as
+    they own the soul. With `choices` a press answers, else the
     next message of one of them; with `resumes`, a message that says no more than "go on". After `wait`
     seconds it is answered by nobody. `about` is recorded with it.
     """
 
     text: str = ""
     to: Sequence[str] = ()
+    owners: Sequence[str] = ()
     choices: Sequence[Choice] = ()
     resumes: bool = False
     wait: float | None = None

@@ -84,6 +84,7 @@ async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[s
             "prompts/sentences/approve", action=one.name, args=as_code(given), owner=f"<@{owners[0]}>"
         ),
         to=owners,
+        owners=owners,
         choices=(
             Choice(label=run.label("approve"), value="approve", style="primary"),
             Choice(label=run.label("decline"), value="decline", style="danger"),

@@ -18,6 +18,7 @@ from daemon.journal.journal import Journal
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.draft import EVENT, Draft
 from daemon.slack.pages import cut, pages
+from daemon.slack.people import People
 from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
@@ -46,11 +47,12 @@ log = logging.getLogger(__name__)
 class SlackSpeaker:
     """Speaks in threads that the journal knows, one message at a time in each; can mention `owners` only."""
 
-    def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str]) -> None:
+    def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str], people: People) -> None:
         self._web = web
         self._journal = journal
         self._me = me
         self._owners = owners
+        self._people = people
         self._status = Status(web, journal, me.team)
         self._streams: dict[str, Stream] = {}
 
@@ -144,6 +146,10 @@ class SlackSpeaker:
                 if not final(refusal):
                     raise
                 log.warning("Slack would not tell one person something (%s).", error_of(refusal))
+
+    async def name(self, person: str) -> str:
+        """What someone is called; empty where Slack does not say."""
+        return await self._people.name(person)
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""

@@ -73,7 +73,7 @@ class Slack:
             self.name = me.name
             people = People(web, me)
             self.surroundings = History(web, people, me, self._journal)
-            self.speaker = SlackSpeaker(web, self._journal, me, self._owners)
+            self.speaker = SlackSpeaker(web, self._journal, me, self._owners, people)
             self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)
             self.catch_up = await opening.enter_async_context(
                 CatchUp(

@@ -15,7 +15,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stranger's press leaves the question open",
         "life/taking.py",
-        "if question and press.author in owners:",
+        "if question and may_answer(question, press.author, owners):",
         "if question:",
         "approved/kills",
     ),

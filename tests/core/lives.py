@@ -105,7 +105,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             pace=story.pace,
         )
-        budget = Budget(journal, clock, 1.5 * story.price)
+        budget = Budget(journal, clock, 1.5 * story.price, ("U9",))
         world = World(
             journal=journal,
             llm=model,

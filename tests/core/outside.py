@@ -112,6 +112,9 @@ class FileSlack:
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
 
+    async def name(self, person: str) -> str:
+        return ""
+
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         mine = [m for m in self.messages() if m["thread"] == thread]
         return [Posted(ts=m["ts"], text=m["text"], key=m["key"]) for m in mine]

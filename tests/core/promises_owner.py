@@ -75,7 +75,7 @@ ALLOWS = (
     rule(
         "an owner alone may press",
         "life/taking.py",
-        "if question and press.author in owners:",
+        "if question and may_answer(question, press.author, owners):",
         "if question:",
         LIMITS + "test_an_owner_lets_it_go_on[rounds]",
     ),
@@ -164,14 +164,14 @@ BOUNDS = (
     rule(
         "a consent resets the count of a turn",
         "life/spent.py",
-        'if lifts(entry) == "turn"',
+        'if lifts(entry, owners) == "turn"',
         "if False",
         COUNTS + "[turn-limits0-calls]",
     ),
     rule(
         "a consent resets the count of a thread",
         "life/limits.py",
-        'elif lifts(entry) == "thread" or is_word(entry):',
+        'elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):',
         "elif is_word(entry):",
         COUNTS + "[thread-limits0-calls]",
     ),
@@ -185,8 +185,8 @@ BOUNDS = (
     rule(
         "a person's word begins the count of a thread anew",
         "life/limits.py",
-        'elif lifts(entry) == "thread" or is_word(entry):',
-        'elif lifts(entry) == "thread":',
+        'elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):',
+        'elif lifts(entry, self._budget.owners) == "thread":',
         "tests/life/test_limits.py::test_a_thread_counts_what_it_does_since_a_person_spoke",
     ),
 )

@@ -53,7 +53,7 @@ async def test_each_bound_holds_where_it_is_reached_and_not_before(
     await life.answer(found.about)
     assert life.standing(gauge) == Standing(), "an owner let it go on"
     again = life.gauge(**{scope: limits})
-    life.budget = Budget(life.journal, life.clock, 5.0)
+    life.budget = Budget(life.journal, life.clock, 5.0, ("UOWNER",))
     assert life.standing(again) == Standing(), "a projection of the journal"
 
 
