@@ -11,7 +11,8 @@ import pytest
 
 from daemon.errors import Fenced
 from daemon.slack.sign import Spot
-from tests.slack.office import GENERAL, ME, Office, office, until
+from daemon.slack.surface import Slack
+from tests.slack.office import GENERAL, ME, OPEN, Office, access, office, until
 from tests.slack.wire import Wire
 
 LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
@@ -273,6 +274,23 @@ async def test_at_the_end_it_takes_away_what_is_shown(tmp_path: Path) -> None:
         await show(here, thread, "")
         assert sessions(here), "it waits before it tries again"
     assert [args["status"] for args in wire.told(SESSION)] == ["processing", "active", "active", "active"]
+
+
+async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office) -> None:
+    thread = await called(here)
+    await show(here, thread, "is musing…")
+    attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
+    await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+    next_life = Slack(access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock)
+    async with next_life:
+        await until(lambda: not next_life.speaker.busy)
+        assert (lines(here), sessions(here)) == ([], [])
+        told = len(here.wire.told(SESSION))
+    async with Slack(
+        access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
+    ) as third:
+        await until(lambda: not third.speaker.busy)
+    assert len(here.wire.told(SESSION)) == told, "and it is noted that nothing is shown any more"
 
 
 async def show_and_clear(here: Office) -> None:

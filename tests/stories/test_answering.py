@@ -10,6 +10,7 @@ from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
 from daemon.ports import Choice
 from daemon.process import Question, Turn
+from daemon.processes import PROCESSES
 from daemon.rehearsal.people import BOB, CAROL
 from tests.stories.choosing import press, whispers
 from tests.stories.stage import GENERAL, ME, Stage
@@ -30,7 +31,8 @@ def asking(**how: Any) -> Any:
 
 async def asked(stage: Stage, **how: Any) -> str:
     """Alice has spoken in a channel, and a question was put there; the ts of her message."""
-    stage.processes = {"asks": asking(**how)}
+    await stage.sleep()
+    stage.processes = {**PROCESSES, "conversation": asking(**how)}
     await stage.wake()
     return await stage.say("alice", GENERAL, f"{ME} hello")
 

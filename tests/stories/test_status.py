@@ -13,6 +13,7 @@ import pytest
 from daemon.memory import WorkingMemory
 from daemon.ports import Choice
 from daemon.process import Question, Turn
+from daemon.processes import PROCESSES
 from tests.stories.process import ended, into, running, visit
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
@@ -75,7 +76,6 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_where_slack_does_not_take_it_it_is_told_until_it_does(stage: Stage, fault: str) -> None:
-    await stage.wake()
     held = asyncio.Event()
     stage.model.say(reply("Hi, Alice."), until=held)
     ts = await stage.post("alice", ALICE, "Hello?")
@@ -94,7 +94,8 @@ async def test_where_slack_does_not_take_it_it_is_told_until_it_does(stage: Stag
 
 
 async def test_while_a_question_waits_nobody_is_at_work(stage: Stage) -> None:
-    stage.processes = {"asks": asks}
+    await stage.sleep()
+    stage.processes = {**PROCESSES, "conversation": asks}
     await stage.wake()
     ts = await stage.say("alice", ALICE, "May I?")
     assert len(await stage.answers(ALICE, ts)) == 1
@@ -102,7 +103,8 @@ async def test_while_a_question_waits_nobody_is_at_work(stage: Stage) -> None:
 
 
 async def test_a_turn_that_fails_shows_nothing_while_it_waits_and_nothing_in_the_end(stage: Stage) -> None:
-    stage.processes = {"fails": fails}
+    await stage.sleep()
+    stage.processes = {**PROCESSES, "conversation": fails}
     await stage.wake()
     await stage.post("alice", ALICE, "Hello?")
     await stage.until(lambda: stage.entries("failure"))
@@ -114,20 +116,16 @@ async def test_a_turn_that_fails_shows_nothing_while_it_waits_and_nothing_in_the
 
 
 async def test_while_claude_is_away_nobody_is_at_work(stage: Stage) -> None:
-    await stage.wake()
     stage.model.faults.switch("overloaded")
     await stage.post("alice", ALICE, "Hello?")
-    for _ in range(120):
-        await stage.clock.advance(1)
-        if stage.entries("watch"):
-            break
+    async with asyncio.timeout(PATIENCE):
+        while not stage.entries("watch"):
+            await stage.clock.advance(0.1)
     await stage.settled()
-    assert stage.entries("watch")
     assert working(stage) == 0
 
 
 async def test_no_turn_waits_until_slack_has_taken_a_status(stage: Stage) -> None:
-    await stage.wake()
     for method in (SESSION, "assistant.threads.setStatus"):
         stage.wire.held[method] = asyncio.Event()
     stage.model.say(reply("Hi, Alice."))
