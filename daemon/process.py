@@ -43,10 +43,9 @@ class Speech(Protocol):
 class Question:
     """What a body asks and then waits for, without holding anything.
 
-    `text` is said, if there is any. `to` may answer: ids of people; those of them in `owners` only as long as
-    they own the soul. With `choices` a press answers, else the
-    next message of one of them; with `resumes`, a message that says no more than "go on". After `wait`
-    seconds it is answered by nobody. `about` is recorded with it.
+    `text` is said, if any. `to` may answer (ids of people), those in `owners` as long as they own the soul.
+    With `choices` a press answers, else the next message of one of them; with `resumes`, a message that says
+    no more than "go on". After `wait` seconds it is answered by nobody. `about` is recorded with it.
     """
 
     text: str = ""

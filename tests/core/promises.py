@@ -198,8 +198,8 @@ SHOWS = (
     rule(
         "only the newest of what is to be shown is told",
         "slack/sign.py",
-        "        spot.wanted, spot.hold = value, hold\n        if value and value",
-        "        if not spot.task:\n            spot.wanted, spot.hold = value, hold\n        if value and value",
+        "        spot.wanted, spot.hold = value, hold\n",
+        "        if not spot.task:\n            spot.wanted, spot.hold = value, hold\n",
         f"{STATUS}test_whoever_shows_something_never_waits_and_only_the_newest_is_told",
     ),
     rule(
@@ -207,7 +207,7 @@ SHOWS = (
         "slack/sign.py",
         "            if failures and self._closing:\n",
         "            if failures:\n",
-        f"{STATUS}test_what_slack_does_not_take_away_is_taken_away_as_soon_as_it_does[500]",
+        "tests/slack/test_status_trouble.py::test_what_slack_does_not_take_away_is_taken_away_as_soon_as_it_does[500]",
     ),
     rule(
         "statuses stay below Slack's pace",

@@ -5,37 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from daemon.errors import Fenced
 from daemon.slack.sign import Spot
 from daemon.slack.surface import Slack
-from tests.slack.office import GENERAL, ME, OPEN, Office, access, office, until
+from tests.slack.office import OPEN, Office, access, office, until
+from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show
 from tests.slack.wire import Wire
-
-LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
-
-
-def ours() -> None:
-    """The thread is still ours."""
-
-
-async def show(here: Office, thread: str, text: str) -> None:
-    """The soul is doing this, and Slack has been told."""
-    here.slack.speaker.status(thread, text, ours)
-    await until(lambda: not here.slack.speaker.busy)
-
-
-async def called(here: Office) -> str:
-    await here.say("alice", GENERAL, f"{ME} hello")
-    here.wire.calls.clear()
-    return here.entries("thread")[-1].thread
-
-
-def lines(here: Office) -> list[str]:
-    return [line.status for line in here.world.workspace.statuses.all()]
 
 
 async def test_the_words_are_shown_and_the_session_works_until_the_answer(here: Office) -> None:
@@ -123,72 +99,6 @@ async def test_without_a_status_line_the_session_still_shows_work(here: Office) 
     thread = await called(here)
     await show(here, thread, "is musing…")
     assert lines(here) == ["is working…"]
-
-
-async def test_a_passing_refusal_is_tried_again_at_once(here: Office) -> None:
-    here.wire.refuse[LINE] = ["internal_error"]
-    here.wire.refuse[SESSION] = ["internal_error"]
-    await show(here, await called(here), "is musing…")
-    assert lines(here) == ["is musing…"]
-
-
-async def test_where_slack_has_enough_it_is_told_only_the_newest_after_a_while(here: Office) -> None:
-    here.wire.refuse[LINE] = ["ratelimited"]  # for three seconds
-    thread = await called(here)
-    for n in range(4):
-        await show(here, thread, f"is musing ({n})…")
-    assert len(here.wire.told(LINE)) == 1
-    await later(here, 3)
-    assert [args["status"] for args in here.wire.told(LINE)] == ["is musing (0)…", "is musing (3)…"]
-
-
-@pytest.mark.parametrize("refusal", ["ratelimited", "429", "500", "503", "internal_error"])
-async def test_what_slack_does_not_take_away_is_taken_away_as_soon_as_it_does(
-    here: Office, refusal: str
-) -> None:
-    thread = await called(here)
-    await show(here, thread, "is musing…")
-    for method in (LINE, SESSION):
-        here.wire.refuse[method] = [refusal] * 3
-    await show(here, thread, "")
-    assert lines(here) == ["is musing…"]
-    await later(here, 60)
-    assert (lines(here), sessions(here)) == ([], [])
-
-
-async def test_what_nobody_knows_to_be_taken_away_is_taken_away_again(here: Office) -> None:
-    thread = await called(here)
-    await show(here, thread, "is musing…")
-    for method in (LINE, SESSION):
-        here.wire.cut.add(method)
-    await show(here, thread, "")
-    here.wire.cut.clear()
-    await later(here, 60)
-    asked = len(here.wire.told(LINE)), len(here.wire.told(SESSION))
-    await show(here, thread, "")
-    assert (len(here.wire.told(LINE)), len(here.wire.told(SESSION))) == asked
-    assert [args["status"] for args in here.wire.told(LINE)][1:] == [""] * (asked[0] - 1)
-    assert [args["status"] for args in here.wire.told(SESSION)][1:] == ["active"] * (asked[1] - 1)
-
-
-async def test_what_nobody_knows_to_stand_there_is_taken_away(here: Office) -> None:
-    thread = await called(here)
-    for method in (LINE, SESSION):
-        here.wire.cut.add(method)
-    await show(here, thread, "is musing…")
-    here.wire.cut.clear()
-    await show(here, thread, "")
-    await later(here, 60)
-    assert (lines(here), sessions(here)) == ([], [])
-
-
-async def test_a_thread_that_is_gone_from_slack_is_left_alone(here: Office) -> None:
-    thread = await called(here)
-    await show(here, thread, "is musing…")
-    here.wire.refuse[SESSION] = ["channel_not_found"]
-    await show(here, thread, "")
-    await later(here, 600)
-    assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
 
 
 async def test_whoever_shows_something_never_waits_and_only_the_newest_is_told(here: Office) -> None:
@@ -297,18 +207,6 @@ async def show_and_clear(here: Office) -> None:
     thread = await called(here)
     await show(here, thread, "is musing…")
     await show(here, thread, "")
-
-
-async def later(here: Office, seconds: float) -> None:
-    """So long afterwards, when Slack has been told what it is to be told."""
-    for _ in range(6):
-        await until(lambda: not here.slack.speaker.busy)
-        await here.clock.advance(seconds / 6)
-    await until(lambda: not here.slack.speaker.busy)
-
-
-def sessions(here: Office) -> list[dict[str, Any]]:
-    return here.world.workspace.statuses.sessions()
 
 
 def spots() -> int:
