@@ -30,7 +30,9 @@ POINTS = {
     "before an action": Point(
         before=(choice("Think", looking()),), held="A thought.", after=(choice("Respond"),)
     ),
-    "before speaking": Point(before=(choice("Think"), "A thought."), held=choice("Respond")),
+    "before speaking": Point(
+        before=(choice("Think"), "A thought."), held=choice("Respond"), after=(choice("Respond"),)
+    ),
 }
 points = pytest.mark.parametrize("point", POINTS.values(), ids=POINTS.keys())
 
