@@ -13,6 +13,7 @@ from anthropic import AsyncAnthropic
 
 from benchmarks.bare import sdk
 from benchmarks.instant import CHOOSER, MODEL, instant
+from benchmarks.slow_slack import status
 from daemon.claude.client import Claude
 from daemon.clock import SystemClock
 from daemon.entry import Entry
@@ -31,12 +32,16 @@ from daemon.limits import Limits
 from daemon.ports import Choices, Heard, Hold, Page, Posted, Role
 from daemon.processes import OFFERED, PROCESSES
 from daemon.project import root
+from daemon.slack.status import Status
 
 MESSAGE = {"address": "dm", "user": "U1", "name": "Alice", "bot": False, "files": []}
 
 
 class Mute:
-    """A Speaker that says everything at once, to nobody."""
+    """A Speaker that says all at once, to nobody. What it shows goes to a Slack that takes its time."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
 
     def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
         return [Page(text=text, upto=len(text))]
@@ -44,8 +49,8 @@ class Mute:
     def cut(self, text: str, since: int) -> int:
         return len(text)
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        hold()
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        self._status.show(thread, text, hold)
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         hold()
@@ -65,6 +70,9 @@ class Mute:
 
     async def direct(self, person: str, hold: Hold) -> str:
         return "sess-owner"
+
+    async def name(self, person: str) -> str:
+        return ""
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         return ()
@@ -88,6 +96,7 @@ class Ground:
     async def open(self, name: str) -> str:
         """A new conversation; its thread."""
         body = {"team": "T", "channel": name, "ts": "1", "kind": "im", "place": "a direct message"}
+        body |= {"user": "U1", "called_by": "1"}
         entry, _ = await self.world.journal.thread(f"thread:T:{name}:1", body)
         return entry.thread
 
@@ -130,7 +139,7 @@ async def ground(
         world = World(
             journal=journal,
             llm=claude,
-            speaker=Mute(),
+            speaker=Mute(await stack.enter_async_context(status(journal, clock))),
             clock=clock,
             budget=budget,
             pasts=Pasts(journal),

@@ -100,7 +100,7 @@ async def awake(
         journal = await enter(Journal(settings.journal_path, clock, writer))
         texts = Texts(words or root(), journal)
         claude = await enter(claude_for(settings, clock, here))
-        budget = Budget(journal, clock, settings.budget_daily_usd)
+        budget = Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids)
         reach = Reach(journal, clock, models_of(settings))
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
         mount(app, console(settings, journal, texts, budget, slack, reach))

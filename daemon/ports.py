@@ -100,8 +100,11 @@ class Speaker(Protocol):
         """Where a page that began at `since` had best end if it has to end now: at most at the text's end."""
         ...
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Show what the soul is doing ("is musing…"), or nothing more (""). Never raises but Fenced."""
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        """From now on Slack is to show that the soul is doing this ("is musing…"), or nothing more ("").
+
+        It will be so, sooner or later, as long as the thread is held. Waits for nothing, and never raises.
+        """
         ...
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
@@ -127,6 +130,10 @@ class Speaker(Protocol):
 
     async def direct(self, person: str, hold: Hold) -> str:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
+        ...
+
+    async def name(self, person: str) -> str:
+        """What someone is called; empty where nobody says so within a second."""
         ...
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:

@@ -43,13 +43,14 @@ class Speech(Protocol):
 class Question:
     """What a body asks and then waits for, without holding anything.
 
-    `text` is said, if there is any. `to` may answer: ids of people. With `choices` a press answers, else the
-    next message of one of them; with `resumes`, a message that says no more than "go on". After `wait`
-    seconds it is answered by nobody. `about` is recorded with it.
+    `text` is said, if any. `to` may answer (ids of people), those in `owners` as long as they own the soul.
+    With `choices` a press answers, else the next message of one of them; with `resumes`, a message that says
+    no more than "go on". After `wait` seconds it is answered by nobody. `about` is recorded with it.
     """
 
     text: str = ""
     to: Sequence[str] = ()
+    owners: Sequence[str] = ()
     choices: Sequence[Choice] = ()
     resumes: bool = False
     wait: float | None = None
@@ -222,8 +223,8 @@ class Turn(Protocol):
         Raises Parked; ModelFailed when it has lasted a day."""
         ...
 
-    async def show(self, status: str) -> None:
-        """Slack shows now that the soul is doing this; an empty text: nothing more."""
+    def show(self, status: str) -> None:
+        """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
         ...
 
     async def effect(

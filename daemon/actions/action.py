@@ -70,7 +70,7 @@ class Run(Protocol):
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
         ...
 
-    async def doing(self, meaning: str) -> None:
+    def doing(self, meaning: str) -> None:
         """The status line says what it is at."""
         ...
 

@@ -27,7 +27,7 @@ def bind(run: Run, one: Definition) -> Action:
     agreed: set[str] = set()
 
     async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome:
-        await run.doing(one.name)
+        run.doing(one.name)
         given = args.model_dump(mode="json") if args else {}
         if one.approval:
             await _agree(run, one, given, agreed)
@@ -84,6 +84,7 @@ async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[s
             "prompts/sentences/approve", action=one.name, args=as_code(given), owner=f"<@{owners[0]}>"
         ),
         to=owners,
+        owners=owners,
         choices=(
             Choice(label=run.label("approve"), value="approve", style="primary"),
             Choice(label=run.label("decline"), value="decline", style="danger"),

@@ -70,12 +70,12 @@ class Interrupts:
 
     async def _set_aside(self, messages: Sequence[Entry]) -> tuple[Memory, ...]:
         """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""
-        people = dict.fromkeys(
-            [*self._turn.people, *(entry.author for entry in messages), *self._turn.owners]
-        )
+        people = [*self._turn.people, *(entry.author for entry in messages)]
+        owners = [owner for owner in self._turn.owners if owner not in people]
         aside = Question(
             text=self._turn.text("prompts/sentences/parked").strip(),
-            to=tuple(people),
+            to=tuple(dict.fromkeys([*people, *owners])),
+            owners=owners,
             resumes=True,
             wait=SET_ASIDE,
         )

@@ -55,7 +55,6 @@ class Player:
                 break
         if run.stopped:
             await turn.withdraw()  # what was set aside in this thread is stopped with it
-        await turn.show("")
         return Transition(to=book.then, memory=await _last_word(run))
 
 

@@ -106,7 +106,7 @@ class Run:
         """Ask the chooser: what `run_ism` calls. What it answers is recorded; no usable answer is none."""
         await self.keep(prompt.parts)
         self._round = prompt.round
-        await self.doing("choose")
+        self.doing("choose")
         memory = WorkingMemory((*self.memory.system, *self._base, *self._told))
         memory = timed(self.turn, memory)
         memory = memory.with_region("instruction", prompt.question)
@@ -179,9 +179,9 @@ class Run:
         if text := outcome.response if isinstance(outcome, ISMResult | Finish) else outcome:
             self._findings.append(result(action, text))
 
-    async def doing(self, meaning: str) -> None:
+    def doing(self, meaning: str) -> None:
         """The status line says what it is at."""
         base = feeling(self.turn).status.rstrip("… ")
         known = meaning in self._labels or not meaning.startswith(TO)
         words = self.label(meaning if known else "choose")
-        await self.turn.show(f"{base} · {words} ({self._round}/{self.loops})")
+        self.turn.show(f"{base} · {words} ({self._round}/{self.loops})")

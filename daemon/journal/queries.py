@@ -47,4 +47,7 @@ SINCE = ENTRIES.where(ENTRY.c.seq > bindparam("seq")).limit(bindparam("limit"))
 
 IS_OPEN = select(DEBT.c.seq).where(DEBT.c.seq == bindparam("seq"))
 LAST = select(func.max(ENTRY.c.seq))
+ATTEMPTED = (
+    select(LEASE.c.thread, LEASE.c.epoch).where(LEASE.c.epoch > bindparam("since")).order_by(LEASE.c.epoch)
+)
 HELD = select(LEASE.c.epoch).where(LEASE.c.thread == bindparam("thread"))

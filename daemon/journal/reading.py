@@ -37,6 +37,11 @@ class Reading:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
         return self._scalar(queries.HELD, thread=thread) == epoch
 
+    def attempted(self, since: int) -> list[tuple[str, int]]:
+        """The threads whose latest attempt began after seq `since`, and with which seq; the latest last."""
+        with readable():
+            return [(row[0], row[1]) for row in run(self._reader, queries.ATTEMPTED, {"since": since})]
+
     def get(self, key: str) -> Entry | None:
         """The entry under this key."""
         return next(iter(self._entries(queries.GET, key=key)), None)

@@ -28,6 +28,7 @@ SHAPES: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "speech-started": {"ts": str},
     "spoken": {"ts": str, "text": str},
     "watch": {"due": NUMBER},
+    "status-cleared": {"upto": int},
     "look": {"seqs": list},
     "asked": {"text": str, "to": list, "choices": list, "body": str},
     "answered": {"value": str, "by": str, "text": str, "meanwhile": list},

@@ -6,7 +6,7 @@ Looked at before each paid call; the day is a UTC day.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -31,13 +31,13 @@ class Day:
     lifted: float = 0.0
     people: Mapping[str, Spent] = field(default_factory=dict)
 
-    def after(self, entry: Entry) -> Day:
+    def after(self, entry: Entry, owners: Collection[str]) -> Day:
         """This day with one more call or answer in it, if that is of this day."""
         if entry.at < self.began:
             return self
         if entry.kind == "model-call":
             return self._with_call(entry)
-        match lifts(entry):
+        match lifts(entry, owners):
             case "day":
                 return replace(self, lifted=self.cost)
             case "person":
@@ -55,10 +55,14 @@ class Day:
 
 
 class Budget:
-    """Dollars per UTC day. Counts what is recorded plus a reservation for what is in flight."""
+    """Dollars per UTC day. Counts what is recorded plus a reservation for what is in flight.
 
-    def __init__(self, journal: Journal, clock: Clock, daily: float) -> None:
+    `owners` are the ids of those who may let the day, or a person, go on.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock, daily: float, owners: Collection[str] = ()) -> None:
         self.daily = daily
+        self.owners = owners
         self._clock = clock
         self._in_flight = 0.0
         self._journal = journal
@@ -74,7 +78,7 @@ class Budget:
     def spent(self, entry: Entry) -> None:
         """A call was recorded, or an answer, which may let the day or a person go on."""
         if self._midnight() == self._day.began:  # else the fold will find it in the journal
-            self._day = self._day.after(entry)
+            self._day = self._day.after(entry, self.owners)
 
     def fits(self, amount: float) -> bool:
         """May this much be spent today? Free is always granted; an owner may grant as much again."""
@@ -103,7 +107,7 @@ class Budget:
         day = Day(began=self._midnight())
         kinds = (self._journal.kind(kind, since=day.began) for kind in ("model-call", "answered"))
         for entry in sorted((entry for found in kinds for entry in found), key=lambda entry: entry.seq):
-            day = day.after(entry)
+            day = day.after(entry, self.owners)
         return day
 
     def _midnight(self) -> float:

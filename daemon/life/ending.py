@@ -45,7 +45,6 @@ async def postpone(turn: Turn, failure: str) -> None:
     }
     await turn.once("watch", body)
     await turn.finish("postponed", None)
-    await turn.show("")
 
 
 def unsaid(turn: Turn, error: SpeechFailed) -> int:

@@ -69,7 +69,7 @@ class Gauge:
             seq = entry.seq
             if entry.kind == "model-call":
                 spent = spent.after(entry)
-            elif lifts(entry) == "thread" or is_word(entry):
+            elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):
                 spent = NOTHING
         self._trees[root] = seq, spent
         if len(self._trees) > MOST:
@@ -77,7 +77,7 @@ class Gauge:
         return spent
 
     def _standings(self, body: Sequence[Entry], people: Iterable[str], limits: Limits) -> Iterator[Standing]:
-        used = by_body(body, self._clock.now())
+        used = by_body(body, self._clock.now(), self._budget.owners)
         yield Standing(bound=used.reaches(limits) or used.reaches(self._turn), scope="turn")
         if self._thread != Limits():
             root = body[0].thread.partition(".")[0]

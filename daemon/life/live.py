@@ -53,6 +53,14 @@ class Life:
             turn.notice()
 
     async def _take(self, turn: Turn) -> None:
+        """One attempt. Whatever ends it, Slack shows nothing of it any more, nor of the one before it."""
+        self._world.speaker.status(turn.thread, "", turn.hold)
+        try:
+            await self._attempt(turn)
+        finally:
+            self._world.speaker.status(turn.thread, "", turn.hold)
+
+    async def _attempt(self, turn: Turn) -> None:
         if beyond_words(turn, self._max_attempts):
             await abandon(turn)
         elif hopeless(turn, self._max_attempts):

@@ -40,6 +40,7 @@ def _body(turn: Voice, question: Question, spoken: Sequence[Entry]) -> dict[str,
     return {
         "text": question.text,
         "to": list(question.to),
+        "owners": list(question.owners),
         "choices": [choice.value for choice in question.choices],
         "words": bool(question.to) and not (question.choices or question.resumes),
         "resumes": question.resumes,
@@ -65,7 +66,7 @@ async def _answer(turn: Voice, took: Sequence[Entry], asked: Entry, question: Qu
     pressed = first.body.get("value", "")
     value = pressed if rank(first) == "answer" else first.body.get("text", "")
     labels = {choice.value: choice.label for choice in question.choices}
-    words = f"[{plain(first.body['name'])} chose “{labels.get(pressed, pressed)}”]" if pressed else ""
+    words = f"[{plain(await _name(turn, first))} chose “{labels.get(pressed, pressed)}”]" if pressed else ""
     body = {
         "value": value,
         "by": first.author if rank(first) != "resume" else "",
@@ -80,6 +81,11 @@ async def _answer(turn: Voice, took: Sequence[Entry], asked: Entry, question: Qu
     )
     turn.world.budget.spent(answered)
     return answered
+
+
+async def _name(turn: Voice, press: Entry) -> str:
+    """What whoever pressed is called: a press is committed before anybody could be asked."""
+    return await turn.world.speaker.name(press.author) or str(press.body["name"])
 
 
 def _meanwhile(turn: Voice, asked: Entry) -> list[int]:

@@ -5,7 +5,7 @@ Called by budget.py (for a day) and limits.py (for a body and a thread).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -54,19 +54,22 @@ class Spent:
 NOTHING = Spent()
 
 
-def lifts(entry: Entry) -> str:
-    """Whose count an owner begins anew with this answer: "turn", "thread", "person" or "day"; else empty."""
-    if entry.kind != "answered" or entry.body["value"] != CONTINUE:
+def lifts(entry: Entry, owners: Collection[str]) -> str:
+    """Whose count an owner begins anew with this answer: "turn", "thread", "person" or "day"; else empty.
+
+    What somebody allowed who owns the soul no longer is allowed no longer.
+    """
+    if entry.kind != "answered" or entry.body["value"] != CONTINUE or entry.body["by"] not in owners:
         return ""
     return str(entry.body.get("about", {}).get("resets", ""))
 
 
-def by_body(body: Sequence[Entry], now: float) -> Spent:
+def by_body(body: Sequence[Entry], now: float, owners: Collection[str]) -> Spent:
     """What a body, of which these are all entries, in order, has used since it began or was last let go on.
 
     The time in which it waited for someone, or the daemon was away, does not count.
     """
-    since = max((i for i, entry in enumerate(body) if lifts(entry) == "turn"), default=0)
+    since = max((i for i, entry in enumerate(body) if lifts(entry, owners) == "turn"), default=0)
     own, spent = body[since:], NOTHING
     for entry in own:
         spent = spent.after(entry) if entry.kind == "model-call" else spent

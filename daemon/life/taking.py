@@ -74,7 +74,8 @@ def taking(journal: Reading, thread: str, owners: Collection[str]) -> Taking | N
         return _pressed(questions, presses[0], owners)
     messages = [e for e in waiting if rank(e) in ("message", "stop")]
     if messages:
-        return _said(journal, questions, messages, [e for e in waiting if rank(e) == "after"])
+        afterthoughts = [e for e in waiting if rank(e) == "after"]
+        return _said(journal, questions, messages, afterthoughts, owners)
     if resumptions := [e for e in waiting if rank(e) == "resume"]:
         question = _named(questions, resumptions[0])
         return Taking(took=resumptions[:1], asked=question, process=None if question else REFUSING)
@@ -91,23 +92,27 @@ def _ended_by(stops: Sequence[Entry], waiting: Entry) -> bool:
 
 
 def _pressed(questions: Sequence[Entry], press: Entry, owners: Collection[str]) -> Taking:
-    """Who may answer is looked at now: a stranger's press is answered, and the question stays open."""
+    """A press by somebody who may not answer is answered itself, and the question stays open."""
     question = _named(questions, press)
-    if question and press.author in owners:
+    if question and may_answer(question, press.author, owners):
         return Taking(took=[press], asked=question)
     why = {"why": "stranger" if question else "stale"}
     return Taking(took=[press], process=REFUSING, params=why)
 
 
 def _said(
-    journal: Reading, questions: Sequence[Entry], messages: Sequence[Entry], afterthoughts: Sequence[Entry]
+    journal: Reading,
+    questions: Sequence[Entry],
+    messages: Sequence[Entry],
+    afterthoughts: Sequence[Entry],
+    owners: Collection[str],
 ) -> Taking:
     """A command, "go on", an answer; else all messages together, for which afterthoughts are dropped."""
     first = messages[0]
     if command := next((e for e in messages if e.body.get("command")), None):
         return Taking(took=[command], process=TRACING)
     for question in reversed(questions):
-        body, asked = question.body, [e for e in messages if e.author in question.body["to"]]
+        body, asked = question.body, [e for e in messages if may_answer(question, e.author, owners)]
         if body["resumes"] and first in asked and onward(first.body["text"]):
             return Taking(took=[first], asked=question)
         if asked and body["words"]:
@@ -120,9 +125,19 @@ def _named(questions: Iterable[Entry], perception: Entry) -> Entry | None:
     return next((q for q in questions if q.key == perception.body["answers"]), None)
 
 
-def awaited(questions: Iterable[Entry], message: Entry) -> bool:
+def may_answer(question: Entry, person: str, owners: Collection[str]) -> bool:
+    """May this person answer now? It was put to them, and if that was as to an owner, they still are one.
+
+    Buttons were for owners alone when questions did not say yet whom they ask as such.
+    """
+    body = question.body
+    as_owners = body.get("owners", body["to"] if body["choices"] else ())
+    return person in body["to"] and (person in owners or person not in as_owners)
+
+
+def awaited(questions: Iterable[Entry], message: Entry, owners: Collection[str]) -> bool:
     """Does one of these questions wait for this message, which no other body should take for itself?"""
-    mine = [question.body for question in questions if message.author in question.body["to"]]
+    mine = [question.body for question in questions if may_answer(question, message.author, owners)]
     return any(body["words"] or (body["resumes"] and onward(message.body["text"])) for body in mine)
 
 

@@ -157,7 +157,7 @@ class Turn(Voice):
         came = [e for e in waiting if e.seq not in mine and rank(e) in ("stop", "message")]
         seen = in_order([entry for entry in came if "carries" not in entry.body])
         questions = journal.open("asked", thread=self.thread)  # of other bodies: this one waits for nothing
-        seen = [e for e in seen if rank(e) == "stop" or not awaited(questions, e)]
+        seen = [e for e in seen if rank(e) == "stop" or not awaited(questions, e, self.owners)]
         if seen:
             await self.append("look", {"seqs": [entry.seq for entry in seen]}, key=key)
         return seen
@@ -188,7 +188,9 @@ class Turn(Voice):
         standing = self.world.gauge.standing(body, self.people, limits=limits)
         if not standing.bound:
             return {}
-        given = sum(bool(lifts(entry)) for entry in self.world.journal.of(self.thread, "answered"))
+        given = sum(
+            bool(lifts(entry, self.owners)) for entry in self.world.journal.of(self.thread, "answered")
+        )
         return (await self.append("limit", {**standing.about, "consents": str(given)}, key=key)).body
 
     def facts(self) -> Facts | None:
@@ -230,7 +232,6 @@ class Turn(Voice):
         body: dict[str, Any] = {"outcome": "parked", "process": None, "params": {}}
         body["keep"] = self._keep(working_memory(map(remember, public)))
         await self.end(body, self.began.body["took"])
-        await self.show("")
 
     def _keep(self, memory: WorkingMemory) -> list[int]:
         since = self.world.journal.of(self.thread, "turn-ended", since=self.first.seq)

@@ -5,7 +5,6 @@ The turn is one; question.py asks through it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -75,17 +74,12 @@ class Voice(Scope):
     @asynccontextmanager
     async def showing(self, status: str) -> AsyncIterator[None]:
         """While inside, Slack shows what the soul is doing."""
-        task = asyncio.create_task(self.show(status))
+        self.show(status)
         try:
             yield
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
         finally:
-            await asyncio.gather(task, return_exceptions=True)
-        await self.show("")
+            self.show("")
 
-    async def show(self, status: str) -> None:
-        """Slack shows now that the soul is doing this; an empty text: nothing more."""
-        if not (status and self.replaying):
-            await self.world.speaker.status(self.thread, status, self.hold)
+    def show(self, status: str) -> None:
+        """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
+        self.world.speaker.status(self.thread, status, self.hold)

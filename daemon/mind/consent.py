@@ -27,7 +27,8 @@ async def consent(turn: Turn, about: Mapping[str, str]) -> Answered:
         Choice(label=named.get("continue", "continue"), value=CONTINUE, style="primary"),
         Choice(label=named.get("stop", "stop"), value="stop", style="danger"),
     )
-    question = Question(text=text.strip(), to=turn.deciders, choices=choices, about=about)
+    owners = turn.deciders
+    question = Question(text=text.strip(), to=owners, owners=owners, choices=choices, about=about)
     return await turn.ask("limit-reached", question)
 
 

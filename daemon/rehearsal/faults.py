@@ -75,6 +75,11 @@ SLACK_FAULTS = (
         params=(METHOD, *CHANCE),
     ),
     Fault(
+        name="broken",
+        line="Slack does nothing of what it is asked: its machines fail, or the connection breaks.",
+        params=(METHOD, Param(name="answer", default="500", of=("503", "500", "none")), *CHANCE),
+    ),
+    Fault(
         name="stream-expiry",
         line="A streamed message takes no more text after some seconds.",
         params=(Param(name="seconds", default=1.0),),

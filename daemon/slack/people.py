@@ -57,6 +57,11 @@ class People:
         """The name of someone, if it was asked for already."""
         return self._names.get(id, "")
 
+    async def name(self, id: str) -> str:
+        """The name of someone; empty where Slack does not say it in time."""
+        await self._named({id})
+        return self.known(id)
+
     async def describe(self, message: Message, *, at_once: bool = False) -> dict[str, Any]:
         """The body of a message's entry: everything a model will read of it.
 

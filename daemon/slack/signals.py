@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.entry import Entry
+from daemon.entry import Entry, rank
 from daemon.journal.journal import Journal
 from daemon.slack.people import People
 from daemon.slack.place import place
@@ -58,8 +58,15 @@ class Signals:
         key = f"click:{self._me.team}:{press.channel}:{press.ts}"
         answer = {"answers": press.asked, "value": press.value}
         body = {"rank": "answer", **answer, "address": "press", "text": press.label}
-        name = self._people.known(press.user) or press.name or press.user
-        return await self._append(opened, key, press, body, name)
+        name = self._people.known(press.user) or self._called(opened, press.user)
+        return await self._append(opened, key, press, body, name or press.name or press.user)
+
+    def _called(self, opened: Entry, user: str) -> str:
+        """What someone was called when they last said something in this thread; a handle is no name."""
+        for said in reversed(self._journal.of(opened.thread, "perception", "heard")):
+            if said.author == user and rank(said) == "message":
+                return str(said.body.get("name", ""))
+        return ""
 
     async def _append(
         self, opened: Entry, key: str, signal: Stop | Press, body: Mapping[str, Any], name: str

@@ -19,10 +19,12 @@ from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.direct import opened
 from daemon.slack.draft import EVENT, Draft
 from daemon.slack.pages import cut, pages
+from daemon.slack.people import People
 from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
-from daemon.slack.status import LACKING, Status
+from daemon.slack.sign import LACKING
+from daemon.slack.status import Status
 from daemon.slack.stream import Stream
 from daemon.slack.web import LIMITED, OUT_OF_REACH, Method, Web, closed, error_of, final, why
 
@@ -46,19 +48,30 @@ log = logging.getLogger(__name__)
 class SlackSpeaker:
     """Speaks in threads that the journal knows, one message at a time in each; can mention `owners` only."""
 
-    def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str]) -> None:
+    def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str], people: People) -> None:
         self._web = web
         self._journal = journal
         self._me = me
         self._owners = owners
-        self._status = Status(web)
+        self._people = people
+        self._status = Status(web, journal, me.team)
         self._streams: dict[str, Stream] = {}
         self._direct: dict[str, str] = {}
         """Our conversations with people in which we speak unasked, by person."""
 
+    def begin(self) -> None:
+        """Take away what an earlier daemon has left standing as a status."""
+        self._status.begin()
+
     async def close(self) -> None:
-        """Leave as it is what turns that were cut off had begun; waits for no answer of Slack's."""
+        """Leave as it is what turns that were cut off had begun to say, and show nothing any more."""
         await asyncio.gather(*(stream.leave() for stream in self._streams.values()))
+        await self._status.close()
+
+    @property
+    def busy(self) -> bool:
+        """Is a status on its way to Slack?"""
+        return self._status.busy
 
     def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole."""
@@ -68,12 +81,9 @@ class SlackSpeaker:
         """Where a page that began at `since` had best end, if it must end now."""
         return cut(text, since)
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Show what the soul is doing; an empty text: nothing any more, for a turn that ends in silence."""
-        place = place_of(self._journal, thread)
-        if not place.root:
-            return  # what is said unasked is in no thread, and so has no status line
-        await (self._status.show(place, text, hold) if text else self._status.clear(place, hold))
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        """Slack is to show that the soul is doing this; an empty text: nothing any more."""
+        self._status.show(thread, text, hold)
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         """Begin a message: a stream, or where there are none a post that will be rewritten.
@@ -85,7 +95,7 @@ class SlackSpeaker:
         with saying():
             stream = await self._begin(self._draft(thread, key), text, hold)
         self._streams[thread] = stream
-        self._status.replied(place_of(self._journal, thread))
+        self._status.replied(thread)
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
@@ -114,7 +124,7 @@ class SlackSpeaker:
             final = quiet(text, draft.keep)
             if ts is None:
                 ts = await draft.post(final, hold, choices)
-                self._status.replied(draft.place)
+                self._status.replied(thread)
             elif not await self._ended(thread, ts, final, hold, choices):
                 await draft.stop(ts, "", hold)
                 await draft.rewrite(ts, final, hold, choices)
@@ -146,6 +156,10 @@ class SlackSpeaker:
             with saying():
                 self._direct[person] = await opened(self._web, self._journal, self._me.team, person, hold)
         return self._direct[person]
+
+    async def name(self, person: str) -> str:
+        """What someone is called; empty where Slack does not say."""
+        return await self._people.name(person)
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""

@@ -1,104 +1,151 @@
-"""What Slack shows while the soul thinks: words on a status line, and the session's own sign of work.
+"""What Slack shows while the soul works: words on a status line, and the session's own sign of work.
 
 Slack has two calls. `assistant.threads.setStatus` shows words and clears itself with the answer;
-`agents.sessions.setStatus` takes no words (it refuses them) and stays until it is set back.
+`agents.sessions.setStatus` takes no words (it refuses them) and stays, with a Stop button, until it is set
+back. So what stands in Slack is a state to be brought about, whatever happens: no turn waits for it, and
+what a dead daemon has left standing is taken away by the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+from contextlib import suppress
 
-from slack_sdk.errors import SlackApiError
-
+from daemon.errors import Fenced, JournalError
+from daemon.journal.journal import Journal
 from daemon.ports import Hold
-from daemon.slack.order import Order
-from daemon.slack.place import Place
-from daemon.slack.web import LIMITED, LONGEST_WAIT, OUT_OF_REACH, Method, Web, error_of, retry_after
+from daemon.slack.pace import Pace
+from daemon.slack.place import Place, place_of
+from daemon.slack.sign import NOTHING, Sign
+from daemon.slack.web import Web
 
-LACKING = frozenset(
-    [
-        "unknown_method",
-        "method_deprecated",
-        "missing_scope",
-        "not_allowed_token_type",
-        "not_agent_app",
-        "feature_not_enabled",
-        "access_denied",
-        "no_permission",
-    ]
-)
-"""Refusals that will not change while this process lives."""
-
+WORKING, DONE = "processing", "active"
 REFRESH = 90.0
 """Seconds after which words that have not changed are shown again: Slack takes them away after 120."""
-
-log = logging.getLogger(__name__)
+SESSION_BURST, SESSION_EACH = 20, 2.1
+"""Below fifty in any minute (tier 3)."""
+LINE_BURST, LINE_EACH = 40, 1.1
+"""Below a hundred in any minute (tier 4): Slack has a tier of its own for these, which is higher."""
+GOODBYE = 3.0
+"""Seconds in which a daemon that stops takes away what it has shown."""
+MOST = 200
+"""Threads, the latest, in which a dead daemon's signs are looked for."""
+EACH = 3_600.0
+"""Seconds after which it is noted, once nothing is shown, that nothing is."""
+KIND = "status-cleared"
 
 
 class Status:
-    """The status of each thread; a nicety, so no refusal of it ever reaches a turn."""
+    """What is shown in each thread. Never raises and never waits; no refusal of it ever reaches a turn."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: Web, journal: Journal, team: str) -> None:
         self._web = web
-        self._lacking: set[Method] = set()
-        self._rests = dict[Method, float]()
-        """Until when a method shows nothing new: Slack had enough of it."""
-        self._lines = dict[Place, tuple[str, float]]()
-        """The words that stand somewhere, and since when."""
-        self._working: set[Place] = set()
-        self._order = Order()
+        self._journal = journal
+        self._home = f"slack:{team}"
+        self._team = team
+        self._marking: asyncio.Task[None] | None = None
+        self._repairing = False
+        self._looked = web.clock.now()
+        client = web.client
+        self._line = Sign(
+            web,
+            client.assistant_threads_setStatus,
+            Pace(web.clock, burst=LINE_BURST, each=LINE_EACH),
+            nothing=NOTHING,
+            lasts=REFRESH,
+            deserted=self._deserted,
+            rested=self._rested,
+        )
+        self._session = Sign(
+            web,
+            client.agents_sessions_setStatus,
+            Pace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
+            nothing=DONE,
+            lasts=float("inf"),
+            deserted=self._deserted,
+            rested=self._rested,
+        )
 
-    async def show(self, place: Place, text: str, hold: Hold) -> None:
-        """Show these words, and that the session is at work. Words that stand there already cost nothing."""
-        async with self._order.of(place):
-            await asyncio.gather(self._line(place, text, hold), self._session(place, hold, working=True))
+    @property
+    def busy(self) -> bool:
+        """Is Slack being told something, or at once?"""
+        return self._line.busy or self._session.busy or self._marking is not None
 
-    async def clear(self, place: Place, hold: Hold) -> None:
-        """Show nothing any more. Costs nothing where nothing is shown."""
-        async with self._order.of(place):
-            await asyncio.gather(self._line(place, "", hold), self._session(place, hold, working=False))
+    def begin(self) -> None:
+        """Take away what a daemon that was killed may have left standing.
 
-    def replied(self, place: Place) -> None:
-        """A new message stands there: with it Slack takes the words away."""
-        self._lines.pop(place, None)
-
-    async def _line(self, place: Place, text: str, hold: Hold) -> None:
-        stands, since = self._lines.get(place, ("", 0.0))
-        now, method = self._web.clock.now(), self._web.client.assistant_threads_setStatus
-        if text == stands and (not text or now - since < REFRESH):
-            return
-        if await self._set(hold, method, place, text, showing=bool(text)):
-            self._lines.pop(place, None)
-            if text:
-                self._lines[place] = text, now
-
-    async def _session(self, place: Place, hold: Hold, *, working: bool) -> None:
-        method = self._web.client.agents_sessions_setStatus
-        if working == (place in self._working):
-            return
-        if await self._set(hold, method, place, "processing" if working else "active", showing=working):
-            (self._working.add if working else self._working.discard)(place)
-
-    async def _set(self, hold: Hold, method: Method, place: Place, status: str, *, showing: bool) -> bool:
-        """Set it, if this workspace has it; is it so now?
-
-        Where nobody knows, what was to be shown stands there, and so does what was to be taken away.
+        The lease that its attempt had still holds until there is another attempt, which knows better.
         """
-        if method in self._lacking or (showing and self._web.clock.now() < self._rests.get(method, 0.0)):
-            return False
-        try:
-            await self._web.once(hold, method, channel_id=place.channel, thread_ts=place.root, status=status)
-        except SlackApiError as refusal:
-            self._refused(method, refusal)
-            return False
-        except OUT_OF_REACH:
-            return showing
-        return True
+        attempts = self._journal.attempted(since=self._mark())
+        for thread, epoch in attempts[-MOST:]:
+            if place := self._place(thread):
+                self._repairing = True
+                for sign in (self._line, self._session):
+                    sign.doubt(thread, place, self._held(thread, epoch))
 
-    def _refused(self, method: Method, refusal: SlackApiError) -> None:
-        if (word := error_of(refusal)) in LACKING:
-            self._lacking.add(method)
-        elif word == LIMITED:
-            self._rests[method] = self._web.clock.now() + (retry_after(refusal) or LONGEST_WAIT)
-        log.info("Slack refused a status (%s).", word)
+    async def close(self) -> None:
+        """Take away what is still shown, within a moment; what Slack does not take is for the next start."""
+        await asyncio.gather(self._line.close(GOODBYE), self._session.close(GOODBYE))
+        if self._marking:
+            await self._marking
+        if self._clear and self._journal.attempted(since=self._mark()):
+            await self._note(self._journal.last())
+
+    def show(self, thread: str, text: str, hold: Hold) -> None:
+        """These words, and that the session is at work; without words, nothing any more."""
+        shown = self._line.stands(thread) or self._session.stands(thread)
+        if (text or shown) and (place := self._place(thread)):
+            self._line.want(thread, place, text, hold)
+            self._session.want(thread, place, WORKING if text else NOTHING, hold)
+
+    def replied(self, thread: str) -> None:
+        """A new message stands there: with it Slack takes the words away."""
+        self._line.swept(thread)
+
+    def _place(self, thread: str) -> Place | None:
+        """Where this is, if it is in this workspace."""
+        try:
+            place = place_of(self._journal, thread)
+        except LookupError:
+            return None
+        if not place.root:  # what is said unasked is in no thread, and has no status line
+            return None
+        return place if place.team == self._team else None
+
+    def _held(self, thread: str, epoch: int) -> Hold:
+        def hold() -> None:
+            if not self._journal.held(thread, epoch):
+                raise Fenced(thread)
+
+        return hold
+
+    def _deserted(self, thread: str) -> bool:
+        return not self._journal.open("turn-began", thread=thread)
+
+    @property
+    def _clear(self) -> bool:
+        return self._line.clear and self._session.clear
+
+    def _mark(self) -> int:
+        """The seq up to which no attempt has left anything standing."""
+        last = self._journal.latest(self._home, KIND)
+        return last.body["upto"] if last else 0
+
+    def _rested(self) -> None:
+        """Note now and then that nothing is shown, so that the next start need not look far."""
+        passed = self._web.clock.now() - self._looked
+        due = self._repairing or not 0.0 <= passed < EACH
+        if not due or self._marking or not self._clear or self._journal.open("turn-began"):
+            return
+        self._repairing, self._looked = False, self._web.clock.now()
+        self._marking = asyncio.create_task(self._note(self._journal.last()), name="status mark")
+        self._marking.add_done_callback(self._marked)
+
+    def _marked(self, _: asyncio.Task[None]) -> None:
+        self._marking = None
+
+    async def _note(self, upto: int) -> None:
+        last = self._journal.latest(self._home, KIND)
+        key = f"{KIND}:{self._team}:{last.seq if last else 'first'}"
+        with suppress(JournalError):  # then the next start looks further back
+            await self._journal.append(self._home, KIND, {"upto": upto}, key=key, author="core")

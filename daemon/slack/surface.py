@@ -75,7 +75,7 @@ class Slack:
             self.name = me.name
             people = People(web, me)
             self.surroundings = History(web, people, me, self._journal)
-            self.speaker = SlackSpeaker(web, self._journal, me, self._owners)
+            self.speaker = SlackSpeaker(web, self._journal, me, self._owners, people)
             self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)
             self.catch_up = await opening.enter_async_context(
                 CatchUp(
@@ -93,6 +93,7 @@ class Slack:
             self._sockets = Sockets(exchange, self._clock, began=self.catch_up.wake)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
+            self.speaker.begin()
             self._open = opening.pop_all()
         return self
 

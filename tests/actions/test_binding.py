@@ -26,7 +26,7 @@ class Run:
     def label(self, meaning: str) -> str:
         return meaning
 
-    async def doing(self, meaning: str) -> None: ...
+    def doing(self, meaning: str) -> None: ...
 
     def found(self, action: str, outcome: Outcome) -> None:
         self.findings.append(outcome)

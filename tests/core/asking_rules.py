@@ -15,7 +15,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stranger's press leaves the question open",
         "life/taking.py",
-        "if question and press.author in owners:",
+        "if question and may_answer(question, press.author, owners):",
         "if question:",
         "approved/kills",
     ),
@@ -71,7 +71,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "only who was asked answers in words",
         "life/taking.py",
-        'asked = question.body, [e for e in messages if e.author in question.body["to"]]',
+        "asked = question.body, [e for e in messages if may_answer(question, e.author, owners)]",
         "asked = question.body, messages",
         "asked/kills",
     ),

@@ -108,7 +108,8 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             clock=clock,
             pace=story.pace,
         )
-        budget, reach = Budget(journal, clock, 1.5 * story.price), Reach(journal, clock, {"speak": "echo"})
+        budget = Budget(journal, clock, 1.5 * story.price, ("U9",))
+        reach = Reach(journal, clock, {"speak": "echo"})
         world = World(
             journal=journal,
             llm=model,

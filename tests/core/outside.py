@@ -94,8 +94,8 @@ class FileSlack:
     def cut(self, text: str, since: int) -> int:
         return len(text)
 
-    async def status(self, thread: str, text: str, hold: Hold) -> None:
-        hold()
+    def status(self, thread: str, text: str, hold: Hold) -> None:
+        """Shows nothing."""
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         return await self._do(hold, None, thread=thread, text=text)
@@ -115,6 +115,9 @@ class FileSlack:
 
     async def direct(self, person: str, hold: Hold) -> str:
         raise SpeechFailed("nobody has a door here")
+
+    async def name(self, person: str) -> str:
+        return ""
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         mine = [m for m in self.messages() if m["thread"] == thread]

@@ -11,6 +11,7 @@ LONG = "tests/stories/test_long.py::"
 HEARING = "tests/stories/test_hearing.py::"
 MODEL = "tests/stories/test_model.py::"
 DISK = "tests/stories/test_disk.py::"
+STATUS = "tests/slack/test_status.py::"
 TROUBLE = "tests/stories/test_trouble.py::"
 CATCH_UP = "tests/slack/test_catch_up.py::"
 MISSED = "tests/slack/test_catch_up_trouble.py::"
@@ -208,4 +209,49 @@ KEEPS = (
 )
 """The journal, and who looks at it."""
 
-PROMISES = (*CUT_OFF, *GIVES_UP, *HEARS, *SPEAKS, *KEEPS)
+SHOWS = (
+    rule(
+        "only the newest of what is to be shown is told",
+        "slack/sign.py",
+        "        spot.wanted, spot.hold = value, hold\n",
+        "        if not spot.task:\n            spot.wanted, spot.hold = value, hold\n",
+        f"{STATUS}test_whoever_shows_something_never_waits_and_only_the_newest_is_told",
+    ),
+    rule(
+        "a status is told until Slack takes it",
+        "slack/sign.py",
+        "            if failures and self._closing:\n",
+        "            if failures:\n",
+        "tests/slack/test_status_trouble.py::test_what_slack_does_not_take_away_is_taken_away_as_soon_as_it_does[500]",
+    ),
+    rule(
+        "statuses stay below Slack's pace",
+        "slack/pace.py",
+        "        return wait\n",
+        "        return 0.0\n",
+        f"{STATUS}test_many_threads_stay_below_slack_s_pace_and_each_has_its_turn",
+    ),
+    rule(
+        "what a dead daemon has left standing is taken away",
+        "slack/surface.py",
+        "            self.speaker.begin()\n",
+        "",
+        "tests/slack/test_status.py::test_the_next_life_takes_away_what_a_killed_one_has_shown",
+    ),
+    rule(
+        "whatever ends a turn, nothing of it is shown any more",
+        "life/live.py",
+        """            await self._attempt(turn)
+        finally:
+            self._world.speaker.status(turn.thread, "", turn.hold)
+""",
+        """            await self._attempt(turn)
+        finally:
+            pass
+""",
+        "tests/stories/test_status.py::test_while_a_question_waits_nobody_is_at_work",
+    ),
+)
+"""What Slack shows of its work."""
+
+PROMISES = (*CUT_OFF, *GIVES_UP, *HEARS, *SPEAKS, *KEEPS, *SHOWS)

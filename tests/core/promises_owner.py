@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 APPROVAL = "tests/stories/test_approval.py::"
+ANSWERS = "tests/stories/test_answering.py::"
 BOUNDED = "tests/stories/test_bounded.py::"
 COUNTS = "tests/life/test_limits.py::test_each_bound_holds_where_it_is_reached_and_not_before"
 LIMITS = "tests/stories/test_limits.py::"
@@ -75,9 +76,23 @@ ALLOWS = (
     rule(
         "an owner alone may press",
         "life/taking.py",
-        "if question and press.author in owners:",
+        "if question and may_answer(question, press.author, owners):",
         "if question:",
         LIMITS + "test_an_owner_lets_it_go_on[rounds]",
+    ),
+    rule(
+        "a former owner answers nothing that was put to the owners",
+        "life/taking.py",
+        " and (person in owners or person not in as_owners)",
+        "",
+        ANSWERS + "test_a_former_owner_s_yes_is_worth_nothing[button]",
+    ),
+    rule(
+        "whom it was put to answers, and no owner instead",
+        "life/taking.py",
+        'return person in body["to"] and ',
+        "return ",
+        ANSWERS + "test_an_owner_to_whom_it_was_not_put_does_not_answer_it",
     ),
     rule(
         "approval is asked",
@@ -164,14 +179,14 @@ BOUNDS = (
     rule(
         "a consent resets the count of a turn",
         "life/spent.py",
-        'if lifts(entry) == "turn"',
+        'if lifts(entry, owners) == "turn"',
         "if False",
         COUNTS + "[turn-limits0-calls]",
     ),
     rule(
         "a consent resets the count of a thread",
         "life/limits.py",
-        'elif lifts(entry) == "thread" or is_word(entry):',
+        'elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):',
         "elif is_word(entry):",
         COUNTS + "[thread-limits0-calls]",
     ),
@@ -183,10 +198,17 @@ BOUNDS = (
         COUNTS + "[person-limits0-calls]",
     ),
     rule(
+        "a former owner's consent is worth nothing",
+        "life/spent.py",
+        ' or entry.body["by"] not in owners',
+        "",
+        "tests/life/test_limits.py::test_what_a_former_owner_allowed_is_allowed_no_longer[thread]",
+    ),
+    rule(
         "a person's word begins the count of a thread anew",
         "life/limits.py",
-        'elif lifts(entry) == "thread" or is_word(entry):',
-        'elif lifts(entry) == "thread":',
+        'elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):',
+        'elif lifts(entry, self._budget.owners) == "thread":',
         "tests/life/test_limits.py::test_a_thread_counts_what_it_does_since_a_person_spoke",
     ),
 )

@@ -20,7 +20,7 @@ class Life:
 
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal, self.clock = journal, clock
-        self.budget = Budget(journal, clock, 5.0)
+        self.budget = Budget(journal, clock, 5.0, ("UOWNER",))
         self._n = 0
 
     async def write(

@@ -22,7 +22,7 @@ class Purse:
 
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal, self.clock = journal, clock
-        self.budget = Budget(journal, clock, 1.0)
+        self.budget = Budget(journal, clock, 1.0, ("U1",))
         self._calls = 0
 
     async def call(self, cost: float) -> Entry:
@@ -80,7 +80,7 @@ async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purs
     assert purse.budget.today().cost == 0
     await purse.call(0.2)
     assert purse.budget.today().cost == pytest.approx(0.2)
-    again = Budget(purse.journal, purse.clock, 1.0)
+    again = Budget(purse.journal, purse.clock, 1.0, ("U1",))
     assert again.today() == purse.budget.today(), "a projection of the journal"
 
 
@@ -96,7 +96,7 @@ async def test_an_owner_lets_the_day_go_on_by_as_much_again(purse: Purse) -> Non
     assert purse.budget.today().cost == pytest.approx(0.9), "what was spent stays spent"
     await purse.call(0.5)
     assert not purse.budget.fits(0.6)
-    assert Budget(purse.journal, purse.clock, 1.0).today() == purse.budget.today()
+    assert Budget(purse.journal, purse.clock, 1.0, ("U1",)).today() == purse.budget.today()
     await purse.clock.advance(DAY)
     assert not purse.budget.fits(1.1), "a consent is for its day"
 

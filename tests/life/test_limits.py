@@ -53,7 +53,7 @@ async def test_each_bound_holds_where_it_is_reached_and_not_before(
     await life.answer(found.about)
     assert life.standing(gauge) == Standing(), "an owner let it go on"
     again = life.gauge(**{scope: limits})
-    life.budget = Budget(life.journal, life.clock, 5.0)
+    life.budget = Budget(life.journal, life.clock, 5.0, ("UOWNER",))
     assert life.standing(again) == Standing(), "a projection of the journal"
 
 
@@ -197,3 +197,21 @@ async def test_threads_that_are_no_longer_at_hand_are_counted_anew(life: Life) -
     for n in range(1_001):
         gauge.thread(f"thread-{n}")
     assert gauge.thread("t").calls == 1
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_what_a_former_owner_allowed_is_allowed_no_longer(life: Life, scope: str) -> None:
+    bound = Limits(calls=2)
+    await life.call()
+    await life.call()
+    await life.answer({"resets": scope, "person": "U1"})
+    assert not life.standing(life.gauge(**{scope: bound})).bound
+    life.budget = Budget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",))
+    assert life.standing(life.gauge(**{scope: bound})).bound == "calls"
+
+
+async def test_nor_does_the_day_go_on_because_a_former_owner_let_it(life: Life) -> None:
+    await life.call(cost=4.0, worth=4.0)
+    await life.answer({"resets": "day"})
+    assert life.budget.fits(4.0)
+    assert not Budget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",)).fits(4.0)

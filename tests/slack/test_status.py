@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from pathlib import Path
 
-from tests.slack.office import GENERAL, ME, Office
-
-LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
-
-
-def ours() -> None:
-    """The thread is still ours."""
-
-
-async def called(here: Office) -> str:
-    await here.say("alice", GENERAL, f"{ME} hello")
-    here.wire.calls.clear()
-    return here.entries("thread")[-1].thread
-
-
-def lines(here: Office) -> list[str]:
-    return [line.status for line in here.world.workspace.statuses.all()]
+from daemon.errors import Fenced
+from daemon.slack.sign import Spot
+from daemon.slack.surface import Slack
+from tests.slack.office import OPEN, Office, access, office, until
+from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show
+from tests.slack.wire import Wire
 
 
 async def test_the_words_are_shown_and_the_session_works_until_the_answer(here: Office) -> None:
     thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    await here.slack.speaker.status(thread, "is typing…", ours)
+    await show(here, thread, "is musing…")
+    await show(here, thread, "is typing…")
     assert lines(here) == ["is typing…"]
     await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
     assert lines(here) == []
-    await here.slack.speaker.status(thread, "", ours)
+    await show(here, thread, "")
     assert [args["status"] for args in here.wire.told(LINE)] == ["is musing…", "is typing…"]
     assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
 
@@ -39,15 +29,15 @@ async def test_the_words_are_shown_and_the_session_works_until_the_answer(here: 
 async def test_words_shown_after_the_answer_began_are_taken_away_in_the_end(here: Office) -> None:
     thread = await called(here)
     ts = await here.slack.speaker.start(thread, "Hi", "k", ours)
-    await here.slack.speaker.status(thread, "is musing…", ours)
+    await show(here, thread, "is musing…")
     await here.slack.speaker.finish(thread, ts, "Hi, Alice", "k", ours)
-    await here.slack.speaker.status(thread, "", ours)
+    await show(here, thread, "")
     assert lines(here) == []
 
 
 async def test_the_session_works_until_all_messages_of_an_answer_stand(here: Office) -> None:
     thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
+    await show(here, thread, "is musing…")
     for n in range(2):
         ts = await here.slack.speaker.start(thread, "Hi", f"k{n}", ours)
         await here.slack.speaker.finish(thread, ts, "Hi, Alice", f"k{n}", ours)
@@ -56,14 +46,14 @@ async def test_the_session_works_until_all_messages_of_an_answer_stand(here: Off
 
 async def test_nothing_shown_is_nothing_to_clear(here: Office) -> None:
     thread = await called(here)
-    await here.slack.speaker.status(thread, "", ours)
+    await show(here, thread, "")
     assert here.wire.calls == []
 
 
 async def test_a_silent_turn_clears_it(here: Office) -> None:
     thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    await here.slack.speaker.status(thread, "", ours)
+    await show(here, thread, "is musing…")
+    await show(here, thread, "")
     assert lines(here) == []
     assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
 
@@ -72,7 +62,7 @@ async def test_what_the_workspace_does_not_have_is_asked_for_once(here: Office) 
     here.wire.lacking.add(SESSION)
     thread = await called(here)
     for n in range(3):
-        await here.slack.speaker.status(thread, f"is musing ({n})…", ours)
+        await show(here, thread, f"is musing ({n})…")
     assert lines(here) == ["is musing (2)…"]
     assert len(here.wire.told(SESSION)) == 1
     assert len(here.wire.told(LINE)) == 3
@@ -81,7 +71,7 @@ async def test_what_the_workspace_does_not_have_is_asked_for_once(here: Office) 
 async def test_each_change_of_the_words_is_one_call_and_no_change_is_none(here: Office) -> None:
     thread = await called(here)
     for words in ("is musing…", "is musing…", "is searching…", "is searching…", "is musing…"):
-        await here.slack.speaker.status(thread, words, ours)
+        await show(here, thread, words)
     assert lines(here) == ["is musing…"]
     assert [args["status"] for args in here.wire.told(LINE)] == ["is musing…", "is searching…", "is musing…"]
     assert len(here.wire.told(SESSION)) == 1
@@ -90,7 +80,7 @@ async def test_each_change_of_the_words_is_one_call_and_no_change_is_none(here: 
 async def test_words_that_last_are_shown_again_before_slack_takes_them_away(here: Office) -> None:
     thread = await called(here)
     for _ in range(4):
-        await here.slack.speaker.status(thread, "is musing…", ours)
+        await show(here, thread, "is musing…")
         await here.clock.advance(50)
         assert lines(here) == ["is musing…"]
     assert len(here.wire.told(LINE)) == 2
@@ -98,101 +88,128 @@ async def test_words_that_last_are_shown_again_before_slack_takes_them_away(here
 
 async def test_after_an_answer_the_same_words_are_shown_again(here: Office) -> None:
     thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
+    await show(here, thread, "is musing…")
     await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
-    await here.slack.speaker.status(thread, "is musing…", ours)
+    await show(here, thread, "is musing…")
     assert lines(here) == ["is musing…"]
 
 
 async def test_without_a_status_line_the_session_still_shows_work(here: Office) -> None:
     here.wire.lacking.add(LINE)
     thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
+    await show(here, thread, "is musing…")
     assert lines(here) == ["is working…"]
 
 
-async def test_a_passing_refusal_is_tried_again_next_time(here: Office) -> None:
-    here.wire.refuse[LINE] = ["internal_error"]
-    here.wire.refuse[SESSION] = ["internal_error"]
-    thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    assert lines(here) == []
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    assert lines(here) == ["is musing…"]
-
-
-async def test_where_slack_has_enough_it_shows_nothing_new_for_a_while(here: Office) -> None:
-    here.wire.refuse[LINE] = ["ratelimited"]  # for three seconds
-    thread = await called(here)
-    for n in range(3):
-        await here.slack.speaker.status(thread, f"is musing ({n})…", ours)
-    assert len(here.wire.told(LINE)) == 1
-    await here.clock.advance(3)
-    await here.slack.speaker.status(thread, "is musing (3)…", ours)
-    assert lines(here) == ["is musing (3)…"]
-
-
-async def test_but_takes_away_what_stands_there(here: Office) -> None:
-    thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    here.wire.refuse[LINE] = ["ratelimited"]
-    await here.slack.speaker.status(thread, "is searching…", ours)
-    assert lines(here) == ["is musing…"]
-    await here.slack.speaker.status(thread, "", ours)
-    assert lines(here) == []
-
-
-async def test_what_slack_did_not_take_away_is_taken_away_next_time(here: Office) -> None:
-    thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    for method in (LINE, SESSION):
-        here.wire.refuse[method] = ["ratelimited"]
-    await here.slack.speaker.status(thread, "", ours)
-    assert lines(here) == ["is musing…"]
-    await here.slack.speaker.status(thread, "", ours)
-    assert lines(here) == []
-    assert here.world.workspace.statuses.sessions() == []
-
-
-async def test_what_nobody_knows_to_be_taken_away_is_taken_away_again(here: Office) -> None:
-    thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    for method in (LINE, SESSION):
-        here.wire.cut.add(method)
-    await here.slack.speaker.status(thread, "", ours)
-    here.wire.cut.clear()
-    for _ in range(2):
-        await here.slack.speaker.status(thread, "", ours)
-    assert [args["status"] for args in here.wire.told(LINE)] == ["is musing…", "", ""]
-    assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active", "active"]
-
-
-async def test_what_nobody_knows_to_stand_there_is_taken_away(here: Office) -> None:
+async def test_whoever_shows_something_never_waits_and_only_the_newest_is_told(here: Office) -> None:
     thread = await called(here)
     for method in (LINE, SESSION):
-        here.wire.cut.add(method)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    here.wire.cut.clear()
-    await here.slack.speaker.status(thread, "", ours)
-    assert lines(here) == []
-    assert here.world.workspace.statuses.sessions() == []
+        here.wire.held[method] = asyncio.Event()
+    for n in range(50):
+        here.slack.speaker.status(thread, f"is musing ({n})…", ours)
+        await until(lambda: len(here.wire.told(LINE)) == 1)
+    for held in here.wire.held.values():
+        held.set()
+    await until(lambda: not here.slack.speaker.busy)
+    assert [args["status"] for args in here.wire.told(LINE)] == ["is musing (0)…", "is musing (49)…"]
+    assert len(here.wire.told(SESSION)) == 1
+
+
+async def test_what_is_over_before_slack_heard_of_it_is_never_told(here: Office) -> None:
+    thread = await called(here)
+    here.slack.speaker.status(thread, "is musing…", ours)
+    here.slack.speaker.status(thread, "", ours)
+    await until(lambda: not here.slack.speaker.busy)
+    assert here.wire.calls == []
+
+
+async def test_a_late_call_sets_nothing_again(here: Office) -> None:
+    thread = await called(here)
+    held = here.wire.held[SESSION] = here.wire.held[LINE] = asyncio.Event()
+    here.slack.speaker.status(thread, "is musing…", ours)
+    await until(lambda: len(here.wire.told(LINE)) == len(here.wire.told(SESSION)) == 1)
+    await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
+    here.slack.speaker.status(thread, "", ours)
+    held.set()  # only now Slack does what it was asked first
+    await until(lambda: not here.slack.speaker.busy)
+    assert (lines(here), sessions(here)) == ([], [])
+
+
+async def test_many_threads_stay_below_slack_s_pace_and_each_has_its_turn(here: Office) -> None:
+    threads = [await called(here) for _ in range(60)]
+    here.wire.calls.clear()
+    told = list[float]()
+    for thread in threads:
+        here.slack.speaker.status(thread, "is musing…", ours)
+    for _ in range(180):
+        await until(lambda: not here.slack.speaker.busy)
+        told += [here.clock.now()] * (len(here.wire.told(SESSION)) - len(told))
+        await here.clock.advance(1)
+    most = max(sum(at <= one < at + 60 for one in told) for at in told)
+    assert (len(told), most < 50) == (60, True)
+    asked = [args["thread_ts"] for args in here.wire.told(SESSION)]
+    places = [here.journal.of(thread, "thread")[0].body["ts"] for thread in threads]
+    assert asked == places, "in the order in which they asked"
+
+
+async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
+    thread = await called(here)
+    await show(here, thread, "is musing…")
+    attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
+    await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+
+    def lost() -> None:
+        raise Fenced(thread)
+
+    here.slack.speaker.status(thread, "", lost)
+    await until(lambda: not here.slack.speaker.busy)
+    assert lines(here) == ["is musing…"]
 
 
 async def test_a_thread_that_is_over_costs_nothing(here: Office) -> None:
     await show_and_clear(here)
-    before = locks()
+    before = spots()
     for _ in range(5):
         await show_and_clear(here)
-    assert locks() <= before
+    assert spots() <= before
+    assert not here.slack.speaker.busy
+
+
+async def test_at_the_end_it_takes_away_what_is_shown(tmp_path: Path) -> None:
+    wire = Wire()
+    async with office(tmp_path, wire=wire) as here:
+        thread = await called(here)
+        await show(here, thread, "is musing…")
+        wire.refuse[SESSION] = ["internal_error"] * 2
+        await show(here, thread, "")
+        assert sessions(here), "it waits before it tries again"
+    assert [args["status"] for args in wire.told(SESSION)] == ["processing", "active", "active", "active"]
+
+
+async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office) -> None:
+    thread = await called(here)
+    await show(here, thread, "is musing…")
+    attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
+    await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+    next_life = Slack(access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock)
+    async with next_life:
+        await until(lambda: not next_life.speaker.busy)
+        assert (lines(here), sessions(here)) == ([], [])
+        told = len(here.wire.told(SESSION))
+    async with Slack(
+        access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
+    ) as third:
+        await until(lambda: not third.speaker.busy)
+    assert len(here.wire.told(SESSION)) == told, "and it is noted that nothing is shown any more"
 
 
 async def show_and_clear(here: Office) -> None:
     thread = await called(here)
-    await here.slack.speaker.status(thread, "is musing…", ours)
-    await here.slack.speaker.status(thread, "", ours)
+    await show(here, thread, "is musing…")
+    await show(here, thread, "")
 
 
-def locks() -> int:
-    """How many locks there are in the world."""
+def spots() -> int:
+    """How many signs are thought of."""
     gc.collect()
-    return sum(isinstance(one, asyncio.Lock) for one in gc.get_objects())
+    return sum(isinstance(one, Spot) for one in gc.get_objects())

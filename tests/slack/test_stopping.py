@@ -9,7 +9,7 @@ import pytest
 
 from daemon.rehearsal.people import ALICE, BOB, CAROL, TEAM
 from daemon.slack.policy import Allowed
-from tests.slack.office import GENERAL, ME, RANDOM, Office, office
+from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
 from tests.slack.voice import ours
 from tests.slack.work import SIGN, answers, begins, called, ends, parks, react, session_stop, stops
 
@@ -176,7 +176,8 @@ async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -
 async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> None:
     root = await called(here)
     thread = here.one("thread").thread
-    await here.slack.speaker.status(thread, "is counting…", ours)
+    here.slack.speaker.status(thread, "is counting…", ours)
+    await until(lambda: not here.slack.speaker.busy)
     await here.control("stop", user=BOB.id, channel=GENERAL, thread_ts=root)
     await here.acked()
     (stop,) = stops(here)
@@ -187,12 +188,14 @@ async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> N
 async def test_what_slack_stopped_in_the_middle_is_rewritten_whole(here: Office) -> None:
     root = await called(here)
     thread, speaker = here.one("thread").thread, here.slack.speaker
-    await speaker.status(thread, "is counting…", ours)
+    speaker.status(thread, "is counting…", ours)
+    await until(lambda: not speaker.busy)
     ts = await speaker.start(thread, "One,", "k", ours)
     await here.control("stop", user=ALICE.id, channel=GENERAL, thread_ts=root)
     await here.acked()
     await speaker.finish(thread, ts, "One, two, …", "k", ours)
-    await speaker.status(thread, "", ours)
+    speaker.status(thread, "", ours)
+    await until(lambda: not speaker.busy)
     assert [reply["text"] for reply in await here.replies(GENERAL, root)] == ["One, two, …"]
     assert here.world.workspace.statuses.sessions() == []
 

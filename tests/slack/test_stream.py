@@ -108,11 +108,11 @@ async def test_a_fenced_attempt_shows_nothing_more(here: Office) -> None:
     ts = await speaker.start(thread, "Good", KEY, ours)
     await speaker.extend(thread, ts, "Good morning", lost)
     await pace(here)
+    speaker.status(thread, "is musing…", lost)
     for say in (
         speaker.finish(thread, ts, "Good morning", KEY, lost),
         speaker.finish(thread, None, "Good morning", KEY, lost),
         speaker.start(thread, "Good morning", KEY, lost),
-        speaker.status(thread, "is musing…", lost),
     ):
         with pytest.raises(Fenced):
             await say

@@ -12,14 +12,12 @@ import pytest
 from tests.stories.choosing import ASKED, answers, choice, looking, turning
 from tests.stories.stage import ALICE, ME, Stage
 
-STATUS = "assistant.threads.setStatus"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """Where in a run something comes: what the model says before it, what is held back, what it says then.
 
-    It stands before speaking when it has chosen that, and Slack is slow to show that it is about to.
+    It stands before speaking while it chooses that.
     """
 
     before: tuple[str, ...]
@@ -32,7 +30,9 @@ POINTS = {
     "before an action": Point(
         before=(choice("Think", looking()),), held="A thought.", after=(choice("Respond"),)
     ),
-    "before speaking": Point(before=(choice("Think"), "A thought."), held=choice("Respond")),
+    "before speaking": Point(
+        before=(choice("Think"), "A thought."), held=choice("Respond"), after=(choice("Respond"),)
+    ),
 }
 points = pytest.mark.parametrize("point", POINTS.values(), ids=POINTS.keys())
 
@@ -46,14 +46,8 @@ async def amid(stage: Stage, point: Point, channel: str = ALICE) -> AsyncIterato
     asked = ASKED if channel == ALICE else f"{ME} {ASKED}"
     ts = await stage.post("alice", channel, asked)
     await stage.until(lambda: len(stage.model.requests) == len(point.before) + 2)
-    if "Respond" in point.held:
-        model, held = held, asyncio.Event()
-        stage.wire.held[STATUS] = held
-        model.set()
-        await stage.until(lambda: "writing" in str(stage.wire.told(STATUS)[-1:]))
     yield ts
     held.set()
-    stage.wire.held.clear()
     await stage.settled()
 
 

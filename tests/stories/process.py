@@ -97,6 +97,18 @@ class Visit:
         async with self.session.get(f"{self.world}/rehearsal/claude/requests") as response:
             return len(await response.json())
 
+    async def switch(self, fault: str, **how: Any) -> None:
+        """Something goes wrong in this world from now on."""
+        url = f"{self.world}/rehearsal/faults"
+        async with self.session.post(url, json={"name": fault, "on": True, **how}) as switched:
+            switched.raise_for_status()
+
+    async def working(self) -> list[str]:
+        """The threads that show a Stop button, or words of what the soul is doing."""
+        async with self.session.get(f"{self.world}/rehearsal/state") as response:
+            state = await response.json()
+        return [one["thread_ts"] for one in (*state["sessions"], *state["statuses"])]
+
     async def say(self, text: str) -> str:
         """Say this to the soul; returns its ts."""
         return str((await self.slack.chat_postMessage(channel=ALICE, text=text))["ts"])

@@ -105,7 +105,8 @@ class Stage:
         async with self.session.get(f"{self.url}/rehearsal/state") as response:
             app = (await response.json())["apps"][0]
         waits = self.soul.journal.open("perception", "turn-began")
-        return app["unacked"] == 0 and not waits and not self.soul.waker.busy
+        busy = self.soul.waker.busy or self.soul.slack.speaker.busy
+        return app["unacked"] == 0 and not waits and not busy
 
     async def until(self, there: Callable[[], object]) -> None:
         """Until this is so."""

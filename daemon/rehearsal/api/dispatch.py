@@ -46,6 +46,8 @@ class Api:
             return outage(request, told)
         if told := faults.strikes("rate-limit", name):
             return _limited(float(told["seconds"]))
+        if told := faults.strikes("broken", name):
+            return outage(request, told)
         response = self._answered(request, name, args)
         if faults.strikes("answer-lost", name):
             hang_up(request)

@@ -1,0 +1,234 @@
+"""One sign in Slack, a line of words or a session's state, in every thread: brought to what is wanted there.
+
+Whoever wants something waits for nothing. What is on its way to Slack is one request in each thread; what is
+wanted meanwhile replaces what was wanted before. The status has two of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.errors import Fenced, JournalError
+from daemon.ports import Hold
+from daemon.slack.pace import Pace
+from daemon.slack.place import Place
+from daemon.slack.web import LIMITED, LONGEST_WAIT, OUT_OF_REACH, Method, Web, error_of, final, free, pause
+from daemon.slack.web import retry_after as seconds_of
+
+LACKING = frozenset(
+    [
+        "unknown_method",
+        "method_deprecated",
+        "missing_scope",
+        "not_allowed_token_type",
+        "not_agent_app",
+        "feature_not_enabled",
+        "access_denied",
+        "no_permission",
+    ]
+)
+"""Refusals that will not change while this process lives."""
+NOTHING = ""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Spot:
+    """The sign in one thread. `wanted` is None where it is somebody else's; `stands`, where nobody knows."""
+
+    place: Place
+    hold: Hold
+    wanted: str | None = NOTHING
+    stands: str | None = NOTHING
+    since: float = 0.0
+    """When what stands there was set."""
+    swept: bool = False
+    """Did Slack take it away while a request was on its way?"""
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def astray(self) -> bool:
+        """Is there something to do?"""
+        return self.wanted is not None and self.wanted != self.stands
+
+    @property
+    def over(self) -> bool:
+        """Is there nothing to know about it any more?"""
+        return self.stands == NOTHING and not self.wanted
+
+
+class Sign:
+    """What `method` sets, in all threads. What takes it away is `nothing`.
+
+    After `lasts` seconds what stands somewhere is set again when it is wanted again. `deserted` says whether
+    nobody is at work in a thread; `rested` is called when a thread has what is wanted there.
+    """
+
+    def __init__(
+        self,
+        web: Web,
+        method: Method,
+        pace: Pace,
+        *,
+        nothing: str,
+        lasts: float,
+        deserted: Callable[[str], bool],
+        rested: Callable[[], None],
+    ) -> None:
+        self._web = web
+        self._method = method
+        self._pace = pace
+        self._nothing = nothing
+        self._lasts = lasts
+        self._deserted = deserted
+        self._rested = rested
+        self._spots: dict[str, Spot] = {}
+        self._asleep: set[asyncio.Task[None] | None] = set()
+        self._lacking = False
+        self._closing = False
+
+    @property
+    def busy(self) -> bool:
+        """Is there something that Slack is being told now, or at once?"""
+        return any(spot.task and spot.task not in self._asleep for spot in self._spots.values())
+
+    @property
+    def clear(self) -> bool:
+        """Does it stand nowhere that is ours?"""
+        return self._lacking or all(spot.wanted is None or spot.over for spot in self._spots.values())
+
+    def stands(self, thread: str) -> bool:
+        """May it stand there, or is it about to?"""
+        return thread in self._spots
+
+    def want(self, thread: str, place: Place, value: str, hold: Hold) -> None:
+        """This is to stand there from now on, for as long as the thread is ours."""
+        spot = self._spots.get(thread)
+        if spot is None:
+            if value == NOTHING or self._lacking:
+                return
+            spot = self._spots[thread] = Spot(place=place, hold=hold)
+        spot.wanted, spot.hold = value, hold
+        if value and value == spot.stands and self._web.clock.now() - spot.since >= self._lasts:
+            spot.stands = None
+        self._start(thread, spot)
+
+    def doubt(self, thread: str, place: Place, hold: Hold) -> None:
+        """Nobody knows what stands there, and nothing is to."""
+        spot = self._spots[thread] = Spot(place=place, hold=hold, stands=None)
+        self._start(thread, spot)
+
+    def swept(self, thread: str) -> None:
+        """Slack has just taken it away there."""
+        if not (spot := self._spots.get(thread)):
+            return
+        spot.wanted = None if spot.wanted is None else NOTHING
+        if spot.task and spot.task not in self._asleep:
+            spot.swept = True  # what is on its way may come before or after
+        elif spot.stands is not None:
+            spot.stands = NOTHING
+        if spot.over and not spot.task:
+            del self._spots[thread]
+
+    async def close(self, seconds: float) -> None:
+        """Nothing is wanted anywhere any more: one more try for each thread, for so long in all."""
+        self._closing = True
+        for spot in self._spots.values():
+            spot.wanted = None if spot.wanted is None else NOTHING
+            if spot.task in self._asleep and spot.task:
+                spot.task.cancel()
+                spot.task = None
+        ours = [(thread, spot) for thread, spot in self._spots.items() if spot.astray or spot.task]
+        tries = [spot.task or self._begin(thread, spot) for thread, spot in ours]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*tries, return_exceptions=True)
+        for late in tries:
+            late.cancel()
+        await asyncio.gather(*tries, return_exceptions=True)
+
+    def _start(self, thread: str, spot: Spot) -> None:
+        if spot.astray and not (spot.task or self._lacking or self._closing):
+            self._begin(thread, spot)
+
+    def _begin(self, thread: str, spot: Spot) -> asyncio.Task[None]:
+        spot.task = asyncio.create_task(self._bring_about(thread, spot), name=f"a status of {thread}")
+        spot.task.add_done_callback(lambda task: self._ended(thread, spot, task))
+        return spot.task
+
+    def _ended(self, thread: str, spot: Spot, task: asyncio.Task[None]) -> None:
+        if spot.task is not task:
+            return
+        spot.task = None
+        if not task.cancelled() and (error := task.exception()):
+            log.critical("A status is left as it is.", exc_info=error)
+            spot.wanted = None
+        self._start(thread, spot)
+        if not spot.task and (spot.over or self._lacking) and self._spots.get(thread) is spot:
+            del self._spots[thread]
+        self._rested()
+
+    async def _bring_about(self, thread: str, spot: Spot) -> None:
+        """Until it is so. What is wanted may change at each await."""
+        failures = 0
+        while spot.astray and not self._lacking:
+            await self._wait(max(self._pace.slot(), pause(failures + 1)))
+            if self._pace.resting and not self._closing:
+                continue
+            if spot.astray and not self._lacking:
+                failures = 0 if await self._try(thread, spot) else failures + 1
+            if failures and self._closing:
+                return
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds <= 0 or self._closing:
+            return
+        task = asyncio.current_task()
+        self._asleep.add(task)
+        try:
+            await self._web.clock.sleep(seconds)
+        finally:
+            self._asleep.discard(task)
+
+    async def _try(self, thread: str, spot: Spot) -> bool:
+        """One request. Until it is answered nobody knows what stands there."""
+        value, before = spot.wanted or NOTHING, spot.stands
+        where = {"channel_id": spot.place.channel, "thread_ts": spot.place.root}
+        spot.stands, spot.swept = None, False
+        try:
+            await self._web.once(spot.hold, self._method, **where, status=value or self._nothing)
+        except OUT_OF_REACH as failure:
+            log.debug("Nobody knows whether Slack took a status (%s).", type(failure).__name__)
+            return False
+        except (Fenced, SlackApiError, JournalError) as error:
+            spot.stands = NOTHING if spot.swept and before is not None else before
+            return self._failed(thread, spot, error)
+        spot.stands = None if spot.swept and value != NOTHING else value
+        spot.since = self._web.clock.now()
+        return True
+
+    def _failed(self, thread: str, spot: Spot, error: Fenced | SlackApiError | JournalError) -> bool:
+        """What to do about it; is it to be left at that?"""
+        if isinstance(error, Fenced):
+            # it is for whoever took over to set it right; but where that one is done, it did not know of this
+            deserted = self._deserted(thread)
+            spot.wanted, spot.hold = (NOTHING, free) if deserted else (None, spot.hold)
+            return True
+        if isinstance(error, JournalError):
+            return False
+        word = error_of(error)
+        if word in LACKING:
+            self._lacking = True
+        elif word == LIMITED:
+            self._pace.rest(seconds_of(error) or LONGEST_WAIT)
+        elif final(error):
+            spot.wanted = None
+        log.info("Slack refused a status (%s).", word)
+        return False
