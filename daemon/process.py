@@ -30,6 +30,10 @@ class Speech(Protocol):
         """It reads so by now (whole text). The first character of it appends the intent."""
         ...
 
+    async def take_back(self) -> None:
+        """Nothing of what it reads by now was meant to be read: it stands there no longer than it must."""
+        ...
+
     async def close(self, text: str) -> Sequence[Entry]:
         """It reads so for good; the receipts. Nothing to say and nothing begun: none."""
         ...

@@ -30,13 +30,14 @@ class Speech:
         self._lost_words = lost_words
         self._messages: list[Message] = []
         self._heard = ""
+        self._taken_back = False
         self._cuts: list[int] = []
         """Where in what was heard a message ended, for good."""
 
     async def hear(self, text: str) -> None:
         """It reads so by now. What does not go on from what was heard before waits for the end."""
         text = text.lstrip()
-        if not text or not text.startswith(self._heard):
+        if self._taken_back or not text or not text.startswith(self._heard):
             return
         self._heard = text
         *whole, growing = self._scope.world.speaker.pages(text, self._cuts)
@@ -48,6 +49,12 @@ class Speech:
         await message.hear(growing.text)
         if message.age > LONGEST_STREAM:
             self._cuts.append(self._scope.world.speaker.cut(text, whole[-1].upto if whole else 0))
+
+    async def take_back(self) -> None:
+        """What stands there now is replaced at once; what is to stand there is said at the end."""
+        self._taken_back = True
+        for message in self._begun():
+            await message.rest(BROKEN.strip())
 
     async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
