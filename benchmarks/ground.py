@@ -37,7 +37,7 @@ MESSAGE = {"address": "dm", "user": "U1", "name": "Alice", "bot": False, "files"
 class Mute:
     """A Speaker that says everything at once, to nobody."""
 
-    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         return [Page(text=text, upto=len(text))]
 
     def cut(self, text: str, since: int) -> int:

@@ -31,6 +31,8 @@ class Speech:
         self._messages: list[Message] = []
         self._heard = ""
         self._taken_back = False
+        self._whole: list[Page] = []
+        """Its messages that grow no more."""
         self._cuts: list[int] = []
         """Where in what was heard a message ended, for good."""
 
@@ -40,8 +42,9 @@ class Speech:
         if self._taken_back or not text or not text.startswith(self._heard):
             return
         self._heard = text
-        *whole, growing = self._scope.world.speaker.pages(text, self._cuts)
+        *whole, growing = self._scope.world.speaker.pages(text, self._cuts, self._whole)
         self._cuts = [page.upto for page in whole]
+        self._whole = whole
         for n, page in enumerate(whole):
             if not await self._message(n).rest(page.text):
                 return

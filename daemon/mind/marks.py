@@ -1,12 +1,12 @@
 """Finds the marks in a model's answer as it comes: our tags, and those by which models fence off thoughts.
 
-A state machine: each character is read once, and only what may yet become a mark is kept back. For sections.py.
+A state machine for sections.py: each character is read once, and only what may yet become a mark is kept back.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,32 +16,33 @@ LONGEST_NAME = 64
 PLAIN = re.compile(r"[^<◁\[`\n]+")
 """What cannot begin a mark within a line."""
 OPENERS, CLOSERS = "<◁", ">▷"
-BARS = "|｜"
+BARS = "|\uff5c"
 """`<|name|>` is a control token of a model's format, as in harmony."""
 PARTS = re.compile(r"[a-z]+")
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 THOUGHTS = frozenset(
     """
-    think thinks thinking thinker thought thoughts reasoning reflect reflects reflecting reflection reflections
-    ponder pondering ponderings musing musings contemplate contemplation deliberate deliberation rationale
-    scratchpad monologue analysis analyzing analysing cot innervoice
-    """.split()
+    think thinks thinking thinker thought thoughts reasoning reflect reflects reflecting reflection
+    reflections ponder pondering ponderings musing musings contemplate contemplation deliberate
+    deliberation rationale scratchpad monologue analysis analyzing analysing cot innervoice
+    """.split()  # noqa: SIM905
 )
 """Words of which one in the name of a tag says that a thought stands in it."""
 BRACKETED = frozenset({"think", "thinking", "thought", "thoughts", "reasoning"})
 """What `[NAME]` and `[/NAME]` fence off."""
 HTML = frozenset(
     """
-    a abbr acronym address area article audio b base bdi bdo big blockquote body br button canvas caption center
-    cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure
-    font footer form frame h1 h2 h3 h4 h5 h6 head header hr html i iframe img input ins kbd label legend li link
-    main map mark math menu meta meter nav noscript object ol optgroup option p param picture pre progress q rp
-    rt ruby s samp script section select slot small source span strike strong style sub summary sup svg table
-    tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr
-    """.split()
+    a abbr acronym address area article audio b base bdi bdo big blockquote body br button canvas
+    caption center cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed
+    fieldset figcaption figure font footer form frame h1 h2 h3 h4 h5 h6 head header hr html i iframe img
+    input ins kbd label legend li link main map mark math menu meta meter nav noscript object ol
+    optgroup option p param picture pre progress q rp rt ruby s samp script section select slot small
+    source span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead
+    time title tr track tt u ul var video wbr
+    """.split()  # noqa: SIM905
 )
 """Tags that are as public as plain words."""
-COLONS = ":："
+COLONS = ":\uff1a"
 DECORATION = "*_#(-• \t"
 """What may stand before a label: `**Aside:**`, `## Aside`, `(aside: …)`."""
 MOST_DECORATION = 16
@@ -53,8 +54,8 @@ Reader = Generator[None, str, str]
 class Mark:
     """One mark. `raw` is how it was written; `broken`: its last bracket is missing.
 
-    `tag` is one of ours, `thought` another model's, `token` a control token, `label` a heading with the name of
-    one of our tags, `other` a tag that nobody knows.
+    `tag` is one of ours, `thought` another model's, `token` a control token, `label` a heading with the name
+    of one of our tags, `other` a tag that nobody knows.
     """
 
     kind: Literal["tag", "thought", "token", "label", "other"]
@@ -70,7 +71,7 @@ Token = str | Mark
 class Scanner:
     """Splits an answer into texts and marks, in order. Within code only our own tags are marks.
 
-    `hidden` are those of our tags in which nothing is spoken: their marks count even where a bracket is missing.
+    `hidden` are those of our tags in which nothing is spoken: they are open even where a bracket is missing.
     """
 
     def __init__(self, tags: Iterable[str], hidden: Iterable[str] = ()) -> None:
@@ -97,7 +98,7 @@ class Scanner:
         return self._taken()
 
     def end(self) -> list[Token]:
-        """No more will come: returns what is left; the beginning of a mark of which the rest is missing is gone."""
+        """No more will come: returns what is left, but for the beginning of a mark that broke off."""
         self._reader.send("")
         self._out += self._code.give_up()
         return self._taken()
@@ -205,7 +206,7 @@ class Scanner:
         return (yield) if char and char in CLOSERS else char
 
     def _thought(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
-        """It is open at once; closed by a whole tag alone, and where it never opened, by a broken one, too."""
+        """It is open at once; only a whole tag closes it."""
         if not closing:
             if char and char in CLOSERS:
                 self._emit(Mark(kind="thought", name=name, raw=held + char))
@@ -322,8 +323,8 @@ class Scanner:
 class Code:
     """Knows what stands in code: there, marks that are not ours are text.
 
-    Whether backticks begin code is known when they are closed, in the same line. A mark that comes before that
-    is kept back with all that follows it.
+    Whether backticks begin code is known when they are closed, in the same line. A mark that comes before
+    that is kept back with all that follows it.
     """
 
     def __init__(self) -> None:
@@ -415,4 +416,3 @@ class Code:
         self._kept.append(token)
         self._size += len(token if isinstance(token, str) else token.raw)
         return self.give_up() if self._size > LONGEST else []
-

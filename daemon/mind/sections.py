@@ -1,8 +1,8 @@
 """The one gate: what of a model's answer may be read by anybody. Used by whatever takes an answer.
 
-Private until proven spoken. What stands in a private section, in none, or in a thought of another model's kind
-is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that closes a
-thought which never opened takes back all that stood before it.
+Private until proven spoken: what stands in a private section, in none, or in a thought of another model's
+kind is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that closes
+a thought which never opened takes back all that stood before it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ OUTSIDE = ""
 class Frame:
     """What is open. `foreign`: a thought of another model's kind, which ends by its own mark alone.
 
-    `token`: what comes after a control token. `label`: what stands under a heading that names a private section.
-    `doubt`: under a tag that nobody knows, before anything was said: a thought, if it is closed.
+    `token`: what comes after a control token. `label`: what stands under a heading that names a private
+    section. `doubt`: under a tag that nobody knows, before anything was said: a thought, if it is closed.
     """
 
     kind: Literal["section", "foreign", "token", "label", "doubt"]
@@ -254,13 +254,13 @@ class Sections:
 
     def _other(self, mark: Mark) -> None:
         """A tag that nobody knows: text, unless nothing was said before it."""
-        here = self._here
+        here, said = self._here, not self._texts[self._section].blank
         if mark.closing and mark.name == self._framed:
             self._framed = ""
         elif mark.closing and here and here.kind == "doubt" and here.name == mark.name:
             self.foreign = True
             self._frames.pop()
-        elif mark.closing or here and here.kind in ("doubt", "label") or not self._texts[self._section].blank:
+        elif mark.closing or said or (here and here.kind in ("doubt", "label")):
             self._emit(mark.raw)
         elif mark.name in FRAMES:
             self.foreign = True

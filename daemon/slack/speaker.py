@@ -57,9 +57,9 @@ class SlackSpeaker:
         """Leave as it is what turns that were cut off had begun; waits for no answer of Slack's."""
         await asyncio.gather(*(stream.leave() for stream in self._streams.values()))
 
-    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole."""
-        return pages(text, cuts)
+        return pages(text, cuts, ended)
 
     def cut(self, text: str, since: int) -> int:
         """Where a page that began at `since` had best end, if it must end now."""
