@@ -10,7 +10,7 @@ from typing import Any
 from daemon.entry import Entry, rank
 from daemon.memory import Memory, working_memory
 from daemon.mind.recall import remember
-from daemon.mind.sections import spoken
+from daemon.mind.spoken import spoken
 from daemon.mind.tracing import traced
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import Question, Turn

@@ -7,7 +7,7 @@ from daemon.errors import ModelFailed
 from daemon.ism import Finish
 from daemon.mind.pipeline import converse
 from daemon.mind.prompting import situated
-from daemon.mind.sections import spoken
+from daemon.mind.spoken import spoken
 
 COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 

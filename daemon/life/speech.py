@@ -39,6 +39,8 @@ class Speech:
     async def hear(self, text: str) -> None:
         """It reads so by now. What does not go on from what was heard before waits for the end."""
         text = text.lstrip()
+        if self._heard and not text:
+            await self._take_back()
         if self._taken_back or not text or not text.startswith(self._heard):
             return
         self._heard = text
@@ -52,12 +54,6 @@ class Speech:
         await message.hear(growing.text)
         if message.age > LONGEST_STREAM:
             self._cuts.append(self._scope.world.speaker.cut(text, whole[-1].upto if whole else 0))
-
-    async def take_back(self) -> None:
-        """What stands there now is replaced at once; what is to stand there is said at the end."""
-        self._taken_back = True
-        for message in self._begun():
-            await message.rest(BROKEN.strip())
 
     async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
@@ -82,6 +78,12 @@ class Speech:
             elif entry := await message.unsay():
                 receipts.append(entry)
         return receipts
+
+    async def _take_back(self) -> None:
+        """What stands there is replaced at once; what is to stand there is said at the end."""
+        self._taken_back = True
+        for message in self._begun():
+            await message.rest(BROKEN.strip())
 
     def _message(self, n: int) -> Message:
         while len(self._messages) <= n:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.sections import spoken
+from daemon.mind.spoken import spoken
 from daemon.process import Turn
 
 LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"

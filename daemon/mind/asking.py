@@ -49,7 +49,7 @@ class Asking:
             said = coming.said(SAY)
             if not said.startswith(shown):
                 self._took_back = True
-                await self.speech.take_back()
+                await self.speech.hear("")
             shown = said
             await self.speech.hear(said)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from daemon.mind.sections import spoken
+from daemon.mind.spoken import spoken
 
 LONGEST = 20_000
 """Characters of an answer that is read at all."""

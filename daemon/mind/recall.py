@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from daemon.entry import Entry
 from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.answer import ALOUD, Answer
-from daemon.mind.sections import spoken
+from daemon.mind.spoken import spoken
 from daemon.mind.steps import SAY
 
 NAME_LENGTH = 40

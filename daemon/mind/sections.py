@@ -1,18 +1,17 @@
 """The one gate: what of a model's answer may be read by anybody. Used by whatever takes an answer.
 
 Private until proven spoken: what stands in a private section, in none, or in a thought of another model's
-kind is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that closes
-a thought which never opened takes back all that stood before it.
+kind is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that
+closes a thought which never opened takes back all that stood before it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal
 
-from daemon.mind.marks import Mark, Scanner, Token
+from daemon.mind.frames import Frame, Text
+from daemon.mind.marks import Mark, Token
+from daemon.mind.scanner import Scanner
 from daemon.mind.steps import SAY
 
 FRAMES = frozenset(
@@ -22,49 +21,6 @@ FRAMES = frozenset(
 FINAL = "final"
 """The one channel of harmony that people read."""
 OUTSIDE = ""
-"""Stands for what is in no section."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Frame:
-    """What is open. `foreign`: a thought of another model's kind, which ends by its own mark alone.
-
-    `token`: what comes after a control token. `label`: what stands under a heading that names a private
-    section. `doubt`: under a tag that nobody knows, before anything was said: a thought, if it is closed.
-    """
-
-    kind: Literal["section", "foreign", "token", "label", "doubt"]
-    name: str
-    raw: str = ""
-    header: str | None = None
-    """Of a token: what came since the one that names a channel; None: no header is open."""
-    blank: bool = True
-    """Does nothing stand in it?"""
-    within: list[str] = field(default_factory=list)
-
-
-class Text:
-    """A text that grows in pieces, joined when it is looked at."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self.blank = True
-        """Does it hold white space alone?"""
-
-    def __str__(self) -> str:
-        if len(self._pieces) > 1:
-            self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] if self._pieces else ""
-
-    def add(self, text: str) -> None:
-        """It goes on so."""
-        self._pieces.append(text)
-        self.blank = self.blank and not text.strip()
-
-    def clear(self) -> None:
-        """None of it counts any more."""
-        self._pieces.clear()
-        self.blank = True
 
 
 class Sections:
@@ -212,7 +168,7 @@ class Sections:
             self._frames.append(Frame(kind="foreign", name=mark.name))
 
     def _take_back(self) -> None:
-        """What stands before this was a thought: nobody is to read it."""
+        """What stands before this was a thought."""
         for name, text in self._texts.items():
             if name not in self._private:
                 text.clear()
@@ -292,21 +248,3 @@ def sections(text: str, tags: Iterable[str], private: Iterable[str] = ()) -> Sec
     parsed.feed(text)
     parsed.end()
     return parsed
-
-
-def spoken(text: str) -> str:
-    """What is left of a whole answer, of which no sections were asked, without the thoughts in it.
-
-    JSON stays as it is: no mark in its strings is one.
-    """
-    return text.strip() if _is_json(text) else sections(text, ()).outside.strip()
-
-
-def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -163,7 +163,7 @@ INTERRUPTS = (
     rule(
         "unsure whether it is something new means more of the same",
         "actions/interrupts.py",
-        'return bool(NEW.search(call.body["text"]))',
+        'return bool(NEW.search(spoken(call.body["text"])))',
         """return '"more"' not in call.body["text"]""",
         MIDWAY + "test_what_cannot_be_told_apart_goes_on_with_the_run[unsure]",
     ),
