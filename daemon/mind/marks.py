@@ -21,6 +21,8 @@ THOUGHTS = frozenset(
 ADDRESSES = frozenset({"http", "https", "mailto"})
 BRACKETED = frozenset({"think", "thinking", "thought", "thoughts", "reasoning"})
 """What `[NAME]` and `[/NAME]` fence off."""
+LINKED = frozenset({"thought", "thoughts", "reasoning", "Thought", "Thoughts", "Reasoning"})
+"""What of it may be a link: `[Thoughts](https://…)`."""
 HTML = frozenset(
     """
     a abbr acronym address area article audio b base bdi bdo big blockquote body br button canvas

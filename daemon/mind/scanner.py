@@ -10,11 +10,13 @@ from collections.abc import Generator, Iterable
 
 from daemon.mind.code import LONGEST, Code
 from daemon.mind.headings import COLONS, DECORATION, heading, label
-from daemon.mind.marks import BRACKETED, LONGEST_NAME, THOUGHTS, Mark, Token, kind_of
+from daemon.mind.marks import BRACKETED, LINKED, LONGEST_NAME, THOUGHTS, Mark, Token, kind_of
 
 PLAIN = re.compile(r"[^<◁\[`\n]+")
 """What cannot begin a mark within a line."""
 OPENERS, CLOSERS = "<◁", ">▷"
+ENDS = OPENERS + CLOSERS + "`"
+"""What ends a tag, or shows that it is none."""
 BARS = "|\uff5c"
 """`<|name|>` is a control token of a model's format, as in harmony."""
 Reader = Generator[None, str, str]
@@ -129,7 +131,7 @@ class Scanner:
 
     def _rest_of_tag(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """A tag of ours up to its last bracket. One that closes what is spoken closes it without one, too."""
-        while char and char not in OPENERS and char not in CLOSERS and len(held) < LONGEST:
+        while char and char not in ENDS and len(held) < LONGEST:
             held += char
             char = yield
         if char and char in CLOSERS:
@@ -166,7 +168,7 @@ class Scanner:
 
     def _other(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """A tag that nobody knows; without its last bracket in the same line it is text."""
-        while char and char not in OPENERS and char not in CLOSERS and char != "\n" and len(held) < LONGEST:
+        while char and char not in ENDS and char != "\n" and len(held) < LONGEST:
             held += char
             char = yield
         if not (char and char in CLOSERS):
@@ -219,7 +221,7 @@ class Scanner:
             return char
         held += char
         char = yield
-        if char and char in "([:" and not closing:
+        if char == "(" and not closing and name in LINKED:
             self._emit(held)
             return char
         self._emit(Mark(kind="thought", name=f"[{name.lower()}]", raw=held, closing=closing))
