@@ -43,7 +43,7 @@ class Mute:
     def __init__(self, status: Status) -> None:
         self._status = status
 
-    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         return [Page(text=text, upto=len(text))]
 
     def cut(self, text: str, since: int) -> int:

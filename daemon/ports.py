@@ -88,10 +88,11 @@ class Choices:
 class Speaker(Protocol):
     """Puts speech into Slack. `thread` is ours (sess-…); texts are whole, never deltas."""
 
-    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole; a pure function. The first ones end at `cuts`.
 
-        No page is empty. Of a growing text the last page only grows, and all others stay as they are.
+        No page is empty. Of a growing text the last page only grows, and all others stay as they are: those,
+        given as `ended`, are not made again.
         An open code fence, or a table, goes on in the next page.
         """
         ...

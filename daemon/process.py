@@ -27,7 +27,7 @@ class Speech(Protocol):
     """One message to the person, from its first visible character to its receipt."""
 
     async def hear(self, text: str) -> None:
-        """It reads so by now (whole text). The first character of it appends the intent."""
+        """It reads so by now (whole text). The first character appends the intent; "" takes all back."""
         ...
 
     async def close(self, text: str) -> Sequence[Entry]:

@@ -10,6 +10,7 @@ from typing import Any
 from daemon.entry import Entry, rank
 from daemon.memory import Memory, working_memory
 from daemon.mind.recall import remember
+from daemon.mind.spoken import spoken
 from daemon.mind.tracing import traced
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import Question, Turn
@@ -66,7 +67,7 @@ class Interrupts:
         soul = name_of(self._turn.text(SOUL))
         asked = fill(self._turn.text("prompts/judge"), goal=self._goal, name=soul)
         call = await self._turn.call("judge", heard.with_region("instruction", asked), "fast", None, KIND)
-        return bool(NEW.search(call.body["text"]))
+        return bool(NEW.search(spoken(call.body["text"])))
 
     async def _set_aside(self, messages: Sequence[Entry]) -> tuple[Memory, ...]:
         """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""

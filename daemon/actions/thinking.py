@@ -7,6 +7,7 @@ from daemon.errors import ModelFailed
 from daemon.ism import Finish
 from daemon.mind.pipeline import converse
 from daemon.mind.prompting import situated
+from daemon.mind.spoken import spoken
 
 COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 
@@ -15,8 +16,8 @@ async def think(run: Run, _args: object) -> str:
     """A thought of its own, which nobody else reads."""
     memory = situated(run.turn, run.memory).with_region("notes", run.notes)
     call = await run.call("think", memory.with_region("instruction", run.words("prompts/think")), run.role)
-    thought = call.body["text"] if call.body["outcome"] in ("ok", "cut") else ""
-    return thought.strip() or run.label("no thought came of it")
+    thought = spoken(call.body["text"]) if call.body["outcome"] in ("ok", "cut") else ""
+    return thought or run.label("no thought came of it")
 
 
 async def respond(run: Run, _args: object = None, guidance: str = "prompts/conclude") -> Outcome:

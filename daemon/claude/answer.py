@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from daemon.claude.failure import Broken
 from daemon.reply import Usage
+from daemon.writable import Joining
 
 CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 CHARACTERS = 3
@@ -28,6 +29,7 @@ class Answer:
     first_text: float | None = None
     failure: str = ""
     stopped: bool = False
+    joining: Joining = field(default_factory=Joining)
     after: float = 0.0
     """Seconds that the server wants to be left alone."""
 
@@ -52,8 +54,9 @@ class Answer:
         event = json.loads(data)
         match event:
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
-                self.texts.append(text)
-                return text
+                return self._add(self.joining.feed(text))
+            case {"type": "content_block_stop"}:
+                return self._add(self.joining.end())
             case {"type": "message_start", "message": {"usage": {**counted}}}:
                 self._count(counted)
             case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
@@ -62,6 +65,11 @@ class Answer:
             case {"type": "error", "error": {"type": kind, **said}}:
                 raise Broken(str(said.get("message")), str(kind))
         return ""
+
+    def _add(self, text: str) -> str:
+        if text:
+            self.texts.append(text)
+        return text
 
     def stop(self, prompt: int) -> None:
         """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from daemon.claude.models import CHOSEN, SPOKEN, Model
 from daemon.memory import Memory, WorkingMemory
+from daemon.writable import writable
 
 WORDLESS = "…"
 """Stands where the API wants a user to say something and nobody has: it refuses empty text."""
@@ -52,7 +53,7 @@ def _config(spec: Model, form: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
+    return {"type": "text", "text": writable(text)}
 
 
 def _blocks(memories: Iterable[Memory]) -> list[Block]:

@@ -25,6 +25,7 @@ from daemon.journal.reading import Reading
 from daemon.journal.schema import METADATA
 from daemon.journal.writer import Conflict, Writer
 from daemon.ports import Clock
+from daemon.writable import writable_json
 
 
 class Journal(Reading):
@@ -102,7 +103,7 @@ class Journal(Reading):
             "thread": thread,
             "kind": kind,
             "author": author,
-            "body": json.dumps(dict(body), allow_nan=False),
+            "body": writable_json(json.dumps(dict(body), allow_nan=False)),
             "key": key,
             "cause": cause,
             "closes": json.dumps(list(closes)),

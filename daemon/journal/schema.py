@@ -25,6 +25,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from daemon.entry import LEASES, OPENERS, Entry
 from daemon.journal.database import run
+from daemon.writable import writable_json
 
 METADATA = MetaData()
 SEQ = BigInteger().with_variant(Integer, "sqlite")
@@ -82,5 +83,5 @@ def fold(connection: Connection, entry: Entry) -> None:
 
 
 def read(*, body: str, closes: str, **columns: Any) -> Entry:
-    """An entry from the columns of its row."""
-    return Entry(body=json.loads(body), closes=tuple(json.loads(closes)), **columns)
+    """An entry from the columns of its row, without the halves of characters that older journals hold."""
+    return Entry(body=json.loads(writable_json(body)), closes=tuple(json.loads(closes)), **columns)

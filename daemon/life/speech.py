@@ -30,17 +30,23 @@ class Speech:
         self._lost_words = lost_words
         self._messages: list[Message] = []
         self._heard = ""
+        self._taken_back = False
+        self._whole: list[Page] = []
+        """Its messages that grow no more."""
         self._cuts: list[int] = []
         """Where in what was heard a message ended, for good."""
 
     async def hear(self, text: str) -> None:
         """It reads so by now. What does not go on from what was heard before waits for the end."""
         text = text.lstrip()
-        if not text or not text.startswith(self._heard):
+        if self._heard and not text:
+            await self._take_back()
+        if self._taken_back or not text or not text.startswith(self._heard):
             return
         self._heard = text
-        *whole, growing = self._scope.world.speaker.pages(text, self._cuts)
+        *whole, growing = self._scope.world.speaker.pages(text, self._cuts, self._whole)
         self._cuts = [page.upto for page in whole]
+        self._whole = whole
         for n, page in enumerate(whole):
             if not await self._message(n).rest(page.text):
                 return
@@ -72,6 +78,12 @@ class Speech:
             elif entry := await message.unsay():
                 receipts.append(entry)
         return receipts
+
+    async def _take_back(self) -> None:
+        """What stands there is replaced at once; what is to stand there is said at the end."""
+        self._taken_back = True
+        for message in self._begun():
+            await message.rest(BROKEN.strip())
 
     def _message(self, n: int) -> Message:
         while len(self._messages) <= n:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from daemon.memory import Memory, WorkingMemory
+from daemon.mind.spoken import spoken
 from daemon.process import Turn
 
 LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"
@@ -55,4 +56,4 @@ async def afterthought(turn: Turn, name: str, memory: WorkingMemory, question: s
     if await turn.limit():
         return ""
     call = await turn.call(name, memory.with_region("instruction", question), "fast")
-    return str(call.body["text"]).strip() if call.body["outcome"] == "ok" else ""
+    return spoken(call.body["text"]) if call.body["outcome"] == "ok" else ""

@@ -8,7 +8,8 @@ from daemon.entry import Entry
 from daemon.mind.sections import sections
 from daemon.mind.steps import PRIVATE, SAY, STEPS, TAGS
 
-ALOUD = frozenset({"pipeline", "plainly"})
+PLAINLY = "plainly"
+ALOUD = frozenset({"pipeline", PLAINLY})
 """The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
 
 
@@ -42,8 +43,9 @@ class Answer:
 
     @property
     def said(self) -> str | None:
-        """The dialogue; None where there is no such section."""
-        return self.heard if self.usable and SAY in self._sections.text else None
+        """The dialogue; None where there is no such section, or where it ends in a thought."""
+        whole = self.usable and SAY in self._sections.text and not self._sections.muted
+        return self.heard if whole else None
 
     @property
     def plainly(self) -> str:
@@ -51,6 +53,13 @@ class Answer:
         if not self.usable:
             return ""
         return self.heard if SAY in self._sections.text else self._sections.outside.strip()
+
+    @property
+    def kept(self) -> str:
+        """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
+        if self.call.body["name"] == PLAINLY and SAY not in self._sections.text:
+            return f"<{SAY}>{self.plainly}</{SAY}>" if self.plainly else ""
+        return self._sections.kept if self._sections.foreign else str(self.call.body["text"])
 
     @property
     def values(self) -> Mapping[str, str]:

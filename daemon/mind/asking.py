@@ -19,6 +19,8 @@ class Asking:
         self._memory = memory
         self._heard = ""
         """The longest dialogue that broke off."""
+        self._took_back = False
+        """Does something stand in Slack that was never meant to be read?"""
         self.speech: Speech = turn.speech()
 
     async def ask(self, name: str, role: Role, instruction: str) -> Answer:
@@ -29,17 +31,27 @@ class Asking:
             answer = await self._listen(name, role, memory)
         if answer.outcome == "failed":
             shown = self._heard and not self._turn.wary
-            await (self.speech.close(f"{self._heard} …") if shown else self.speech.settle())
+            if shown or self._took_back:
+                await self.speech.close(self._heard and f"{self._heard} …")
+            else:
+                await self.speech.settle()
             raise ModelFailed(answer.call.body["failure"])
         return answer
 
     async def _listen(self, name: str, role: Role, memory: WorkingMemory) -> Answer:
-        coming = Sections(TAGS, PRIVATE)
+        coming, shown = Sections(TAGS, PRIVATE), ""
 
         async def hear(delta: str) -> None:
+            nonlocal shown
             coming.feed(delta)
-            if not self._turn.wary:  # half answers would pile up while an outage lasts
-                await self.speech.hear(coming.text.get(SAY, ""))
+            if self._turn.wary or delta.isspace():  # half answers would pile up while an outage lasts
+                return
+            said = coming.said(SAY)
+            if not said.startswith(shown):
+                self._took_back = True
+                await self.speech.hear("")
+            shown = said
+            await self.speech.hear(said)
 
         answer = Answer(await self._turn.call(name, memory, role, hear))
         self._heard = max(self._heard, answer.heard, key=len)

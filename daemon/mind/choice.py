@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from daemon.mind.spoken import spoken
+
 LONGEST = 20_000
 """Characters of an answer that is read at all."""
 MOST_BRACKETS = 100
 """So many opening brackets are looked at; what comes after them is not read."""
 OPENING = re.compile(r"[{\[]")
-COMMA = re.compile(r'("(?:[^"\\]|\\.)*(?:"|$))|,(?=\s*[}\]])', re.DOTALL)
-"""A string, which stays, or a comma that closes a list or an object, which goes."""
-THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-"""What some local models put before their answer."""
+COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
+"""A string, which stays, or a comma that closes a list or an object, which goes. It never looks back."""
 DECODER = json.JSONDecoder(strict=False)
 
 
@@ -53,7 +53,7 @@ def read_choice(reply: str) -> Choice:
     if len(reply) > LONGEST:
         raise Unreadable(f"it is longer than {LONGEST} characters")
     full, loose = [], []
-    for value, sound in _values(THOUGHTS.sub("", reply)):
+    for value, sound in _values(spoken(reply)):
         if isinstance(value, Mapping) and "actions" in value:
             full.append(_choice(value, value["actions"]))
         elif sound and _is_loose(value):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 
 from daemon.entry import Entry
 from daemon.memory import CORE, Memory, WorkingMemory, working_memory
+from daemon.mind.answer import ALOUD, Answer
+from daemon.mind.spoken import spoken
 from daemon.mind.steps import SAY
 
 NAME_LENGTH = 40
@@ -24,7 +26,8 @@ def remember(entry: Entry) -> Memory:
             sha = entry.key.removeprefix("text:")
             return Memory(role="system", content=entry.body["text"], name=sha, region=CORE, seq=entry.seq)
         case "model-call":
-            return Memory(role="assistant", content=entry.body["text"], seq=entry.seq)
+            text = Answer(entry).kept if entry.body["name"] in ALOUD else spoken(entry.body["text"])
+            return Memory(role="assistant", content=text, seq=entry.seq)
         case "spoken":
             return Memory(role="assistant", content=f"<{SAY}>{entry.body['text']}</{SAY}>", seq=entry.seq)
         case "perception" | "heard":

@@ -1,12 +1,26 @@
-"""Splits a model's streamed answer into its tagged sections, whatever the size of the chunks.
+"""The one gate: what of a model's answer may be read by anybody. Used by whatever takes an answer.
 
-Used by the pipeline. Fails closed: what stands in a private section, or in none, is never dialogue.
+Private until proven spoken: what stands in a private section, in none, or in a thought of another model's
+kind is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that
+closes a thought which never opened takes back all that stood before it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from daemon.mind.frames import Frame, Text
+from daemon.mind.marks import Mark, Token
+from daemon.mind.scanner import Scanner
+from daemon.mind.steps import SAY
+
+FRAMES = frozenset(
+    {"answer", "response", "reply", "output", "final", "final_answer", "message", "assistant", "dialogue"}
+)
+"""Tags that some models put around all that they say: what stands in them is said, they are not."""
+FINAL = "final"
+"""The one channel of harmony that people read."""
+OUTSIDE = ""
 
 
 class Sections:
@@ -19,70 +33,213 @@ class Sections:
 
     def __init__(self, tags: Iterable[str], private: Iterable[str] = ()) -> None:
         self._private = frozenset(private)
-        self._names = frozenset(tags)
-        names = "|".join(map(re.escape, sorted(self._names)))
-        self._tag = re.compile(rf"<\s*(/?)\s*({names})\b[^<>]*>", re.IGNORECASE)
-        self._buffer = ""
-        self._within: list[str] = []
-        self.outside = ""
+        self._scanner = Scanner(tags, self._private)
+        self._texts: dict[str, Text] = {OUTSIDE: Text()}
+        self._kept = Text()
+        self._frames: list[Frame] = []
+        self._framed = ""
+        """The tag around all that is said, if there is one."""
+        self._labelled = False
+        self._final = False
+        """Was it proven that what is said now is said aloud, by a channel?"""
+        self.foreign = False
+        """Did it hold any mark of another model's kind?"""
+
+    @property
+    def outside(self) -> str:
         """What stands in no section."""
-        self.text: dict[str, str] = {}
+        return str(self._texts[OUTSIDE])
+
+    @property
+    def text(self) -> dict[str, str]:
         """What stands in each section that was opened, in the order of opening."""
+        return {name: str(text) for name, text in self._texts.items() if name != OUTSIDE}
 
-    def feed(self, delta: str) -> None:
-        """Take the next piece of the answer."""
-        self._buffer += delta
-        while found := self._tag.search(self._buffer):
-            self._emit(self._buffer[: found.start()])
-            self._buffer = self._buffer[found.end() :]
-            self._turn(closing=bool(found[1]), tag=found[2].lower())
-        keep = self._unfinished()
-        self._emit(self._buffer[:keep])
-        self._buffer = self._buffer[keep:]
+    @property
+    def kept(self) -> str:
+        """The answer as it came, but for what was foreign."""
+        return str(self._kept)
 
-    def end(self) -> None:
-        """No more will come: what looked like the beginning of a tag was text."""
-        if not self._maybe_tag(self._buffer):
-            self._emit(self._buffer)
-        self._buffer = ""
+    @property
+    def muted(self) -> bool:
+        """Does a section end in a thought that was never closed? What was to be said may stand in there."""
+        opened = [frame.kind for frame in self._frames if not (frame.kind == "token" and frame.blank)]
+        return opened[:1] == ["section"] and bool({"foreign", "token"} & {*opened})
+
+    def said(self, tag: str) -> str:
+        """What stands in this section so far."""
+        return str(self._texts.get(tag, ""))
 
     def is_open(self, tag: str) -> bool:
         """Was this section begun, and not closed by now?"""
-        return tag in self._within
+        return any(frame.kind == "section" and frame.name == tag for frame in self._frames)
 
-    def _turn(self, *, closing: bool, tag: str) -> None:
-        here = self._within[-1] if self._within else None
-        if closing:
-            if tag == here:
-                self._within.pop()
-        elif here in self._private:  # nothing that stands in a private section is anything else
-            if tag == here:
-                self._within.append(tag)
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the answer."""
+        self._take(self._scanner.feed(delta))
+
+    def end(self) -> None:
+        """No more will come: what looked like the beginning of a mark was text, or is gone."""
+        self._take(self._scanner.end())
+        if [frame.kind for frame in self._frames] == ["doubt"]:
+            self._believe()
+
+    def _take(self, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            if isinstance(token, str):
+                self._emit(token)
+            else:
+                self._mark(token)
+
+    @property
+    def _here(self) -> Frame | None:
+        return self._frames[-1] if self._frames else None
+
+    @property
+    def _section(self) -> str:
+        """The section that is open, or what is in none."""
+        return next((frame.name for frame in reversed(self._frames) if frame.kind == "section"), OUTSIDE)
+
+    def _mark(self, mark: Mark) -> None:
+        here = self._here
+        if here and here.kind == "foreign":
+            self._within_thought(here, mark)
+        elif mark.kind == "tag":
+            self._tag(mark)
+        elif mark.kind == "thought":
+            self._thought(mark)
+        elif here and here.kind == "section" and here.name in self._private:
+            self._emit(mark.raw)
+        elif mark.kind == "token":
+            self._token(mark)
+        elif here and here.kind == "token":
+            self._emit(mark.raw)
+        elif mark.kind == "label":
+            self._label(mark)
         else:
-            if tag not in self._private:
-                self._within.clear()
-            self._within.append(tag)
-            before = self.text.get(tag, "")
-            self.text[tag] = before + "\n\n" if before.strip() else before
+            self._other(mark)
+
+    def _within_thought(self, here: Frame, mark: Mark) -> None:
+        """Nothing that stands in a thought is anything else."""
+        if mark.kind != "thought" or mark.name != here.name:
+            here.blank = False
+        elif not mark.closing:
+            self._frames.append(Frame(kind="foreign", name=mark.name))
+        elif not mark.broken:
+            self._frames.pop()
+
+    def _tag(self, mark: Mark) -> None:
+        while self._here and self._here.kind == "label":
+            self._frames.pop()
+        here = self._here
+        if here and here.kind == "token":
+            here.blank = False
+        elif mark.closing:
+            self._close(mark)
+        elif here and here.name in self._private:
+            self._kept.add(mark.raw)
+            if mark.name == here.name:
+                self._frames.append(Frame(kind="section", name=mark.name))
+        else:
+            self._open(mark)
+
+    def _open(self, mark: Mark) -> None:
+        if mark.name not in self._private:
+            self._frames.clear()
+        self._frames.append(Frame(kind="section", name=mark.name))
+        text = self._texts.setdefault(mark.name, Text())
+        if not text.blank:
+            text.add("\n\n")
+        self._kept.add(mark.raw)
+
+    def _close(self, mark: Mark) -> None:
+        if self._here and self._here.kind == "doubt" and mark.name == self._section:
+            self._believe()
+        if self._here and self._here.kind == "section" and self._here.name == mark.name:
+            self._frames.pop()
+            self._kept.add(mark.raw)
+
+    def _thought(self, mark: Mark) -> None:
+        """A mark of another model's kind, where no thought is open."""
+        self.foreign = True
+        if mark.closing:
+            self._take_back()
+        else:
+            self._frames.append(Frame(kind="foreign", name=mark.name))
+
+    def _take_back(self) -> None:
+        """What stands before this was a thought."""
+        for name, text in self._texts.items():
+            if name not in self._private:
+                text.clear()
+        self._kept.clear()
+        if opened := [frame for frame in self._frames if frame.kind == "section"]:
+            self._kept.add("".join(f"<{frame.name}>" for frame in opened))
+        self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
+
+    def _token(self, mark: Mark) -> None:
+        """Harmony: of all channels only the final one is read. What comes after any other token is not."""
+        self.foreign = True
+        if not (self._here and self._here.kind == "token"):
+            self._frames.append(Frame(kind="token", name=mark.name))
+        here = self._frames[-1]
+        if mark.name in ("channel", "start"):
+            if not self._final:
+                self._take_back()
+            here.header = "" if mark.name == "channel" else None
+        elif mark.name == "message" and here.header is not None and here.header.split()[:1] == [FINAL]:
+            self._frames.pop()
+            self._final = True
+        elif mark.name != "constrain":
+            here.header = None
+
+    def _label(self, mark: Mark) -> None:
+        """A heading that names one of our sections; once one named a private one, the others count, too."""
+        here = self._here
+        if mark.name in self._private:
+            self.foreign = self._labelled = True
+            if not (here and here.kind == "label"):
+                self._frames.append(Frame(kind="label", name=mark.name))
+        elif self._labelled:
+            while self._here and self._here.kind == "label":
+                self._frames.pop()
+            if mark.name != SAY:
+                self._frames.append(Frame(kind="label", name=mark.name))
+        else:
+            self._emit(mark.raw)
+
+    def _other(self, mark: Mark) -> None:
+        """A tag that nobody knows: text, unless nothing was said before it."""
+        here, said = self._here, not self._texts[self._section].blank
+        if mark.closing and mark.name == self._framed:
+            self._framed = ""
+        elif mark.closing and here and here.kind == "doubt" and here.name == mark.name:
+            self.foreign = True
+            self._frames.pop()
+        elif mark.closing or said or (here and here.kind in ("doubt", "label")):
+            self._emit(mark.raw)
+        elif mark.name in FRAMES:
+            self.foreign = True
+            self._framed = mark.name
+        else:
+            self._frames.append(Frame(kind="doubt", name=mark.name, raw=mark.raw))
+
+    def _believe(self) -> None:
+        """The tag that nobody knows was never closed: it was text."""
+        doubt = self._frames.pop()
+        self._emit("".join([doubt.raw, *doubt.within]))
 
     def _emit(self, text: str) -> None:
-        if self._within:
-            self.text[self._within[-1]] += text
-        else:
-            self.outside += text
-
-    def _unfinished(self) -> int:
-        """Where the tail begins that may yet become a tag."""
-        start = self._buffer.rfind("<")
-        return start if start >= 0 and self._maybe_tag(self._buffer[start:]) else len(self._buffer)
-
-    def _maybe_tag(self, tail: str) -> bool:
-        """Could this, with more to come, be one of our tags?"""
-        found = re.fullmatch(r"<\s*/?\s*(\w*)([^<>]*)", tail)
-        if not found:
-            return False
-        word, rest = found[1].lower(), found[2]
-        return word in self._names if rest else any(name.startswith(word) for name in self._names)
+        here = self._here
+        if here is None or here.kind == "section":
+            self._texts[here.name if here else OUTSIDE].add(text)
+            self._kept.add(text)
+        elif here.kind == "doubt":
+            here.within.append(text)
+        elif text.strip():
+            here.blank = False
+            if here.header is not None and len(here.header) < len(text) + 100:
+                here.header += text
 
 
 def sections(text: str, tags: Iterable[str], private: Iterable[str] = ()) -> Sections:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.slack.text import clean, mentioned, named
+from daemon.slack.text import mentioned, named
+from daemon.writable import writable
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Slack's channel_type, and our word for it; private channels are channels."""
@@ -93,7 +94,7 @@ def said(
             str(message.get("username") or (isinstance(profile, Mapping) and profile.get("name")) or "")
         ),
         text=_words(message),
-        files=tuple(clean(str(file.get("name") or "a file")) for file in _list(message, "files")),
+        files=tuple(writable(str(file.get("name") or "a file")) for file in _list(message, "files")),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
@@ -141,7 +142,7 @@ def _words(message: Mapping[str, Any]) -> str:
     )
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
-    return clean(text)
+    return writable(text)
 
 
 def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -9,10 +9,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from daemon.ports import Page
-from daemon.slack.block import leads, open_block, resume
+from daemon.slack.block import Block, leads, open_block, resume
 
 PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900, 10_940
 """A page of so many characters ends with its paragraph, its line, its word, or anywhere but in a link, in a
@@ -35,13 +36,25 @@ JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\ud
 """Characters that belong to the one before, besides marks."""
 
 
-def pages(text: str, cuts: Sequence[int] = ()) -> list[Page]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended(Page):
+    """A page that is not the last. `block` is what it ended in the middle of, at `upto`."""
+
+    block: Block
+
+
+def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> list[Page]:
     """The text as messages, the first ones ending at `cuts`; no text, no message.
 
-    A fence or a table that is cut is opened again; the white space at the cut is gone.
+    A fence or a table that is cut is opened again; the white space at the cut is gone. `ended` are pages
+    that were made of the beginning of this text, none of them its last: they are not made again.
     """
-    found = list[Page]()
+    found = list(ended)
     start, again = len(text) - len(text.lstrip()), ""
+    if ended:
+        last = ended[-1]
+        assert isinstance(last, Ended)
+        start, again = resume(text, last.upto, last.block)
     while start < len(text):
         page, before = again + text[start:], start - len(again)
         wanted = (at - before for at in cuts if text[start:at].strip() and at < len(text))
@@ -51,7 +64,11 @@ def pages(text: str, cuts: Sequence[int] = ()) -> list[Page]:
         shown = page[: min(ends)].rstrip()
         block, upto = open_block(shown), before + len(shown)
         start, again = resume(text, upto, block)
-        found.append(Page(text=shown + block.end, upto=upto if start < len(text) else len(text)))
+        said = shown + block.end
+        if start < len(text):
+            found.append(Ended(text=said, upto=upto, block=block))
+        else:
+            found.append(Page(text=said, upto=len(text)))
     return found
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from daemon.ports import Choice, Choices
 from daemon.slack.message import Malformed, identity, part, stamp
-from daemon.slack.text import clean, named
+from daemon.slack.text import named
+from daemon.writable import writable
 
 ACTION = "answer:"
 """What the action_ids of our buttons begin with."""
@@ -72,7 +73,7 @@ def _answer(value: object) -> tuple[str, str]:
     try:
         match json.loads(value) if isinstance(value, str) else None:
             case {"asked": str(asked), "value": str(answer)}:
-                return clean(asked), clean(answer)
+                return writable(asked), writable(answer)
     except (ValueError, RecursionError):
         pass
     raise Malformed("a button without its question")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
+from daemon.writable import writable
+
 ZERO_WIDTH = "\u200b"
 REFERENCE = re.compile(r"<(?=[@#]|!(?!--|doctype))", re.IGNORECASE)
 """`<@…>`, `<#…>`, `<!…>`; a comment or a doctype of HTML is left as it is, to be copied whole."""
@@ -24,7 +26,8 @@ def mention(person: str) -> str:
 
 
 def quiet(text: str, keep: Set[str] = NOBODY) -> str:
-    """The whole text, unable to ping anybody but those in `keep`."""
+    """The whole text, unable to ping anybody but those in `keep`, in characters that Slack takes."""
+    text = writable(text)
     kept = tuple(map(mention, keep))
 
     def broken(found: re.Match[str]) -> str:

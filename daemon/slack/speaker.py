@@ -73,9 +73,9 @@ class SlackSpeaker:
         """Is a status on its way to Slack?"""
         return self._status.busy
 
-    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole."""
-        return pages(text, cuts)
+        return pages(text, cuts, ended)
 
     def cut(self, text: str, since: int) -> int:
         """Where a page that began at `since` had best end, if it must end now."""

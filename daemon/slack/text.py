@@ -1,13 +1,13 @@
-"""Slack's mrkdwn as a model should read it: names for ids, plain links, no entities; clean text. Pure."""
+"""Slack's mrkdwn as a model should read it: names for ids, plain links, no entities. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
+from daemon.writable import writable
+
 SOMEONE = "someone"
-UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")
-"""NUL and halves of characters: no model, and not every store, takes them."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 NAME = 80
 """Characters of a name that are read."""
@@ -17,14 +17,9 @@ CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
 """A channel without a label, which is how Slack sends it: its name must be asked for."""
 
 
-def clean(text: str) -> str:
-    """The text, with a mark for each character that could not be written."""
-    return UNWRITABLE.sub("\ufffd", text)
-
-
 def named(text: str) -> str:
     """A name that someone chose, as one line that is not too long."""
-    return CONTROL.sub(" ", clean(text))[:NAME].strip()
+    return CONTROL.sub(" ", writable(text))[:NAME].strip()
 
 
 def mentioned(text: str) -> frozenset[str]:

@@ -45,8 +45,8 @@ CUT_OFF = (
     rule(
         "after an outage nothing is shown before it is whole",
         "mind/asking.py",
-        "if not self._turn.wary:",
-        "if True:",
+        "if self._turn.wary or delta.isspace():",
+        "if delta.isspace():",
         AGAIN + "test_half_answers_do_not_pile_up_while_an_outage_lasts",
     ),
 )

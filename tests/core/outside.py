@@ -85,7 +85,7 @@ class FileSlack:
         Boundary.reach()
         return ts
 
-    def pages(self, text: str, cuts: Sequence[int] = ()) -> Sequence[Page]:
+    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         ends = [cut for cut in cuts if 0 < cut < len(text)]
         ends += [*range((ends[-1] if ends else 0) + PAGE, len(text), PAGE), len(text)]
         starts = [0, *ends]

@@ -163,7 +163,7 @@ INTERRUPTS = (
     rule(
         "unsure whether it is something new means more of the same",
         "actions/interrupts.py",
-        'return bool(NEW.search(call.body["text"]))',
+        'return bool(NEW.search(spoken(call.body["text"])))',
         """return '"more"' not in call.body["text"]""",
         MIDWAY + "test_what_cannot_be_told_apart_goes_on_with_the_run[unsure]",
     ),
@@ -174,15 +174,15 @@ KEEPS_TO_ITSELF = (
     rule(
         "a private thought of a run is never posted",
         "actions/thinking.py",
-        '    return thought.strip() or run.label("no thought came of it")\n',
+        '    return thought or run.label("no thought came of it")\n',
         "    await run.turn.say(thought)\n    return thought\n",
         PRIVATE + "test_nothing_that_a_run_thinks_is_posted",
     ),
     rule(
         "what a run says outside of its dialogue is not spoken",
         "mind/answer.py",
-        "if self.usable and SAY in self._sections.text else None",
-        "if SAY in self._sections.text else self._sections.outside.strip() or None",
+        "return self.heard if whole else None",
+        "return self.heard if whole else self._sections.outside.strip() or None",
         PRIVATE + "test_not_even_where_it_says_nothing_else",
     ),
     rule(

@@ -216,8 +216,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a half sentence is closed before the outage is told",
         "mind/asking.py",
-        'await (self.speech.close(f"{self._heard} …") if shown else self.speech.settle())',
-        "pass",
+        "            if shown or self._took_back:",
+        "            if True:\n                pass\n            elif shown:",
         "outage",
     ),
     rule(

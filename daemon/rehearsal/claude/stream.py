@@ -91,8 +91,9 @@ def error(kind: str, text: str, request_id: str) -> Event:
 
 
 def frame(event: Event) -> bytes:
-    """An event as it goes over the wire."""
-    return f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+    """An event as it goes over the wire; half a character goes as JSON writes it."""
+    data = json.dumps(event, ensure_ascii=False)
+    return f"event: {event['type']}\ndata: {data}\n\n".encode(errors="backslashreplace")
 
 
 def chunks(text: str, size: int | None) -> list[str]:

@@ -1,0 +1,70 @@
+"""The marks in an answer: our tags, and those by which models fence off their thoughts. For scanner.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+LONGEST_NAME = 64
+PARTS = re.compile(r"[a-z]+")
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+THOUGHTS = frozenset(
+    """
+    think thinks thinking thinker thought thoughts reasoning reflect reflects reflecting reflection
+    reflections ponder pondering ponderings musing musings contemplate contemplation deliberate
+    deliberation rationale scratchpad monologue analysis analyzing analysing cot innervoice
+    """.split()  # noqa: SIM905
+)
+"""Words of which one in the name of a tag says that a thought stands in it."""
+ADDRESSES = frozenset({"http", "https", "mailto"})
+BRACKETED = frozenset({"think", "thinking", "thought", "thoughts", "reasoning"})
+"""What `[NAME]` and `[/NAME]` fence off."""
+LINKED = frozenset({"thought", "thoughts", "reasoning", "Thought", "Thoughts", "Reasoning"})
+"""What of it may be a link: `[Thoughts](https://…)`."""
+HTML = frozenset(
+    """
+    a abbr acronym address area article audio b base bdi bdo big blockquote body br button canvas
+    caption center cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed
+    fieldset figcaption figure font footer form frame h1 h2 h3 h4 h5 h6 head header hr html i iframe img
+    input ins kbd label legend li link main map mark math menu meta meter nav noscript object ol
+    optgroup option p param picture pre progress q rp rt ruby s samp script section select slot small
+    source span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead
+    time title tr track tt u ul var video wbr
+    """.split()  # noqa: SIM905
+)
+"""Tags that are as public as plain words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One mark. `raw` is how it was written; `broken`: its last bracket is missing.
+
+    `tag` is one of ours, `thought` another model's, `token` a control token, `label` a heading with the name
+    of one of our tags, `other` a tag that nobody knows.
+    """
+
+    kind: Literal["tag", "thought", "token", "label", "other"]
+    name: str
+    raw: str
+    closing: bool = False
+    broken: bool = False
+
+
+Token = str | Mark
+
+
+def kind_of(
+    name: str, tags: Collection[str], hidden: Collection[str]
+) -> Literal["tag", "thought", "other", "text"]:
+    """What a tag of this name is, where these are ours; a namespace or a compound changes nothing."""
+    lower = name.lower()
+    if lower in tags:
+        return "tag"
+    if not name[:1].isalpha() or len(name) > LONGEST_NAME or name.endswith(":"):
+        return "text"
+    words = PARTS.findall(HUMP.sub(" ", name).lower())
+    if any(word in THOUGHTS or word in hidden for word in words):
+        return "thought" if words[0] not in ADDRESSES else "text"
+    return "text" if lower in HTML else "other"

@@ -1,0 +1,63 @@
+"""Text that can be written everywhere: no half of a character, no NUL.
+
+JSON lets half a surrogate pair pass, and so do models and tools; UTF-8, SQLite and Slack do not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")
+PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+FIRST_HALF = re.compile(r"[\ud800-\udbff]\Z")
+SUSPECT = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
+"""What is escaped so in JSON may be half a character."""
+MARK = "\ufffd"
+"""Stands for each character that could not be written."""
+
+
+def writable(text: str) -> str:
+    """The text with its halves joined to characters, and a mark for what is none."""
+    return UNWRITABLE.sub(MARK, PAIR.sub(_joined, text)) if UNWRITABLE.search(text) else text
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def writable_json(text: str) -> str:
+    """JSON text, as `json.dumps` writes it, whose strings can be written everywhere."""
+    if not SUSPECT.search(text):
+        return text
+    return json.dumps(_clean(json.loads(text)), allow_nan=False)
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return writable(value)
+        case list():
+            return [_clean(one) for one in value]
+        case dict():
+            return {writable(name): _clean(one) for name, one in value.items()}
+    return value
+
+
+class Joining:
+    """Text that comes in pieces: a character that they split is one, wherever the cut was."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be written by now; the first half of a character waits for the second one."""
+        text = self._half + piece
+        self._half = text[-1:] if FIRST_HALF.search(text) else ""
+        return writable(text.removesuffix(self._half))
+
+    def end(self) -> str:
+        """No more will come."""
+        half, self._half = self._half, ""
+        return writable(half)

@@ -1,0 +1,133 @@
+"""A fuzz of the gate: answers in which everything that is to stay private says so, at any cut.
+
+`python -m tests.mind.gate 100000` tries so many; a small share of it runs with the tests.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from random import Random
+
+from daemon.mind.sections import Sections
+from daemon.mind.steps import PRIVATE, SAY, TAGS
+
+SECRET = "S3CRET"
+NAMES = ("think", "Thinking", "thought", "reasoning", "antThinking", "seed:think", "scratchpad", "reflection")
+INSIDE = (
+    f" {SECRET} ",
+    f"\n{SECRET}, ",
+    f"<say>{SECRET}</say>",
+    f"<mood>{SECRET}</mood>",
+    f"1 < 2 {SECRET}",
+    f"`{SECRET}`",
+    f"<b>{SECRET}</b>",
+    f"**Say:** {SECRET}",
+    f"<{SECRET}",
+    f"[{SECRET}](x)",
+)
+UNTOLD = [inside for inside in INSIDE if "<say>" not in inside]
+"""What stands before a mark that closes a thought which never opened: what was said by then is taken back later."""
+PROSE = (
+    *("Hello. ", "a < b ", "<3 ", "<https://x.org|there> ", "<@U1> ", "<b>bold</b> ", "\n", "\n\n", "it`s ", "* "),
+    *("Next: go on\n", "[Thoughts](x) ", "x <y ", "List<String> ", "[1] ", "# Head\n", "| a | ", "<!-- c --> "),
+    *("`<think>` ", "`code` ", "``a`b`` ", "~ ", "- ", "i <| f ", "(a) ", "a > b ", "</b> ", "< ", "[", "`"),
+)
+MARKS = re.compile(r"<\s*/?\s*(?:think|thought|reason|aside|say|mood|scratch)|\[/?think\]|<\|\w+\|>|\*\*aside", re.I)
+CODE = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`\n])\1(?!`)")
+
+
+def thought(random: Random) -> str:
+    """Something that nobody is to read, whole."""
+    inside = "".join(random.choices(INSIDE, k=random.randint(1, 3)))
+    name = random.choice(NAMES)
+    gap = random.choice(["", " ", "\n"])
+    return random.choice(
+        [
+            f"<{name}>{inside}</{name}>",
+            f"<{gap}{name} at='x'>{inside}<{gap}/{name}{gap}>",
+            f"<{name}{inside.replace('>', '')}</{name}>",
+            f"[THINK]{inside}[/THINK]",
+            f"◁think▷{inside}◁/think▷",
+            f"<aside>{inside}</aside>",
+            f"<aside {inside.replace('>', '')}</aside>",
+        ]
+    )
+
+
+def harmony(random: Random, spoken: str) -> str:
+    """A thought and what is said, each in a channel."""
+    kind = random.choice(["analysis", "commentary", "analysis to=x"])
+    said = f"<|start|>assistant<|channel|>final<|message|>{spoken}"
+    return f"<|channel|>{kind}<|message|>{''.join(random.choices(INSIDE, k=2))}<|end|>{said}"
+
+
+def prose(random: Random) -> str:
+    """What may be said."""
+    return "".join(random.choices(PROSE, k=random.randint(0, 6)))
+
+
+def answer(random: Random) -> str:
+    """An answer, tagged or not, with thoughts anywhere but in code, perhaps cut off."""
+    parts = [prose(random), "\n"]
+    for _ in range(random.randint(1, 3)):
+        parts += [thought(random), random.choice(["", " ", "\n"]), prose(random), "\n"]
+    said = "".join(parts)
+    if random.random() < 0.2:
+        said = harmony(random, said)
+    shape = random.random()
+    if shape < 0.2:
+        return said
+    before = "" if random.random() < 0.5 else thought(random)
+    if shape < 0.3:
+        before = f"{random.choice(UNTOLD)}</think>"
+    if shape < 0.4:
+        said += f"\n**Aside:** {SECRET}"
+    after = "</say>" if shape < 0.9 else f"\n<think>{SECRET}"
+    whole = f"{before}<say>{said}{after}<mood>{SECRET}</mood>"
+    breaks_off = random.random() < 0.2 and shape >= 0.3  # before its lone mark nobody could tell a thought
+    return whole[: random.randint(0, len(whole))] if breaks_off else whole
+
+
+def problem(seed: int) -> str | None:
+    """What goes wrong with this answer at some cut, or None."""
+    random = Random(seed)
+    text = answer(random)
+    once = Sections(TAGS, PRIVATE)
+    once.feed(text)
+    once.end()
+    cut = Sections(TAGS, PRIVATE)
+    at, shown = 0, ""
+    while at < len(text):
+        size = random.choice([1, 1, 2, 3, 7, 40])
+        cut.feed(text[at : at + size])
+        at += size
+        shown = cut.said(SAY)
+        if leak := leaks(shown):
+            return f"{seed}: {leak} in {shown!r} of {text!r}"
+    cut.end()
+    if (cut.text, cut.outside, cut.kept) != (once.text, once.outside, once.kept):
+        return f"{seed}: cut otherwise, it reads {cut.text} and not {once.text} of {text!r}"
+    for shown in (once.said(SAY), "" if SAY in once.text else once.outside):
+        if leak := leaks(shown):
+            return f"{seed}: {leak} in {shown!r} of {text!r}"
+    return None
+
+
+def leaks(shown: str) -> str:
+    """What of it nobody should have read."""
+    if SECRET in shown:
+        return SECRET
+    found = MARKS.search(CODE.sub("", shown))
+    return found[0] if found else ""
+
+
+def main(count: int) -> int:
+    """Tries so many answers; prints what went wrong."""
+    wrong = [found for seed in range(count) if (found := problem(seed))]
+    print(f"{count} answers at the gate  {len(wrong)} went wrong", *wrong[:5], sep="\n    ")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

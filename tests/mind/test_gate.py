@@ -1,0 +1,207 @@
+"""The gate: what of an answer may be read, whichever model wrote it; in time that grows with the text alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from daemon.entry import Entry
+from daemon.mind.answer import Answer
+from daemon.mind.choice import Unreadable, read_choice
+from daemon.mind.recall import fenced, remember
+from daemon.mind.sections import Sections, sections
+from daemon.mind.spoken import spoken
+from daemon.mind.steps import PRIVATE, SAY, TAGS
+from daemon.slack.pages import cut, pages
+from daemon.slack.quiet import quiet, quiet_so_far
+from daemon.slack.text import readable
+from daemon.slack.words import stops
+from tests.mind.gate import problem
+
+SIZE = 100_000
+SHARE = 2_000
+"""So many answers of the hundred thousand that `make soak` tries."""
+
+PUBLIC = [
+    "a < b and c > d",
+    "I <3 you",
+    "See <https://example.org/think|the link>, <@U1> and <#C1|general>.",
+    "<b>bold</b> and <br/> and <!-- a comment -->",
+    "Write `<think>` to think, and `</think>` to end it.",
+    "Like so:\n```\n<think>\nhm\n</think>\n```\nThat is all.",
+    "~~~xml\n<thinking>hm</thinking>\n~~~\nThat is all.",
+    "Call `git clone <repo>` or git clone <repo>, then List<String>.",
+    "Next: press **Save**.\n**Mood:** good.\nSay: cheese.",
+    "[Thoughts](https://example.org) and [1] and [x]",
+    "As an aside: it's fine. Aside from that, too.",
+    "if i <| f then <name> is what you called it",
+    "<name> is a placeholder.",
+    "It`s 5 o`clock < noon",
+]
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_ordinary_words_are_said_as_they_are(text: str) -> None:
+    assert sections(f"<say>{text}</say><mood>fine</mood>", TAGS, PRIVATE).said(SAY) == text
+    assert sections(text, TAGS, PRIVATE).outside == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>S</think>Hello",
+        "S</think>Hello",
+        "<ponder>S</ponder>Hello",
+        "[THINK]S[/THINK]Hello",
+        "<|channel|>analysis<|message|>S<|end|><|start|>assistant<|channel|>final<|message|>Hello<|return|>",
+        "S<|end|><|start|>assistant<|channel|>final<|message|>Hello",
+        "**Aside:** S\n**Say:** Hello\n**Mood:** S",
+        "## Aside\nS\n\n## Say\nHello",
+        "<aside S</aside>Hello",
+        "<think>I write `</think>` S</think>Hello",
+        "<answer>Hello</answer>",
+    ],
+)
+def test_of_an_untagged_answer_only_what_is_proven_is_said(text: str) -> None:
+    call = entry("plainly", text)
+    assert Answer(call).plainly == "Hello"
+    assert remember(call).content == "<say>Hello</say>", "and nothing else is remembered as said"
+
+
+def test_an_answer_that_ends_in_a_thought_is_asked_for_again() -> None:
+    for text in ("<say>The <think> tag</say><mood>x</mood>", "<say>Hi<think>S", "<say>```<think>S</say>"):
+        assert Answer(entry("pipeline", text)).said is None
+    assert Answer(entry("pipeline", "<say>Hello<|im_end|>")).said == "Hello"
+    assert Answer(entry("pipeline", "<say>Hello</say><think>S")).said == "Hello"
+
+
+def test_what_is_remembered_of_an_answer_holds_no_foreign_thought() -> None:
+    raw = "<think>S</think><aside>a</aside><say>Hello [THINK]S[/THINK]you</say>"
+    assert remember(entry("pipeline", raw)).content == "<aside>a</aside><say>Hello you</say>"
+    plain = "<aside>a <say>b</say></aside><say>Hello `<think>`</say>"
+    assert remember(entry("pipeline", plain)).content == plain
+
+
+def test_a_choice_is_read_behind_thoughts_of_any_kind() -> None:
+    draft, choice = '{"actions": ["A"]}', '{"actions": ["B"], "why": "I use <think> here"}'
+    for before in ("<think>{}</think>", "{}</think>", "[THINK]{}[/THINK]", "<reasoning>{}</reasoning>"):
+        if not before.startswith("{"):
+            assert read_choice(before.format(draft) + choice.replace("<think>", "it")).actions[0].name == "B"
+    assert read_choice(choice).why == "I use <think> here"
+    with pytest.raises(Unreadable):
+        read_choice(f"{draft}</think>" + choice)
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_a_share_of_the_fuzz(share: int) -> None:
+    found = [problem(seed) for seed in range(share * SHARE // 4, (share + 1) * SHARE // 4)]
+    assert [one for one in found if one] == []
+
+
+def entry(name: str, text: str) -> Entry:
+    body = {"name": name, "text": text, "outcome": "ok"}
+    return Entry(
+        seq=1,
+        thread="t",
+        kind="model-call",
+        author="soul",
+        body=body,
+        key="k",
+        cause=None,
+        closes=(),
+        at=0.0,
+    )
+
+
+def stream(text: str) -> None:
+    coming = Sections(TAGS, PRIVATE)
+    coming.feed("<say>")
+    for at in range(0, len(text), 16):
+        coming.feed(text[at : at + 16])
+        coming.said(SAY)
+    coming.end()
+
+
+def choose(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_choice(text[:20_000])
+
+
+def paged(text: str) -> None:
+    ended = list(pages(text[: len(text) // 2]))[:-1]
+    pages(text, [page.upto for page in ended], ended)
+    cut(text, max(0, len(text) - 9_000))
+
+
+HOSTILE = [
+    "< ",
+    "<\n",
+    "<",
+    "<<<<a",
+    "</",
+    "<t",
+    "<aside ",
+    "<say ",
+    "<think>",
+    "</think>",
+    "`<think>",
+    "` `` ``` ",
+    "```\n",
+    "[",
+    "[THINK",
+    "<|",
+    "<|channel|>",
+    "**Aside",
+    "#*_(",
+    "<x>",
+    "<x><y",
+    "\\\"",
+    '{"a":"\\\\',
+    ", ",
+    "{[",
+    "<message ",
+    "@here<@",
+    "| - |\n",
+    "- ```\n",
+    "> ",
+    ":a",
+    "\n",
+    "please ",
+    "<result of=\"a\">",
+]
+WORK: list[Callable[[str], object]] = [
+    stream,
+    spoken,
+    lambda text: sections(f"<say>{text}", TAGS, PRIVATE),
+    choose,
+    fenced,
+    quiet,
+    quiet_so_far,
+    lambda text: readable(text, {}),
+    stops,
+    paged,
+]
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_no_text_takes_longer_than_it_is_long(piece: str, work: Callable[[str], object]) -> None:
+    """Four times the text may take four times as long, and a little more; a square would take sixteen times."""
+    for filler in ("", " "):
+        text = (piece + filler * 3) * (SIZE // (len(piece) + len(filler) * 3))
+        single = piece + filler * (SIZE - len(piece)) if filler else text
+        for hostile in (text, single):
+            small, large = least(work, hostile[: SIZE // 4]), least(work, hostile)
+            assert large < 9 * small + 0.05, f"{small:.3f} s, then {large:.3f} s"
+
+
+def least(work: Callable[[str], object], text: str) -> float:
+    """Processor seconds of the fastest of two goes: other processes don't count."""
+    taken = []
+    for _ in range(2):
+        began = process_time()
+        work(text)
+        taken.append(process_time() - began)
+    return min(taken)
