@@ -124,9 +124,8 @@ class Crowd:
         if not self._told:
             self._told = True
             log.warning(
-                "%d connections are open, which is as many as may be (now one more from %s): the oldest "
-                "ones that are idle or have shown no token are closed for new ones.",
-                len(self),
+                "Too many connections are open, many of them from %s. The oldest ones that are idle, or have "
+                "shown no token, are closed for new ones; the owner's are kept.",
                 guest.address,
             )
 

@@ -41,9 +41,9 @@ class House:
             self.ends.append((reader, writer))
             writer.write(says)
 
-    async def alive(self) -> int:
-        """How many strangers still have their connection."""
-        return sum([not await _is_over(reader) for reader, _ in self.ends])
+    async def alive(self, first: int | None = None) -> int:
+        """How many strangers still have their connection, of all or of the first ones."""
+        return sum([not await _is_over(reader) for reader, _ in self.ends[:first]])
 
     async def status(self, path: str, **headers: str) -> int:
         """What a new connection is answered."""

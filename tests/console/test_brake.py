@@ -136,8 +136,8 @@ async def test_a_person_is_asked_by_a_form_which_lets_in(tmp_path: Path) -> None
         foreign = FORM | {"Origin": "https://evil.example"}
         async with site.http.post(f"{site.url}/", data={"token": TOKEN}, headers=foreign) as refused:
             assert refused.status == 403
-        answered = {"data": {"token": f" {TOKEN} "}, "headers": own, "allow_redirects": False}
-        async with site.http.post(f"{site.url}/", **answered) as let_in:
+        right = {"token": f" {TOKEN} "}
+        async with site.http.post(f"{site.url}/", data=right, headers=own, allow_redirects=False) as let_in:
             assert (let_in.status, let_in.headers["Location"]) == (303, "/")
         async with site.http.get(f"{site.url}/console/state") as state:
             assert state.status == 200
