@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from daemon.console.address import whose
 from daemon.console.crowd import CROWD, MOST, Crowd
@@ -33,6 +34,17 @@ BREATH = 0.1
 """Seconds after which it is tried again where this machine has no room for a connection."""
 
 log = logging.getLogger(__name__)
+
+
+class Ours(logging.Filter):
+    """Lets pass what went wrong here, and not what strangers send that is no request at all."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Is it a fault of ours?"""
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+OURS = Ours()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -78,8 +90,15 @@ async def serving(
     """While inside, the application answers on this socket, `most` connections at once."""
     crowd = app.get(CROWD, Crowd())
     crowd.most = most
+    faults = logging.getLogger(f"{__name__}.faults")
+    faults.addFilter(OURS)
     runner = web.AppRunner(
-        app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=idle, lingering_time=LINGER
+        app,
+        access_log=None,
+        logger=faults,
+        shutdown_timeout=1.0,
+        keepalive_timeout=idle,
+        lingering_time=LINGER,
     )
     await runner.setup()
     door = asyncio.create_task(_let_in(listener, runner, crowd))

@@ -50,7 +50,7 @@ NO_TOKEN = (
     "This console needs its token, the CONSOLE_TOKEN of the daemon's .env. Open / in a browser, which asks "
     "for it, or send it as the header X-Console-Token."
 )
-WRONG_TOKEN = "This is not the token. It stands in the daemon's .env, after CONSOLE_TOKEN=."
+WRONG_TOKEN = "This is not the token."
 TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds; the right one still works."
 NOTHING_HERE = "There is nothing under this address."
 
@@ -102,6 +102,8 @@ class Gate:
             return await handler(request)
         except web.HTTPNotFound:
             return refuse(404, NOTHING_HERE)
+        except ConnectionResetError:
+            return web.Response()  # they are gone: nobody reads it
 
     def _holds(self, shown: str) -> bool:
         given = shown.encode(errors="surrogateescape")  # a header may hold any bytes
@@ -157,7 +159,7 @@ async def _of_form(request: web.Request) -> str:
 def _ask(request: web.Request, status: int, sentence: str) -> web.Response:
     """Ask for the token: a person by a form, a program by a sentence."""
     if "text/html" not in request.headers.get("Accept", ""):
-        return refuse(status, sentence)
+        return refuse(status, sentence if sentence == NO_TOKEN else f"{sentence} {NO_TOKEN}")
     wrong = "" if sentence == NO_TOKEN else f'<p id="wrong" role="alert">{escape(sentence)}</p>'
     page = FORM.read_text(encoding="utf-8").replace(GAP, wrong)
     own = {"Referrer-Policy": "same-origin"}  # without it a browser would not say that the form is ours

@@ -70,6 +70,31 @@ async def test_the_owners_own_leave_a_share_too(tmp_path: Path) -> None:
         assert await here.status("/console/state", **OWNER) == 200
 
 
+@pytest.mark.parametrize(
+    "says", [b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"GET /\x00 HTTP/1.1\r\nA\r\n\r\n"]
+)
+async def test_what_is_no_request_is_no_news(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, says: bytes
+) -> None:
+    async with house(tmp_path) as here:
+        await here.flood(3, says)
+        for reader, _ in here.ends:
+            assert b" 400 " in await reader.readline()
+    assert caplog.records == []
+
+
+async def test_who_goes_before_the_answer_is_no_news(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asks = f"GET /console/journal HTTP/1.1\r\nHost: localhost\r\nX-Console-Token: {TOKEN}\r\n\r\n"
+    async with house(tmp_path) as here:
+        for _ in range(20):
+            await here.flood(1, asks.encode())
+            here.ends[-1][1].transport.abort()
+        assert await here.status("/healthz") == 200
+    assert caplog.records == []
+
+
 @pytest.mark.parametrize("says", [b"", HALF, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 async def test_who_asks_nothing_or_no_more_is_let_go(tmp_path: Path, says: bytes) -> None:
     async with house(tmp_path, idle=0.2) as here:
