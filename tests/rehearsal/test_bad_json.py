@@ -54,6 +54,6 @@ async def test_a_socket_lives_on_after_it(place: Place) -> None:
         await socket.send_str('{"envelope_id": "nobody knows it"}')
         async with place.session.post(f"{place.url}/rehearsal/event", json={"event": {"type": "x"}}):
             pass
-        frame = await socket.receive()
-        assert frame.type is WSMsgType.TEXT
-        assert "envelope_id" in frame.data
+        told = await socket.receive()
+        assert told.type is WSMsgType.TEXT
+        assert "envelope_id" in told.data
