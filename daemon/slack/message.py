@@ -13,8 +13,8 @@ KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Slack's channel_type, and our word for it; private channels are channels."""
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
-ID = re.compile(r"[A-Z0-9]+")
-TS = re.compile(r"[0-9]+\.[0-9]+")
+ID = re.compile(r"[A-Z0-9]{1,50}")
+TS = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
 SLACKBOT = "USLACKBOT"
 
 

@@ -38,6 +38,17 @@ async def test_who_has_shown_the_token_stays(tmp_path: Path) -> None:
         stream.close()
 
 
+async def test_who_has_shown_the_token_stays_between_two_questions_too(tmp_path: Path) -> None:
+    ask = f"GET /console/state HTTP/1.1\r\nHost: localhost\r\nX-Console-Token: {TOKEN}\r\n\r\n".encode()
+    async with house(tmp_path, most=16) as here:
+        await here.flood(1, ask)
+        reader, writer = here.ends[0]
+        await reader.readuntil(b"}")
+        await here.flood(60)
+        writer.write(ask)
+        assert b" 200 " in await reader.readline()
+
+
 async def test_a_socket_that_came_with_its_ticket_stays(tmp_path: Path) -> None:
     async with house(tmp_path, most=16) as here, here.http.ws_connect(f"{here.url}/link/?ticket=1") as socket:
         assert len(here.crowd._known) == 1

@@ -29,7 +29,7 @@ DOOR = (
         "console/guard.py",
         "        if any(map(self._holds, shown)):\n            self._crowd.vouch(request.protocol)\n",
         "        if any(map(self._holds, shown)):\n",
-        CROWD + "test_who_has_shown_the_token_stays",
+        CROWD + "test_who_has_shown_the_token_stays_between_two_questions_too",
     ),
     rule(
         "strangers: a connection that asks nothing ends",
