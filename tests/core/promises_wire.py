@@ -106,9 +106,10 @@ SENT = (
     rule(
         "odd: what nobody here takes is acked",
         "slack/line.py",
-        'payload.get("type") not in TAKEN:\n        return None\n',
-        "False:\n        return None\n",
-        ODD + "test_any_envelope_with_any_part_amiss_is_acked",
+        'payload.get("type") not in TAKEN:\n        return None\n'
+        "    body = {name: payload[name] for name in PARTS if name in payload}\n",
+        "False:\n        return None\n    body = dict(payload)\n",
+        ODD + "test_any_envelope_with_any_part_amiss_is_acked[12]",
     ),
     rule(
         "odd: what is nested too deeply is no JSON",

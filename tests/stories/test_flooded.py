@@ -47,6 +47,7 @@ async def test_while_strangers_flood_it_it_is_well_and_its_owner_and_its_people_
         await gone(process)
     assert code == 0
     assert "Too many connections are open" in said
+    assert "can be let in" not in said, "it has not come to its last file"
     assert len(said.splitlines()) <= 5, said
 
 
