@@ -27,6 +27,7 @@ from daemon.setting import (
     loopback,
     model_url,
     name,
+    password,
     port,
     shown,
     token,
@@ -51,6 +52,7 @@ MODEL_HINT = "Write the name of a model, or leave it out."
 IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
+PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
 
 
@@ -83,7 +85,7 @@ class Settings:
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
-    console_token: str = setting("", str, secret=True)
+    console_token: str = setting("", password(20), PASSWORD_HINT, secret=True)
     soul_home: Path = setting(Path("var"), folder, "Name a folder; it is made if it does not exist.")
     owner_user_ids: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
     allowed_users: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
@@ -149,7 +151,7 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
     if not loopback(given.get("host", "127.0.0.1")) and "console_token" not in given:
         yield (
             f"CONSOLE_TOKEN is missing; with HOST={shown(given['host'])} others can reach the page. "
-            "Write a long random word, or set HOST=127.0.0.1."
+            f"{PASSWORD_HINT} Or set HOST=127.0.0.1."
         )
 
 

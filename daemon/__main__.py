@@ -15,6 +15,7 @@ from pathlib import Path
 
 from config import load
 from daemon.errors import ConfigError, JournalError, JournalHeld
+from daemon.log import Terse
 
 MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
@@ -25,7 +26,9 @@ UNWRITABLE = 74
 def main() -> int:
     """Run a command; returns its exit status."""
     asked = commands().parse_args()
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[Terse()]
+    )
     try:
         status: int = asked.command(asked)
     except (ConfigError, JournalError) as error:

@@ -33,7 +33,7 @@ from daemon.project import root, settle
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World as RehearsedSlack
-from daemon.server import BODY, address, bind, serving
+from daemon.server import BODY, address, bind, roomy, serving
 from daemon.slack.surface import Slack
 from daemon.view import console, metrics
 
@@ -45,12 +45,12 @@ async def rehearse(settings: Settings) -> None:
     """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
     settle(settings.soul_home)
     clock, listener = SystemClock(), bind(settings.host, settings.port)
-    app = _application(settings)
+    app = _application(settings, clock)
     async with AsyncExitStack() as stack:
         await _rehearsed_slack(stack, app, settings, clock)
         Understudy(clock).mount(app)
         here = address(listener)
-        await stack.enter_async_context(serving(app, listener))
+        await stack.enter_async_context(serving(app, listener, most=roomy()))
         print(f"workspace  SLACK_API_URL={here}/api/")
         print(f"           SLACK_BOT_TOKEN={SOUL.bot_token}  SLACK_APP_TOKEN={SOUL.app_token}")
         print(f"model      ANTHROPIC_BASE_URL={here}")
@@ -93,7 +93,7 @@ async def awake(
     """
     settle(settings.soul_home)
     listener = bind(settings.host, settings.port)
-    here, app = address(listener), _application(settings)
+    here, app = address(listener), _application(settings, clock)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         await _rehearsed(stack, app, settings, clock)
@@ -105,7 +105,7 @@ async def awake(
         slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
         mount(app, console(settings, journal, texts, budget, slack, reach))
         metrics(journal, slack, reach).mount(app)
-        await enter(serving(app, listener))
+        await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         suspects = await wake_up(journal, clock)
         world = world_of(
@@ -144,9 +144,9 @@ def _slack(
     )
 
 
-def _application(settings: Settings) -> web.Application:
+def _application(settings: Settings, clock: Clock) -> web.Application:
     app = web.Application(client_max_size=BODY)
-    protect(app, host=settings.host, token=settings.console_token)
+    protect(app, host=settings.host, token=settings.console_token, clock=clock)
     return app
 
 

@@ -43,5 +43,5 @@ def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
     spent = budget.today().cost
     print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
     if settings.console_token:
-        print("console    open it once as /?token=… with the CONSOLE_TOKEN")
+        print("console    asks for the CONSOLE_TOKEN when it is opened")
     print(f"ready  {url}", flush=True)

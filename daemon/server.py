@@ -1,17 +1,50 @@
-"""The one port of the daemon, bound before all else, so that a taken one is said at once. Used by app.py."""
+"""The one port of the daemon, bound before all else, so that a taken one is said at once. Used by app.py.
+
+Connections are let in one by one, so that a flood of them never uses up what files the process may open:
+its journal and its own sockets need some, too.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
+from daemon.console.address import whose
+from daemon.console.crowd import CROWD, MOST, Crowd
 from daemon.errors import ConfigError
 
 BODY = 16 * 1024 * 1024
 """The largest request that is read, in bytes: a long prompt on its way to the rehearsed model."""
+WAITING = 1_024
+"""Connections that the system keeps for us until they are let in."""
+FILES = 4_096
+"""Files that the process asks to be allowed to open, where it is allowed fewer."""
+IDLE = 20.0
+"""Seconds in which a request must have come whole, first or next, but for its body."""
+LINGER = 2.0
+"""Seconds for the rest of a request that has its answer already."""
+BREATH = 0.1
+"""Seconds after which it is tried again where this machine has no room for a connection."""
+
+log = logging.getLogger(__name__)
+
+
+class Ours(logging.Filter):
+    """Lets pass what went wrong here, and not what strangers send that is no request at all."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Is it a fault of ours?"""
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+OURS = Ours()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -21,7 +54,7 @@ def bind(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(128)
+        listener.listen(WAITING)
     except OSError as error:
         listener.close()
         raise ConfigError(
@@ -40,13 +73,67 @@ def address(listener: socket.socket) -> str:
     return f"http://{host}:{port}"
 
 
+def roomy() -> int:
+    """Raise the process's limit of open files, if it is low; returns how many connections that allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return MOST if soft == resource.RLIM_INFINITY else min(MOST, soft // 2)
+
+
 @asynccontextmanager
-async def serving(app: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    """While inside, the application answers on this socket."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+async def serving(
+    app: web.Application, listener: socket.socket, *, most: int = MOST, idle: float = IDLE
+) -> AsyncIterator[None]:
+    """While inside, the application answers on this socket, `most` connections at once."""
+    crowd = app.get(CROWD, Crowd())
+    crowd.most = most
+    faults = logging.getLogger(f"{__name__}.faults")
+    faults.addFilter(OURS)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        logger=faults,
+        shutdown_timeout=1.0,
+        keepalive_timeout=idle,
+        lingering_time=LINGER,
+    )
     await runner.setup()
+    door = asyncio.create_task(_let_in(listener, runner, crowd))
     try:
-        await web.SockSite(runner, listener).start()
         yield
     finally:
+        door.cancel()
+        await asyncio.gather(door, return_exceptions=True)
+        listener.close()
         await runner.cleanup()
+
+
+async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Crowd) -> None:
+    """Let in whoever comes, for ever."""
+    loop = asyncio.get_running_loop()
+    listener.setblocking(False)
+    while True:
+        try:
+            connection, remote = await loop.sock_accept(listener)
+        except ConnectionError:
+            continue  # they were gone before they came in
+        except OSError as error:
+            log.warning("No connection can be let in (%s); it is tried again.", error.strerror)
+            crowd.make_room()
+            await asyncio.sleep(BREATH)
+            continue
+        try:
+            _, handler = await loop.connect_accepted_socket(_handlers(runner), connection)
+        except OSError:
+            connection.close()
+            continue
+        crowd.enter(handler, whose(remote[0]))
+
+
+def _handlers(runner: web.AppRunner) -> web.Server:
+    """What makes the handler of each connection."""
+    assert runner.server is not None, "it was set up"
+    return runner.server

@@ -48,6 +48,17 @@ def token(kind: str) -> Callable[[str], str]:
     return read
 
 
+def password(least: int) -> Callable[[str], str]:
+    """A reader of words that nobody must guess, of so many characters or more. No error holds one."""
+
+    def read(text: str) -> str:
+        if len(text) < least:
+            raise ValueError(f"is shorter than {least} characters, so that others could guess it")
+        return text
+
+    return read
+
+
 def url(text: str) -> str:
     """An http or https URL, as it is."""
     try:

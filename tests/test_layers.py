@@ -18,7 +18,7 @@ ROOMS = (
     ("doctor",),
     ("app", "trace"),
     ("view", "behaviour"),
-    ("server", "clock", "project", "lifetime", "introduction", "connections"),
+    ("server", "clock", "log", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
     ("life",),
     ("processes",),

@@ -53,7 +53,7 @@ def test_every_value_arrives_as_what_it_is() -> None:
     settings = Settings.from_env(
         {
             "HOST": "0.0.0.0",
-            "CONSOLE_TOKEN": "long word",
+            "CONSOLE_TOKEN": "a long word that nobody guesses",
             "PORT": "0",
             "BUDGET_DAILY_USD": "0.50",
             "OWNER_USER_IDS": "U0ALICE0001, W0BOB",
@@ -64,7 +64,7 @@ def test_every_value_arrives_as_what_it_is() -> None:
     )
     assert settings == Settings(
         host="0.0.0.0",
-        console_token="long word",
+        console_token="a long word that nobody guesses",
         port=0,
         budget_daily_usd=0.5,
         owner_user_ids=frozenset({"U0ALICE0001", "W0BOB"}),
@@ -154,6 +154,8 @@ def test_all_bad_keys_are_named_at_once() -> None:
         ),
         ({"HOST": "192.0.2.1"}, "CONSOLE_TOKEN is missing; with HOST='192.0.2.1' others can reach"),
         ({"HOST": "example.org"}, "CONSOLE_TOKEN is missing"),
+        ({"HOST": "0.0.0.0", "CONSOLE_TOKEN": "x"}, "is shorter than 20 characters, so that others could"),
+        ({"CONSOLE_TOKEN": "nineteen-characters"}, "python3 -c 'import secrets; print(secrets.token_urlsafe"),
         ({"ISM_ENABLED": "maybe"}, "ISM_ENABLED is 'maybe', neither true nor false. Write true or false."),
         ({"ISM_MAX_LOOPS": "0"}, "ISM_MAX_LOOPS is '0', not a number from 1 to 50"),
         ({"KNOWLEDGE_DIRS": "no-such-folder"}, "KNOWLEDGE_DIRS names 'no-such-folder', which does not exist"),
@@ -194,8 +196,8 @@ def test_on_this_machine_alone_the_page_needs_no_token(host: str) -> None:
 
 
 def test_a_secret_is_never_shown() -> None:
-    settings = Settings.from_env(SLACK | KEY | {"CONSOLE_TOKEN": "console-word"})
-    for secret in (*SLACK.values(), *KEY.values(), "console-word"):
+    settings = Settings.from_env(SLACK | KEY | {"CONSOLE_TOKEN": "console-word-that-is-long"})
+    for secret in (*SLACK.values(), *KEY.values(), "console-word-that-is-long"):
         assert secret not in repr(settings)
 
 

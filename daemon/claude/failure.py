@@ -43,9 +43,17 @@ class Broken(Exception):
         self.kind = kind
 
 
-FAILURES = (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, ValueError, Broken)
+FAILURES = (
+    anthropic.AnthropicError,
+    httpx2.HTTPError,
+    aiohttp.ClientError,
+    TimeoutError,
+    ValueError,
+    RecursionError,
+    Broken,
+)
 """All that the SDK and its transports raise for what a network or a server can do; ValueError is for
-answers that are not JSON."""
+answers that are not JSON, RecursionError for those that are nested too deeply."""
 
 
 def failure(error: BaseException) -> str:

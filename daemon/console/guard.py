@@ -5,12 +5,23 @@ Called once by app.py for the whole application: the console, and the rehearsal'
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import math
 import re
 from collections.abc import Set
+from html import escape
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import parse_qs
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+
+from daemon.console.address import whose
+from daemon.console.brake import Brake
+from daemon.console.crowd import CROWD, Crowd
+from daemon.ports import Clock
 
 HEADER = "X-Console-Token"
 COOKIE = "console_token"
@@ -19,6 +30,16 @@ PORT = re.compile(r":\d+$")
 POLICY = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+FREE = frozenset({"/healthz", "/link/"})
+"""What needs no token: a health check holds none, and a socket opens with its single-use ticket."""
+DRESS = frozenset({"/static/base.css", "/static/token.css", "/static/icon.svg"})
+"""What the form looks like: anybody may see it."""
+FORM = Path(__file__).parent / "static" / "token.html"
+GAP = "<!-- what was wrong -->"
+LONGEST_FORM = 8_192
+"""Bytes of a form that are read."""
+PATIENCE = 5.0
+"""Seconds that a form may take to come."""
 
 FOREIGN_HOST = (
     "This port answers only to localhost, 127.0.0.1, [::1] and the HOST of the daemon's .env. "
@@ -26,54 +47,81 @@ FOREIGN_HOST = (
 )
 FOREIGN_ORIGIN = "Another web page sent this request. Only the console's own page may."
 NO_TOKEN = (
-    "This console needs its token. Open /?token=… once with the CONSOLE_TOKEN of the daemon's .env, "
-    "or send it as the header X-Console-Token."
+    "This console needs its token, the CONSOLE_TOKEN of the daemon's .env. Open / in a browser, which asks "
+    "for it, or send it as the header X-Console-Token."
 )
+WRONG_TOKEN = "This is not the token."
+TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds; the right one still works."
 NOTHING_HERE = "There is nothing under this address."
 
 
-def protect(app: web.Application, *, host: str, token: str) -> None:
+def protect(app: web.Application, *, host: str, token: str, clock: Clock) -> None:
     """Put the guard before every route of this application, also of those mounted below it.
 
     `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for.
     """
-    gate = Gate(hosts=LOCAL | {host} if host in LOCAL or not token else None, token=token)
-    app.middlewares.append(web.middleware(gate))
-    app.on_response_prepare.append(_headers)
+    crowd = app[CROWD] = Crowd()
+    hosts = LOCAL | {host} if host in LOCAL or not token else None
+    app.middlewares.append(web.middleware(Gate(hosts=hosts, token=token, brake=Brake(clock), crowd=crowd)))
+    app.on_response_prepare.append(_prepare)
 
 
 class Gate:
-    """The middleware: refuses with one plain sentence, or lets the request pass."""
+    """The middleware: refuses with one plain sentence, asks for the token, or lets the request pass."""
 
-    def __init__(self, *, hosts: Set[str] | None, token: str) -> None:
+    def __init__(self, *, hosts: Set[str] | None, token: str, brake: Brake, crowd: Crowd) -> None:
         self._hosts = hosts
         self._token = token
+        self._brake = brake
+        self._crowd = crowd
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self._hosts is not None and PORT.sub("", request.host) not in self._hosts:
             return refuse(403, FOREIGN_HOST)
         if _is_foreign(request):
             return refuse(403, FOREIGN_ORIGIN)
-        if request.path == "/" and self._holds(request.query.get("token", "")):
-            return self._let_in(request)
-        if not self._is_admitted(request):
-            return refuse(401, NO_TOKEN)
+        self._crowd.asks(request.protocol)
+        try:
+            return await self._admit(request, handler)
+        finally:
+            self._crowd.answered(request.protocol)
+
+    async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        shown = await _shown(request) if self._token else []
+        if any(map(self._holds, shown)):
+            self._crowd.vouch(request.protocol)
+            if request.path == "/" and (request.method == "POST" or "token" in request.query):
+                return self._let_in(request)
+        elif request.path not in FREE | DRESS:
+            if shown:
+                return await self._turn_away(request)
+            if self._token:
+                return _ask(request, 401, NO_TOKEN)
+            self._crowd.vouch(request.protocol)
         try:
             return await handler(request)
         except web.HTTPNotFound:
             return refuse(404, NOTHING_HERE)
-
-    def _is_admitted(self, request: web.Request) -> bool:
-        if not self._token or request.path in ("/healthz", "/link/"):
-            return True  # a health check holds no token; a socket opens with its single-use ticket
-        return self._holds(request.headers.get(HEADER, "")) or self._holds(request.cookies.get(COOKIE, ""))
+        except ConnectionResetError:
+            return web.Response()  # they are gone: nobody reads it
 
     def _holds(self, shown: str) -> bool:
         given = shown.encode(errors="surrogateescape")  # a header may hold any bytes
-        return bool(self._token) and hmac.compare_digest(given, self._token.encode())
+        return hmac.compare_digest(given, self._token.encode())
+
+    async def _turn_away(self, request: web.Request) -> web.Response:
+        """A wrong token: it costs whoever is there a while."""
+        seconds = await self._brake.wrong(whose(request.remote))
+        if seconds:
+            response = _ask(request, 429, TOO_MANY.format(seconds=math.ceil(seconds)))
+            response.headers["Retry-After"] = str(math.ceil(seconds))
+        else:
+            response = _ask(request, 401, WRONG_TOKEN)
+        response.del_cookie(COOKIE, path="/")  # or an old one would cost again each time
+        return response
 
     def _let_in(self, request: web.Request) -> web.StreamResponse:
-        """Keep the token in a cookie and take it out of the address bar."""
+        """Keep the token in a cookie, and out of the address bar."""
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
             COOKIE, self._token, httponly=True, samesite="Strict", secure=request.secure, path="/"
@@ -86,6 +134,38 @@ def refuse(status: int, sentence: str) -> web.Response:
     return web.json_response({"ok": False, "error": sentence}, status=status)
 
 
+async def _shown(request: web.Request) -> list[str]:
+    """The tokens that came with this request: as a header, as a cookie, in the address or in the form."""
+    shown = [request.headers.get(HEADER, ""), request.cookies.get(COOKIE, "")]
+    if request.path == "/":
+        shown.append(request.query.get("token", ""))
+        if request.method == "POST":
+            shown.append(await _of_form(request))
+    return [token for token in shown if token]
+
+
+async def _of_form(request: web.Request) -> str:
+    """What was written into the form; nothing where it is none of ours."""
+    if request.content_length is None or request.content_length > LONGEST_FORM:
+        return ""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            written = parse_qs((await request.read()).decode(errors="replace"))
+    except (TimeoutError, ValueError):
+        return ""
+    return written.get("token", [""])[0].strip()
+
+
+def _ask(request: web.Request, status: int, sentence: str) -> web.Response:
+    """Ask for the token: a person by a form, a program by a sentence."""
+    if "text/html" not in request.headers.get("Accept", ""):
+        return refuse(status, sentence if sentence == NO_TOKEN else f"{sentence} {NO_TOKEN}")
+    wrong = "" if sentence == NO_TOKEN else f'<p id="wrong" role="alert">{escape(sentence)}</p>'
+    page = FORM.read_text(encoding="utf-8").replace(GAP, wrong)
+    own = {"Referrer-Policy": "same-origin"}  # without it a browser would not say that the form is ours
+    return web.Response(text=page, content_type="text/html", status=status, headers=own)
+
+
 def _is_foreign(request: web.Request) -> bool:
     """Did another web page send this? Programs send neither header; a browser always sends one of them."""
     if (origin := request.headers.get("Origin")) is not None:
@@ -95,7 +175,9 @@ def _is_foreign(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
-async def _headers(request: web.Request, response: web.StreamResponse) -> None:
+async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
+    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was good
+        request.app[CROWD].vouch(request.protocol)
     response.headers.setdefault("Content-Security-Policy", POLICY)
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
     response.headers.setdefault("Referrer-Policy", "no-referrer")

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.console.guard import NOTHING_HERE, refuse
-from daemon.console.stream import Streams, as_json
+from daemon.console.stream import PATIENCE, Streams, as_json
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
 
@@ -33,12 +33,14 @@ class Console:
     "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
     "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
     "models": {role: model}}. `health` is {"ok": bool, …}.
+    `patience`: seconds in which a reader of the journal must take something.
     """
 
     journal: Journal
     rebuild: Callable[[Entry], tuple[Mapping[str, Any], bool]]
     state: Callable[[], Mapping[str, Any]]
     health: Callable[[], Mapping[str, Any]]
+    patience: float = PATIENCE
 
 
 def mount(app: web.Application, console: Console) -> None:
@@ -59,7 +61,7 @@ class Views:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._streams = Streams(console.journal)
+        self._streams = Streams(console.journal, console.patience)
         self._parts = {path.name: path for path in STATIC.iterdir()}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:

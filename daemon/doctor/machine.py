@@ -100,6 +100,6 @@ async def _health(host: str, number: int) -> dict[str, Any] | None:
     try:
         async with ClientSession(timeout=PATIENCE) as session, session.get(url) as response:
             said = await response.json()
-    except (ClientError, TimeoutError, ValueError):
+    except (ClientError, TimeoutError, ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) and "ok" in said and "seq" in said else None

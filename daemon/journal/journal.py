@@ -129,11 +129,11 @@ class Journal(Reading):
                 continue
         raise JournalError(f"no free id for {key}")
 
-    async def follow(self, since: int) -> AsyncIterator[list[Entry]]:
-        """All entries after this seq, as they come."""
+    async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry]]:
+        """All entries after this seq, as they come, so many at once."""
         while True:
             changed = self._changed
-            if entries := self.since(since):
+            if entries := self.since(since, limit):
                 since = entries[-1].seq
                 yield entries
             else:

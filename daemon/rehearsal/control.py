@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +9,7 @@ from aiohttp import web
 
 from daemon.rehearsal.channels import all_channels, channel_json, joined_channel
 from daemon.rehearsal.news import payload_of
+from daemon.rehearsal.parsed import parsed
 from daemon.rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM
 from daemon.rehearsal.posts import post, root_of
 from daemon.rehearsal.refusal import Refused
@@ -107,7 +107,7 @@ def state_of(workspace: Workspace) -> dict[str, Any]:
 
 
 def _put(workspace: Workspace, fields: dict[str, Any]) -> str:
-    caller = CALLERS.get(fields.pop("token", ""))
+    caller = CALLERS.get(str(fields.pop("token", "")))
     if caller is None:
         raise Refused("not_authed")
     channel = joined_channel(workspace.db, fields.pop("channel", ""), caller.id)
@@ -117,7 +117,7 @@ def _put(workspace: Workspace, fields: dict[str, Any]) -> str:
 
 async def _asked(request: web.Request) -> dict[str, Any]:
     try:
-        asked = json.loads(await request.text())
+        asked = parsed(await request.text())
     except ValueError:
         asked = None
     if not isinstance(asked, dict):

@@ -13,6 +13,7 @@ from typing import Any
 from daemon.ports import Clock
 from daemon.rehearsal.holds import Holds
 from daemon.rehearsal.links import Links
+from daemon.rehearsal.parsed import parsed
 from daemon.rehearsal.switchboard import Switchboard
 
 GAPS = (3.0, 60.0, 240.0)
@@ -60,8 +61,12 @@ class Courier:
     def hear(self, frame: str) -> None:
         """A frame from an app: an ack, or nothing that we know."""
         try:
-            id = self._envelopes.pop(json.loads(frame)["envelope_id"])
-        except (ValueError, TypeError, KeyError):
+            match parsed(frame):
+                case {"envelope_id": str(envelope)} if envelope in self._envelopes:
+                    id = self._envelopes.pop(envelope)
+                case _:
+                    return
+        except ValueError:
             return
         if not self._is_lost(id):
             with self._db:

@@ -6,7 +6,6 @@ They press a button under a message (`POST /rehearsal/press`), and stop an agent
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,6 +18,7 @@ from daemon.rehearsal.blocks import Block, buttons
 from daemon.rehearsal.channels import Channel, joined_channel
 from daemon.rehearsal.messages import FOREVER, Message, find, message_json, put, replies
 from daemon.rehearsal.news import changed, happened
+from daemon.rehearsal.parsed import parsed
 from daemon.rehearsal.people import NAMES, TEAM, TEAM_DOMAIN, App, app_of
 from daemon.rehearsal.refusal import Refused
 from daemon.rehearsal.stamps import mint, ts_of
@@ -131,7 +131,7 @@ async def _answer(
     workspace: Workspace, do: Callable[[Workspace, Asked, str], dict[str, Any]], request: web.Request
 ) -> web.Response:
     try:
-        asked = json.loads(await request.text())
+        asked = parsed(await request.text())
     except ValueError:
         asked = None
     if not isinstance(asked, dict) or not all(isinstance(value, str) for value in asked.values()):

@@ -12,6 +12,9 @@ from aiohttp import web
 
 from daemon.ports import Clock
 
+BEHIND = 2_000
+"""Frames that may wait for a socket; one that is further behind is broken: what it missed comes again."""
+
 
 class Socket:
     """One open WebSocket; what is sent goes through its queue, so a slow client holds up nobody.
@@ -31,7 +34,10 @@ class Socket:
 
     def send(self, frame: str) -> None:
         """Queue a frame."""
-        self._outbox.put_nowait(frame)
+        if self._outbox.qsize() < BEHIND:
+            self._outbox.put_nowait(frame)
+        else:
+            self.drop()
 
     def end(self, seconds: float) -> None:
         """Close it that long after what was sent so far."""

@@ -6,11 +6,11 @@ besides, {"name": …, "on": false}, or {"on": false} for all of them, and answe
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from aiohttp import web
 
+from daemon.rehearsal.parsed import parsed
 from daemon.rehearsal.switchboard import Nonsense, Switchboard
 
 BOARDS = web.AppKey("faults", list[Switchboard])
@@ -60,7 +60,7 @@ def _follow(boards: list[Switchboard], asked: dict[str, Any]) -> None:
 
 def _asked(text: str) -> dict[str, Any]:
     try:
-        asked = json.loads(text)
+        asked = parsed(text)
     except ValueError:
         asked = None
     if not isinstance(asked, dict):

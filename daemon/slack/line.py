@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
@@ -15,9 +14,16 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
+from daemon.slack.message import told
+from daemon.slack.parsed import parsed, value_of
+
 Listen = Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]
 """Takes an envelope and acks it on the client that it is given."""
 
+TAKEN = ("event_callback", "block_actions", "app_rate_limited")
+"""Types of payloads that the inbox takes. Forms, shortcuts and commands of Slack's are none of ours."""
+PARTS = ("type", "event", "actions", "user", "channel")
+"""What it reads of them."""
 ACK = 3.0
 """Seconds in which Slack wants its ack: what takes longer comes again, on another line."""
 
@@ -86,26 +92,29 @@ class Line(AsyncBaseSocketModeClient):
             self._end("silent" if silent else "closed")
 
     def _take(self, text: str) -> None:
-        frame = _parsed(text)
+        frame = _frame(text)
         match frame.get("type"):
             case "hello":
                 if not self.greeted.done():
                     self.greeted.set_result(None)
             case "disconnect":
-                self._end(str(frame.get("reason")))
-            case _ if "envelope_id" in frame:
+                self._end(told(frame, "reason"))
+            case _ if told(frame, "envelope_id"):
                 answer = asyncio.create_task(self._answer(frame))
                 self._answers.add(answer)
                 answer.add_done_callback(self._answers.discard)
 
     async def _answer(self, frame: dict[str, Any]) -> None:
-        """Bolt's part, but for what it would stumble over: that is acked here, or it would come again."""
-        if _readable(frame.get("payload")):
-            await self.run_message_listeners(frame, "")
+        """Bolt's part, but for what nobody here takes: that is acked at once, or it would come again."""
+        payload, envelope = frame.get("payload"), told(frame, "envelope_id")
+        body = _taken(payload)
+        if body is None:
+            if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
+                log.warning("Slack sent an envelope that cannot be read.")
+            await self.send_socket_mode_response(SocketModeResponse(envelope_id=envelope))
         else:
-            log.warning("Slack sent an envelope that cannot be read.")
-            ack = SocketModeResponse(envelope_id=str(frame["envelope_id"]))
-            await self.send_socket_mode_response(ack)
+            request = {"type": told(frame, "type"), "envelope_id": envelope, "payload": body}
+            await self.run_message_listeners(request, "")
 
     def _end(self, why: str) -> None:
         if not self.over.done():
@@ -114,22 +123,28 @@ class Line(AsyncBaseSocketModeClient):
             self.greeted.set_exception(ClientConnectionError(f"Slack said no hello ({why})"))
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        frame = json.loads(text)
-    except ValueError:
-        frame = None
-    return frame if isinstance(frame, dict) else {}
+def _frame(text: str) -> dict[str, Any]:
+    """A frame; of one that cannot be read only its envelope, if it has one."""
+    frame = parsed(text)
+    if isinstance(frame, dict):
+        return frame
+    envelope = value_of(text, "envelope_id")
+    return {"envelope_id": envelope} if envelope else {}
 
 
-def _readable(payload: object) -> bool:
-    """Can Bolt make a request of it, and find in it the event or the actions that are promised?"""
-    if not isinstance(payload, Mapping):
-        return False
+def _taken(payload: object) -> dict[str, Any] | None:
+    """What of this payload the inbox reads; None where it takes nothing of it.
+
+    Bolt looks for many things that nobody here needs, and takes each for what Slack promises: it gets no
+    more than these parts, and only where it can make a request of them.
+    """
+    if not isinstance(payload, Mapping) or payload.get("type") not in TAKEN:
+        return None
+    body = {name: payload[name] for name in PARTS if name in payload}
     try:
-        AsyncBoltRequest(body=dict(payload), mode="socket_mode")
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return False
-    if "actions" in payload:
-        return isinstance(payload["actions"], list) and bool(payload["actions"])
-    return payload.get("type") != "event_callback" or isinstance(payload.get("event"), Mapping)
+        AsyncBoltRequest(body=body, mode="socket_mode")
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    if "actions" in body:
+        return body if isinstance(body["actions"], list) and body["actions"] else None
+    return body if body["type"] != "event_callback" or isinstance(body.get("event"), Mapping) else None

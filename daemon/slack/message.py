@@ -14,8 +14,8 @@ KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Slack's channel_type, and our word for it; private channels are channels."""
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
-ID = re.compile(r"[A-Z0-9]+")
-TS = re.compile(r"[0-9]+\.[0-9]+")
+ID = re.compile(r"[A-Z0-9]{1,50}")
+TS = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
 SLACKBOT = "USLACKBOT"
 
 
@@ -82,7 +82,6 @@ def said(
     user, bot = (identity(message, name) if message.get(name) else "" for name in ("user", "bot_id"))
     if not (user or bot):
         raise Malformed("a message without a user")
-    profile = message.get("bot_profile") or {}
     return Message(
         channel=channel,
         kind=kind,
@@ -90,11 +89,9 @@ def said(
         root=stamp(message, "thread_ts") if message.get("thread_ts") else ts,
         user=user,
         bot=bot,
-        name=named(
-            str(message.get("username") or (isinstance(profile, Mapping) and profile.get("name")) or "")
-        ),
+        name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
         text=_words(message),
-        files=tuple(writable(str(file.get("name") or "a file")) for file in _list(message, "files")),
+        files=tuple(writable(told(file, "name") or "a file") for file in _list(message, "files")),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
@@ -131,18 +128,29 @@ def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Mess
 
 def _kind(event: Mapping[str, Any]) -> str:
     """An app_mention has no channel_type; only a DM can be told by its id."""
-    known = KINDS.get(str(event.get("channel_type")), "")
+    known = KINDS.get(told(event, "channel_type"), "")
     return known or ("dm" if identity(event, "channel").startswith("D") else "")
 
 
 def _words(message: Mapping[str, Any]) -> str:
     """The text; a bot's alert often has none but in its attachments."""
     text = message.get("text") or "\n".join(
-        str(one.get("fallback") or one.get("text") or "") for one in _list(message, "attachments")
+        told(one, "fallback", "text") for one in _list(message, "attachments")
     )
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
     return writable(text)
+
+
+def told(whole: object, *names: str) -> str:
+    """The first text under one of these names; empty where none is a text."""
+    if not isinstance(whole, Mapping):
+        return ""
+    for name in names:
+        value = whole.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -17,14 +17,17 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from daemon.slack.message import Message
 from daemon.slack.order import Order
 from daemon.slack.policy import Me
-from daemon.slack.text import SOMEONE, named, readable, unnamed
-from daemon.slack.web import OUT_OF_REACH, Web, free
+from daemon.slack.text import A_CHANNEL, SOMEONE, named, readable, unnamed
+from daemon.slack.thrift import Thrift
+from daemon.slack.web import OUT_OF_REACH, Web, final, free
 
 PATIENCE = 1.0
 """Seconds that a message may wait for names; Slack wants its ack within three."""
 FRESH = 600.0
 """Seconds for which is believed who can read a conversation."""
 GROUP = "a group conversation"
+GROUP_MOST = 20
+"""People in a group DM, more than Slack lets in: of a larger one nobody asks who they are."""
 DM = "a direct message"
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
 """Who can read a conversation: those in a DM, in a group DM, in a private channel; people, too, or soon,
@@ -52,6 +55,7 @@ class People:
         self._audiences = dict[str, tuple[Audience, float]]()
         """Of each channel, and of a DM with each person, as it was at that time."""
         self._asking = Order()
+        self._thrift = Thrift(web.clock)
 
     def known(self, id: str) -> str:
         """The name of someone, if it was asked for already."""
@@ -67,14 +71,13 @@ class People:
 
         `at_once`: Slack is asked for no names; who has none yet goes by their id.
         """
-        nameless = set() if message.name else {message.author}
-        asked = unnamed(message.text) | nameless
-        names = dict(self._names) if at_once else await self._named(asked)
+        asked = {} if at_once else await self._named(self._worth_asking(message))
+        name = message.name or asked.get(message.author) or self.known(message.author) or message.author
         return {
             "user": message.author,
-            "name": message.name or names.get(message.author) or message.author,
+            "name": name,
             "bot": message.by_bot,
-            "text": readable(message.text, names),
+            "text": readable(message.text, self._names),
             "ts": message.ts,
             "files": list(message.files),
         }
@@ -97,6 +100,12 @@ class People:
     def _audience(self, id: str) -> Audience:
         audience, at = self._audiences.get(id, ("", 0.0))
         return audience if self._web.clock.now() - at < FRESH else ""
+
+    def _worth_asking(self, message: Message) -> list[str]:
+        """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
+        author = [] if message.name or message.author in self._names else [message.author]
+        unknown = [id for id in unnamed(message.text) if id not in self._names and id not in author]
+        return author + self._thrift.choose(unknown)
 
     def _lacks(self, id: str, readers: bool) -> bool:
         """Is there something to ask Slack about this?"""
@@ -122,8 +131,13 @@ class People:
     async def _ask(self, id: str, readers: bool) -> None:
         async with self._asking.of(id):
             if self._lacks(id, readers):
-                with suppress(SlackApiError, *OUT_OF_REACH):
+                try:
                     self._names[id] = named(await self._name(id))
+                except SlackApiError as refusal:
+                    if final(refusal):
+                        self._thrift.refused(id)
+                except OUT_OF_REACH:
+                    pass
 
     async def _name(self, id: str) -> str:
         client = self._web.client
@@ -147,6 +161,8 @@ class People:
         answer = await self._web.call(free, self._web.client.conversations_members, channel=channel)
         members = answer.get("members")
         others = {str(one) for one in members} - {self._user} if isinstance(members, list) else set[str]()
+        if len(others) > GROUP_MOST:
+            return ""
         await self._ask_all(others, readers=True)
         found = {self._audience(other) for other in others}
         return "shared" if "shared" in found else "group" if found == {"dm"} else ""
@@ -183,4 +199,4 @@ def _alone(user: Mapping[str, Any], team: str) -> Audience:
 
 
 def _nameless(id: str) -> str:
-    return "a channel" if id[:1] in ("C", "G") else SOMEONE
+    return A_CHANNEL if id[:1] in ("C", "G") else SOMEONE

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.ports import Choice, Choices
-from daemon.slack.message import Malformed, identity, part, stamp
+from daemon.slack.message import Malformed, identity, part, stamp, told
+from daemon.slack.parsed import parsed
 from daemon.slack.text import named
 from daemon.writable import writable
 
@@ -50,7 +51,7 @@ def _button(asked: str, n: int, choice: Choice) -> dict[str, Any]:
 def presses_of(body: Mapping[str, Any]) -> Iterator[Press]:
     """The presses of our buttons in a block_actions payload; raises Malformed."""
     for action in body.get("actions", ()):
-        if isinstance(action, Mapping) and str(action.get("action_id")).startswith(ACTION):
+        if isinstance(action, Mapping) and told(action, "action_id").startswith(ACTION):
             yield _press(body, action)
 
 
@@ -60,9 +61,9 @@ def _press(body: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
     return Press(
         channel=identity(part(body, "channel"), "id"),
         user=identity(user, "id"),
-        name=named(str(user.get("name") or user.get("username") or "")),
+        name=named(told(user, "name", "username")),
         ts=stamp(action, "action_ts"),
-        label=named(str(text.get("text") or "") if isinstance(text, Mapping) else ""),
+        label=named(told(text, "text")),
         asked=asked,
         value=value,
     )
@@ -70,10 +71,7 @@ def _press(body: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
 
 def _answer(value: object) -> tuple[str, str]:
     """Which question is answered, and how."""
-    try:
-        match json.loads(value) if isinstance(value, str) else None:
-            case {"asked": str(asked), "value": str(answer)}:
-                return writable(asked), writable(answer)
-    except (ValueError, RecursionError):
-        pass
+    match parsed(value):
+        case {"asked": str(asked), "value": str(answer)}:
+            return writable(asked), writable(answer)
     raise Malformed("a button without its question")

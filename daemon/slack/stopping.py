@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from daemon.entry import Entry, rank, who
 from daemon.journal.journal import Journal
-from daemon.slack.message import Message, identity, part, stamp
+from daemon.slack.message import Message, identity, part, stamp, told
 from daemon.slack.place import moment, place, thread_key
 from daemon.slack.words import STOP_EMOJIS
 
@@ -42,7 +42,7 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
             ts=stamp(event, "event_ts"),
             root=stamp(event, "thread_ts"),
         )
-    emoji = str(event.get("reaction")).partition("::")[0]
+    emoji = told(event, "reaction").partition("::")[0]
     if event.get("type") != "reaction_added" or emoji not in STOP_EMOJIS:
         return None
     if (item := part(event, "item")).get("type") != "message":

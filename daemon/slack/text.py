@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from daemon.writable import writable
 
-SOMEONE = "someone"
+SOMEONE, A_CHANNEL = "someone", "a channel"
+"""What stands for a name that is not known."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 NAME = 80
 """Characters of a name that are read."""
@@ -27,13 +28,13 @@ def mentioned(text: str) -> frozenset[str]:
     return frozenset(MENTION.findall(text))
 
 
-def unnamed(text: str) -> frozenset[str]:
-    """The ids in a text whose names a reader needs."""
-    return mentioned(text) | frozenset(CHANNEL.findall(text))
+def unnamed(text: str) -> list[str]:
+    """The ids in a text whose names a reader needs, each once: first people, then channels."""
+    return list(dict.fromkeys(MENTION.findall(text) + CHANNEL.findall(text)))
 
 
 def readable(text: str, names: Mapping[str, str]) -> str:
-    """The text with its references spelled out; `names` holds a name for each id of `unnamed`."""
+    """The text with its references spelled out; `names` holds names of ids, where they are known."""
     spelled = REFERENCE.sub(lambda found: _spelled(found[1], names), text)
     return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
@@ -44,7 +45,7 @@ def _spelled(reference: str, names: Mapping[str, str]) -> str:
         case "@":
             return f"@{names.get(target[1:]) or label or SOMEONE}"
         case "#":
-            return f"#{label}" if label else names.get(target[1:], SOMEONE)
+            return f"#{label}" if label else names.get(target[1:]) or A_CHANNEL
         case "!":
             return label or f"@{target[1:].partition('^')[0]}"
     if label and label not in target:

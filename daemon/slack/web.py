@@ -136,7 +136,7 @@ class Web:
         async with asyncio.timeout(TIMEOUT):
             try:
                 answer = await method(**arguments)
-            except AttributeError as error:  # the SDK takes every good answer for a JSON object
+            except (AttributeError, RecursionError) as error:  # the SDK takes every answer for a JSON object
                 raise aiohttp.ClientPayloadError(NOT_SLACK) from error
             except SlackApiError as refusal:
                 if (word := error_of(refusal)) in REVOKED and "app_token" not in arguments:

@@ -57,9 +57,8 @@ class Desk:
 @asynccontextmanager
 async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     """A desk, until the block ends; `state` is what the page is told of the daemon."""
-    app = web.Application()
-    protect(app, host="127.0.0.1", token="")
-    clock = SystemClock()
+    app, clock = web.Application(), SystemClock()
+    protect(app, host="127.0.0.1", token="", clock=clock)
     async with (
         World(home / "rehearsal.db", clock) as world,
         Journal(home / "journal.db", clock) as journal,

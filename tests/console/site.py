@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,8 +14,10 @@ from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
 from daemon.console.guard import protect
 from daemon.console.server import Console, mount
+from daemon.console.stream import PATIENCE
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
+from daemon.ports import Clock
 from tests.clock import FakeClock
 
 
@@ -26,7 +29,14 @@ class Site:
     url: str
     http: ClientSession
     journal: Journal
+    runner: web.AppRunner
     health: dict[str, Any] = field(default_factory=lambda: {"ok": True})
+
+    def streams(self) -> list[asyncio.Transport]:
+        """The server's ends of the connections that are open for the journal."""
+        assert self.runner.server
+        handlers = [one for one in self.runner.server.connections if one._current_request]
+        return [one.transport for one in handlers if one.transport and not one.transport.is_closing()]
 
     async def remember(self, text: str, kind: str = "perception", thread: str = "sess-00000001") -> Entry:
         """One more entry in the journal."""
@@ -35,16 +45,28 @@ class Site:
 
 
 @asynccontextmanager
-async def console(path: Path, *, host: str = "127.0.0.1", token: str = "") -> AsyncIterator[Site]:
+async def console(
+    path: Path,
+    *,
+    host: str = "127.0.0.1",
+    token: str = "",
+    clock: Clock | None = None,
+    patience: float = PATIENCE,
+) -> AsyncIterator[Site]:
     """A console as app.py mounts it, with one more route below the guard: the rehearsal's socket."""
-    async with Journal(path / "journal.db", FakeClock()) as journal:
+    clock = clock or FakeClock()
+    async with Journal(path / "journal.db", clock) as journal:
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
-        protect(app, host=host, token=token)
+        protect(app, host=host, token=token, clock=clock)
         mount(
             app,
             Console(
-                journal=journal, rebuild=rebuild, state=lambda: {"name": "Claudius"}, health=lambda: health
+                journal=journal,
+                rebuild=rebuild,
+                state=lambda: {"name": "Claudius"},
+                health=lambda: health,
+                patience=patience,
             ),
         )
         app.router.add_get("/link/", link)
@@ -55,7 +77,12 @@ async def console(path: Path, *, host: str = "127.0.0.1", token: str = "") -> As
         async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as http:
             try:
                 yield Site(
-                    port=port, url=f"http://127.0.0.1:{port}", http=http, journal=journal, health=health
+                    port=port,
+                    url=f"http://127.0.0.1:{port}",
+                    http=http,
+                    journal=journal,
+                    runner=runner,
+                    health=health,
                 )
             finally:
                 await runner.cleanup()

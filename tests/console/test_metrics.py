@@ -61,7 +61,7 @@ async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator
     async with Journal(path / "journal.db", FakeClock(NOW)) as journal:
         await asyncio.gather(*(journal.append("sess-1", "heard", {}, key=f"{n}") for n in range(before)))
         app, metrics = web.Application(), Metrics(journal)
-        protect(app, host="127.0.0.1", token=token)
+        protect(app, host="127.0.0.1", token=token, clock=FakeClock())
         metrics.mount(app)
         runner = web.AppRunner(app)
         await runner.setup()

@@ -163,6 +163,8 @@ MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "
         {**MESSAGE, "text": SECRET},
         {**MESSAGE, "text": SECRET, "ts": 12.5},
         {**MESSAGE, "text": SECRET, "ts": "soon"},
+        {**MESSAGE, "text": SECRET, "ts": f"{'9' * 5_000}.1"},
+        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "U" * 5_000},
         {**MESSAGE, "text": SECRET, "ts": "1.1\n"},
         {**MESSAGE, "text": SECRET, "ts": "\u0661.\u0661"},
         {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D1:D2"},

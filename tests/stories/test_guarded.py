@@ -13,7 +13,7 @@ from aiohttp import ClientSession, CookieJar
 from tests.stories.process import ended, running, start, visit
 from tests.stories.stage import PATIENCE
 
-TOKEN = "open sesame"
+TOKEN = "open sesame, and be quick"
 SHOWN = {"X-Console-Token": TOKEN}
 ASKED = {"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
 ROUTES: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -57,6 +57,14 @@ async def test_without_a_token_it_does_not_open_to_others(tmp_path: Path) -> Non
     status, said = await ended(await start(tmp_path, HOST="0.0.0.0"))
     assert status == 78
     assert "CONSOLE_TOKEN is missing" in said
+
+
+async def test_a_token_that_others_could_guess_does_not_start(tmp_path: Path) -> None:
+    for host in ("0.0.0.0", "127.0.0.1"):
+        status, said = await ended(await start(tmp_path, HOST=host, CONSOLE_TOKEN="x" * 19))
+        assert status == 78
+        assert "CONSOLE_TOKEN is shorter than 20 characters" in said
+        assert "secrets.token_urlsafe(32)" in said
 
 
 async def test_under_another_loopback_address_a_foreign_host_is_refused(tmp_path: Path) -> None:

@@ -238,6 +238,15 @@ async def test_each_bad_key_is_a_line_also_for_a_program(tmp_path: Path) -> None
     assert wrong == ["PORT", "BUDGET_DAILY_USD", "CONSOLE_TOKEN"]
 
 
+async def test_a_token_that_others_could_guess_is_told_with_how_to_make_a_better_one(tmp_path: Path) -> None:
+    process = await start(tmp_path, "doctor", HOST="0.0.0.0", CONSOLE_TOKEN="guess me")
+    out, _ = await process.communicate()
+    [told] = [line for line in out.decode().splitlines() if line.startswith("✗")]
+    assert "CONSOLE_TOKEN is shorter than 20 characters" in told
+    assert "secrets.token_urlsafe(32)" in told
+    assert "guess me" not in out.decode()
+
+
 async def test_without_any_key_it_says_what_is_rehearsed(tmp_path: Path) -> None:
     seen = [line(one) async for one in examine_with(Settings(soul_home=tmp_path, port=0), FakeClock())]
     assert seen[-2:] == [

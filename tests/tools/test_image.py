@@ -139,7 +139,7 @@ def healthy(port: str) -> bool:
 
 def test_what_is_copied_is_enough_to_live_and_the_healthcheck_sees_it(image: Path) -> None:
     assert (image / "manifest.json").exists(), "the doctor reads it"
-    with daemon(image, PORT="0", CONSOLE_TOKEN="open sesame") as process:
+    with daemon(image, PORT="0", CONSOLE_TOKEN="open sesame, and be quick") as process:
         assert process.stdout
         try:
             ready = next(line for line in process.stdout if line.startswith("ready"))

@@ -23,7 +23,13 @@ export class Thread {
     const button = el("button", { type: "button", className: "reply-button", onclick: () => this.turnTo() }, "Reply");
     this.node = el(
       "section",
-      { className: "thread", dataset: { ts: root.ts }, "aria-label": "Thread", onclick: onOpen, onfocusin: onOpen },
+      {
+        className: "thread",
+        dataset: { ts: root.ts },
+        "aria-label": "Thread",
+        onclick: onOpen,
+        onfocusin: ({ target }) => this.onFocus(target, button),
+      },
       this.root,
       this.replies,
       this.status,
@@ -31,6 +37,11 @@ export class Thread {
       form,
     );
     this.put(root);
+  }
+
+  /** Who comes by keyboard opens it. A mouse does so by its click: what moves before that, it would miss. */
+  onFocus(target, button) {
+    if (target !== button && target.matches(":focus-visible")) this.onOpen();
   }
 
   turnTo() {

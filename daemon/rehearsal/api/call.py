@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from daemon.rehearsal.parsed import parsed
 from daemon.rehearsal.people import CALLERS, Caller
 from daemon.rehearsal.refusal import Refused, missing
 from daemon.rehearsal.workspace import Workspace
@@ -49,7 +49,7 @@ class Call:
         if value is None or value == "":
             return None
         try:
-            value = json.loads(value) if isinstance(value, str) else value
+            value = parsed(value) if isinstance(value, str) else value
         except ValueError:
             raise Refused(error) from None
         if not isinstance(value, kind):
@@ -61,7 +61,7 @@ async def arguments(request: web.Request) -> dict[str, Any]:
     """Query, form and JSON arguments of a request in one, nested values as they came."""
     is_json = request.content_type == "application/json"
     try:
-        body = json.loads(await request.text() or "{}") if is_json else dict(await request.post())
+        body = parsed(await request.text() or "{}") if is_json else dict(await request.post())
     except (ValueError, LookupError):
         raise Refused("invalid_json" if is_json else "invalid_form_data") from None
     if not isinstance(body, dict):

@@ -5,7 +5,6 @@ Called by script.py for a schema with `actions` and `why`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from daemon.rehearsal.claude.asked import MESSAGE, RESULT, Asked
 from daemon.rehearsal.claude.prompt import Body, texts
 from daemon.rehearsal.claude.schema import instance
+from daemon.rehearsal.parsed import parsed
 
 LOOK_UP = re.compile(
     r"\b(search(ing)?|find(ing)?|look(ing)? (it |that |this )?up|research|check|where|which)\b", re.I
@@ -76,7 +76,7 @@ def _done(body: Body) -> Iterator[str]:
 
 def _chosen(text: str) -> Iterator[str]:
     try:
-        found = json.loads(text)
+        found = parsed(text)
     except ValueError:
         return
     for one in found.get("actions", ()) if isinstance(found, dict) else ():

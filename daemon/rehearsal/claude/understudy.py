@@ -5,7 +5,6 @@ at what was asked.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import deque
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from daemon.rehearsal.claude.spoiled import bare, failure, spoiled
 from daemon.rehearsal.claude.stream import Take, chunks, closing, delta, error, frame, message, opening
 from daemon.rehearsal.faults import MODEL_FAULTS
 from daemon.rehearsal.outage import hang_up
+from daemon.rehearsal.parsed import parsed
 from daemon.rehearsal.switchboard import Switchboard
 from daemon.rehearsal.switches import expose
 
@@ -156,7 +156,7 @@ class Understudy:
         if not key_of(request):
             return refusal(401, "authentication_error", "x-api-key header is required", number)
         try:
-            body = json.loads(await request.content.read())
+            body = parsed(await request.content.read())
         except ValueError:
             body = None
         if not isinstance(body, dict):
@@ -244,7 +244,7 @@ def _left(request: web.Request) -> bool:
 
 async def _queue(queue: Callable[..., None], request: web.Request) -> web.Response:
     try:
-        queue(**await request.json())
+        queue(**await request.json(loads=parsed))
     except (TypeError, ValueError) as error:
         raise web.HTTPBadRequest(text=str(error)) from error
     return web.json_response({"ok": True})

@@ -1,0 +1,140 @@
+"""The connections that are open: how many there may be, and which one goes when there are too many.
+
+Who has shown the token is known; all others are strangers. Each side always keeps a quarter for itself, so
+that strangers never shut the owner out, and a health check, which is a stranger, always comes in. Among
+strangers no address holds more than a quarter, and the oldest connection goes first: what is new has just
+time to ask. Used by the server, which lets them in, and by the guard, which knows who they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+MOST = 1_000
+"""Connections, where no file limit is lower."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Guest:
+    """One connection. `asking` counts the requests that are being answered on it: streams last."""
+
+    handler: RequestHandler
+    address: str
+    asking: int = 0
+
+    @property
+    def gone(self) -> bool:
+        """Is it closed, or about to be?"""
+        return self.handler.transport is None or self.handler.transport.is_closing()
+
+    def show_out(self) -> None:
+        """Close it, whatever it was about to say or hear."""
+        if self.handler.transport is not None:
+            self.handler.transport.abort()
+
+
+class Crowd:
+    """All connections; `most` of them at once."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self._strangers: dict[RequestHandler, Guest] = {}
+        self._known: dict[RequestHandler, Guest] = {}
+        """Both from the one that has been quiet for the longest to the latest."""
+        self._told = False
+
+    @property
+    def share(self) -> int:
+        """What is kept for either side, and the most that one address of strangers holds."""
+        return max(self.most // 4, 1)
+
+    def __len__(self) -> int:
+        return len(self._strangers) + len(self._known)
+
+    def enter(self, handler: RequestHandler, address: str) -> None:
+        """Somebody has come in: a stranger so far. Who has to go for them, goes."""
+        self._strangers[handler] = Guest(handler=handler, address=address)
+        if self._full(address):
+            self._forget_gone()
+            if self._full(address):
+                self._show_out_for(address)
+
+    def make_room(self) -> None:
+        """This machine has no room for one more: as many strangers as an address may be go."""
+        self._forget_gone()
+        for _ in range(min(self.share, len(self._strangers))):
+            self._show_out(self._strangers)
+
+    def asks(self, handler: RequestHandler) -> None:
+        """A request came on this connection."""
+        for guests in (self._strangers, self._known):
+            guest = guests.pop(handler, None)
+            if guest is not None:
+                guest.asking += 1
+                guests[handler] = guest
+
+    def answered(self, handler: RequestHandler) -> None:
+        """A request on this connection has its answer."""
+        guest = self._known.get(handler) or self._strangers.get(handler)
+        if guest is not None:
+            guest.asking -= 1
+
+    def vouch(self, handler: RequestHandler) -> None:
+        """Whoever is on this connection may see everything."""
+        guest = self._strangers.pop(handler, None)
+        if guest is None:
+            return
+        self._known[handler] = guest
+        if len(self._known) > self.most - self.share:
+            self._forget_gone()
+            if len(self._known) > self.most - self.share:
+                self._show_out(self._known)
+
+    def _full(self, address: str) -> bool:
+        strangers = len(self._strangers)
+        if strangers > self.most - self.share or len(self) > self.most:
+            return True
+        return strangers > self.share and self._of(address) > self.share
+
+    def _of(self, address: str) -> int:
+        return sum(guest.address == address for guest in self._strangers.values())
+
+    def _show_out_for(self, address: str) -> None:
+        if self._of(address) > self.share:
+            self._show_out(self._strangers, address)
+        elif len(self._strangers) > self.share:
+            counts = Counter(guest.address for guest in self._strangers.values())
+            self._show_out(self._strangers, counts.most_common(1)[0][0])
+        else:
+            self._show_out(self._known)
+
+    def _show_out(self, guests: dict[RequestHandler, Guest], address: str | None = None) -> None:
+        """The oldest one goes: one that waits for no answer, if there is such a one."""
+        choice = [one for one in guests.values() if address in (None, one.address)]
+        guest = next((one for one in choice if not one.asking), choice[0])
+        del guests[guest.handler]
+        guest.show_out()
+        if not self._told:
+            self._told = True
+            log.warning(
+                "Too many connections are open, many of them from %s. The oldest ones that are idle, or have "
+                "shown no token, are closed for new ones; the owner's are kept.",
+                guest.address,
+            )
+
+    def _forget_gone(self) -> None:
+        for guests in (self._strangers, self._known):
+            for guest in [one for one in guests.values() if one.gone]:
+                del guests[guest.handler]
+        self._told = self._told and len(self._strangers) > self.share // 2
+
+
+CROWD = web.AppKey("crowd", Crowd)
+"""Where an application keeps it."""

@@ -1,0 +1,90 @@
+"""The log on stderr: a line that comes again and again is written once a minute, with how often it came.
+
+Else whoever makes the daemon complain fills its disk. Made by `__main__`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+MINUTE = 60.0
+ALIKE = 10
+"""Lines a minute from the same place in the code, where each says something else."""
+KEPT = 1_000
+"""Lines that are remembered."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """Something that was written at `at`, and came so often since."""
+
+    at: float
+    said: str
+    more: int = 0
+
+
+class Terse(logging.StreamHandler[TextIO]):
+    """Writes each line once a minute. `now` gives seconds that only grow."""
+
+    def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
+        self._now = now
+        self._lines: dict[object, Seen] = {}
+        self._places: dict[object, list[float]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it, if it is news; and of what is old by now, how often it came."""
+        self._tell_of_old()
+        line = (record.name, record.levelno, record.getMessage(), _cause(record))
+        if line in self._lines:
+            self._lines[line].more += 1
+        elif self._is_crowded((record.name, record.pathname, record.lineno)):
+            place = (record.name, record.pathname, record.lineno)
+            self._count(place, f"like: {record.getMessage()}")
+        else:
+            self._lines[line] = Seen(at=self._now(), said=record.getMessage())
+            super().emit(record)
+
+    def close(self) -> None:
+        """Say what was still to be said."""
+        self._tell_of_old(everything=True)
+        super().close()
+
+    def _count(self, place: object, said: str) -> None:
+        if place not in self._lines:
+            self._lines[place] = Seen(at=self._now(), said=said)
+        self._lines[place].more += 1
+
+    def _is_crowded(self, place: object) -> bool:
+        """Has this place in the code said enough in this minute?"""
+        recent = [at for at in self._places.get(place, ()) if self._now() - at < MINUTE]
+        crowded = len(recent) >= ALIKE
+        self._places[place] = recent if crowded else [*recent, self._now()]
+        return crowded
+
+    def _tell_of_old(self, *, everything: bool = False) -> None:
+        ends = self._now() - MINUTE
+        for line, seen in list(self._lines.items()):
+            if not everything and seen.at > ends and len(self._lines) <= KEPT:
+                break  # all that follow are younger
+            del self._lines[line]
+            if seen.more:
+                self._tell(seen)
+
+    def _tell(self, seen: Seen) -> None:
+        said = f"{seen.more} times more in {self._now() - seen.at:.0f} seconds: {seen.said[:200]}"
+        super().emit(logging.LogRecord("daemon.log", logging.WARNING, __file__, 0, said, None, None))
+
+
+def _cause(record: logging.LogRecord) -> object:
+    """The error behind a line, as far as it tells two of them apart."""
+    if not record.exc_info or not record.exc_info[1]:
+        return None
+    trace = record.exc_info[2]
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return type(record.exc_info[1]), str(record.exc_info[1]), trace.tb_lineno if trace else 0

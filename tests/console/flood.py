@@ -1,0 +1,98 @@
+"""A server with few places, and strangers who take them: for the tests of the crowd."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import ClientSession, CookieJar, TCPConnector, web
+
+from daemon.console.crowd import CROWD, Crowd
+from daemon.console.guard import protect
+from daemon.console.server import Console, mount
+from daemon.journal.journal import Journal
+from daemon.server import address, bind, serving
+from tests.clock import FakeClock
+from tests.console.site import link, rebuild
+
+TOKEN = "open sesame, and be quick"
+OWNER = {"X-Console-Token": TOKEN}
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass(kw_only=True)
+class House:
+    """A console behind its real door. `ends` are the strangers' ends of their connections."""
+
+    url: str
+    port: int
+    crowd: Crowd
+    journal: Journal
+    http: ClientSession
+    ends: list[Ends] = field(default_factory=list)
+
+    async def flood(self, count: int, says: bytes = b"", host: str = "127.0.0.1") -> None:
+        """So many strangers come from this address, say this, and wait."""
+        for _ in range(count):
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(host, 0))
+            self.ends.append((reader, writer))
+            writer.write(says)
+
+    async def alive(self, first: int | None = None) -> int:
+        """How many strangers still have their connection, of all or of the first ones."""
+        return sum([not await _is_over(reader) for reader, _ in self.ends[:first]])
+
+    async def status(self, path: str, **headers: str) -> int:
+        """What a new connection is answered."""
+        alone = TCPConnector(force_close=True)
+        async with (
+            ClientSession(connector=alone) as session,
+            session.get(self.url + path, headers=headers) as answer,
+        ):
+            await answer.read()
+            return answer.status
+
+
+async def _is_over(reader: asyncio.StreamReader) -> bool:
+    try:
+        async with asyncio.timeout(0.01):
+            while await reader.read(65_536):
+                pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+@asynccontextmanager
+async def house(
+    path: Path, *, most: int = 16, idle: float = 30.0, token: str = TOKEN
+) -> AsyncIterator[House]:
+    """A server that lets so many in at once."""
+    clock = FakeClock()
+    async with Journal(path / "journal.db", clock) as journal:
+        app = web.Application()
+        protect(app, host="127.0.0.1", token=token, clock=clock)
+        state = {"name": "Claudius"}
+        mount(
+            app, Console(journal=journal, rebuild=rebuild, state=lambda: state, health=lambda: {"ok": True})
+        )
+        app.router.add_get("/link/", link)
+        listener = bind("127.0.0.1", 0)
+        url = address(listener)
+        async with (
+            serving(app, listener, most=most, idle=idle),
+            ClientSession(cookie_jar=CookieJar()) as http,
+        ):
+            here = House(
+                url=url, port=int(url.rpartition(":")[2]), crowd=app[CROWD], journal=journal, http=http
+            )
+            try:
+                yield here
+            finally:
+                for _, writer in here.ends:
+                    writer.close()

@@ -1,0 +1,62 @@
+"""What a mouse presses is what is clicked, also in a thread that is not open yet. Run in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Locator, Page, ViewportSize, expect
+
+from daemon.rehearsal.people import ALICE
+from tests.console.browser import CHROMIUM, browser
+from tests.console.desk import Desk, desk
+from tests.console.test_gestures import DM, question, sent
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+SIZE = ViewportSize(width=1440, height=900)
+
+
+async def begun(here: Desk, text: str) -> str:
+    """Alice begins a thread; its ts."""
+    said = await here.client(ALICE.token).chat_postMessage(channel=DM, text=text)
+    return str(said["ts"])
+
+
+async def press(page: Page, target: Locator) -> None:
+    """Go there and press, as a hand does: the page has time to change between down and up."""
+    await target.hover()
+    await page.mouse.down()
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    await page.mouse.up()
+
+
+async def test_reply_leads_to_where_one_writes(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        first = await begun(here, "The first.")
+        await begun(here, "The second.")
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        thread = page.locator(f".thread[data-ts='{first}']")
+        await expect(page.locator(".thread.open")).to_contain_text("The second.")
+        await thread.hover()
+        await press(page, thread.get_by_role("button", name="Reply"))
+        await expect(thread.locator(".reply textarea")).to_be_focused()
+        await page.keyboard.type("My answer")
+        await page.keyboard.press("Enter")
+        await expect(thread.locator(".replies .message")).to_contain_text("My answer")
+
+
+async def test_a_button_beneath_the_open_thread_stays_under_the_mouse(tmp_path: Path) -> None:
+    """The thread above closes as this one opens, and what stands beneath it moves up."""
+    async with desk(tmp_path) as here, browser() as chromium:
+        first = await begun(here, "The first.")
+        await question(here)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        above = page.locator(f".thread[data-ts='{first}']")
+        await above.click()
+        await expect(above.locator(".reply textarea")).to_be_visible()
+        await press(page, page.get_by_role("button", name="Continue"))
+        await expect(page.locator(".thread.open")).to_contain_text("Find it.")
+        assert [one["actions"][0]["action_id"] for one in sent(here, "block_actions")] == ["continue"]

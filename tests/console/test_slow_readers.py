@@ -1,0 +1,89 @@
+"""A reader of the journal who takes nothing holds little, and not for long; all others go on."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+from daemon.console.stream import KEPT, MOST, ROOM, Events
+from daemon.entry import Entry
+from tests.console.site import Site, console, frames
+
+LONG = "x" * 20_000
+SOON = 0.5
+"""Seconds of patience, where a test waits for its end."""
+
+
+async def reader(site: Site) -> socket.socket:
+    """Somebody asks for the journal and never reads on."""
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    deaf.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(deaf, ("127.0.0.1", site.port))
+    await loop.sock_sendall(deaf, b"GET /console/journal?since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return deaf
+
+
+async def is_served(site: Site, count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(site.streams()) < count:  # noqa: ASYNC110 - a socket has no event to wait for
+            await asyncio.sleep(0)
+
+
+async def test_what_waits_for_a_reader_is_bounded(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        deaf = await reader(site)
+        await is_served(site, 1)
+        for n in range(200):
+            await site.remember(f"{n} {LONG}")
+        [transport] = site.streams()
+        assert 0 < transport.get_write_buffer_size() <= 3 * ROOM
+        deaf.close()
+
+
+async def test_who_takes_nothing_is_dropped_and_others_go_on(tmp_path: Path) -> None:
+    async with console(tmp_path, patience=SOON) as site:
+        deaf = await reader(site)
+        await is_served(site, 1)
+        async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
+            for n in range(100):
+                await site.remember(f"{n} {LONG}")
+                await frames(stream, 1)
+            async with asyncio.timeout(20 * SOON):
+                while len(site.streams()) > 1:  # noqa: ASYNC110 - a socket has no event to wait for
+                    await asyncio.sleep(0.05)
+            await site.remember("still there")
+            assert (await frames(stream, 1))[0][1]["body"]["text"] == "still there"
+        deaf.close()
+
+
+async def test_a_new_page_takes_the_place_of_the_oldest(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        deaf = [await reader(site) for _ in range(MOST + 5)]
+        await is_served(site, MOST)
+        async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
+            await site.remember("hello")
+            assert (await frames(stream, 1))[0][1]["body"]["text"] == "hello"
+            assert len(site.streams()) <= MOST
+        for one in deaf:
+            one.close()
+
+
+def test_events_are_made_once_and_few_are_kept() -> None:
+    events = Events()
+    entries = [_entry(seq) for seq in range(1, 400)]
+    first = events.of(entries[0])
+    assert events.of(entries[0]) is first
+    for entry in entries:
+        events.of(entry)
+    assert events._size <= KEPT
+    assert events._size == sum(map(len, events._made.values()))
+
+
+def _entry(seq: int) -> Entry:
+    body = {"text": LONG}
+    return Entry(
+        seq=seq, thread="t", kind="heard", author="a", body=body, key=f"{seq}", cause=None, closes=(), at=0.0
+    )

@@ -1,0 +1,152 @@
+"""What strangers may send and how much of it: each bound taken out. Run by soak.py."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+CROWD = "tests/console/test_crowd.py::"
+BRAKE = "tests/console/test_brake.py::"
+NAMES = "tests/slack/test_names.py::"
+ODD = "tests/slack/test_odd_envelopes.py::"
+
+DOOR = (
+    rule(
+        "strangers: no more than so many come in",
+        "console/crowd.py",
+        "                self._show_out_for(address)\n\n",
+        "                pass\n\n",
+        CROWD + "test_strangers_who_wait_shut_nobody_out",
+    ),
+    rule(
+        "strangers: no address takes the places of another",
+        "console/crowd.py",
+        "self._show_out(self._strangers, address)",
+        "self._show_out(self._strangers)",
+        CROWD + "test_no_address_takes_the_places_of_another",
+    ),
+    rule(
+        "strangers: who has shown the token is none",
+        "console/guard.py",
+        "        if any(map(self._holds, shown)):\n            self._crowd.vouch(request.protocol)\n",
+        "        if any(map(self._holds, shown)):\n",
+        CROWD + "test_who_has_shown_the_token_stays_between_two_questions_too",
+    ),
+    rule(
+        "strangers: a connection that asks nothing ends",
+        "server.py",
+        "keepalive_timeout=idle",
+        "keepalive_timeout=3_600",
+        CROWD + "test_who_asks_nothing_or_no_more_is_let_go",
+    ),
+    rule(
+        "strangers: they leave files for what the daemon itself opens",
+        "server.py",
+        "min(MOST, soft // 2)",
+        "MOST",
+        "tests/stories/test_flooded.py::"
+        "test_while_strangers_flood_it_it_is_well_and_its_owner_and_its_people_are_answered",
+    ),
+    rule(
+        "strangers: what they send wrong is not in the log",
+        "server.py",
+        "faults.addFilter(OURS)",
+        "pass",
+        CROWD + "test_what_is_no_request_is_no_news",
+    ),
+    rule(
+        "the log says a thing once",
+        "log.py",
+        "if line in self._lines:",
+        "if False:",
+        "tests/test_log.py::test_a_line_that_comes_again_is_written_once_a_minute_with_how_often_it_came",
+    ),
+    rule(
+        "a reader who takes nothing is dropped",
+        "console/stream.py",
+        "asyncio.timeout(self._patience)",
+        "asyncio.timeout(None)",
+        "tests/console/test_slow_readers.py::test_who_takes_nothing_is_dropped_and_others_go_on",
+    ),
+    rule(
+        "what waits for a page of the rehearsal is bounded",
+        "rehearsal/feed.py",
+        "if self.waiting.qsize() < BEHIND:",
+        "if True:",
+        "tests/rehearsal/test_slow_readers.py::test_a_page_that_is_too_far_behind_is_dropped",
+    ),
+)
+"""How many may come in, and for how long."""
+
+TOKEN = (
+    rule(
+        "a wrong token costs time",
+        "console/brake.py",
+        "            await self._clock.sleep(seconds)\n",
+        "            pass\n",
+        BRAKE + "test_the_first_slips_are_free_and_then_each_one_waits_longer",
+    ),
+    rule(
+        "a wrong token costs its own address alone",
+        "console/guard.py",
+        "whose(request.remote)",
+        '""',
+        BRAKE + "test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in",
+    ),
+    rule(
+        "a token that others could guess does not start",
+        "setting.py",
+        "if len(text) < least:",
+        "if False:",
+        "tests/stories/test_guarded.py::test_a_token_that_others_could_guess_does_not_start",
+    ),
+)
+"""What guards the page."""
+
+SENT = (
+    rule(
+        "odd: what nobody here takes is acked",
+        "slack/line.py",
+        'payload.get("type") not in TAKEN:\n        return None\n'
+        "    body = {name: payload[name] for name in PARTS if name in payload}\n",
+        "False:\n        return None\n    body = dict(payload)\n",
+        ODD + "test_any_envelope_with_any_part_amiss_is_acked[12]",
+    ),
+    rule(
+        "odd: what is nested too deeply is no JSON",
+        "slack/parsed.py",
+        "except (ValueError, RecursionError):",
+        "except ValueError:",
+        ODD + "test_what_is_nested_too_deeply_is_acked_and_the_line_lives",
+    ),
+    rule(
+        "odd: and so it is in the rehearsal",
+        "rehearsal/parsed.py",
+        "except RecursionError as error:",
+        "except MemoryError as error:",
+        "tests/rehearsal/test_bad_json.py::test_a_route_takes_it_for_what_it_is",
+    ),
+    rule(
+        "names: one message is worth a few",
+        "slack/thrift.py",
+        "len(chosen) == A_MESSAGE or ",
+        "",
+        NAMES + "test_one_message_with_thousands_of_mentions_asks_for_a_few",
+    ),
+    rule(
+        "names: so many are asked for in a minute",
+        "slack/thrift.py",
+        " or not self._has_room()",
+        "",
+        NAMES + "test_many_messages_together_ask_for_so_many_in_a_minute",
+    ),
+    rule(
+        "names: who was refused is not asked for again",
+        "slack/thrift.py",
+        "if not self._was_refused(id):",
+        "if True:",
+        NAMES + "test_who_is_refused_is_not_asked_for_again_until_later",
+    ),
+)
+"""What comes from Slack."""
+
+WIRE = (*DOOR, *TOKEN, *SENT)

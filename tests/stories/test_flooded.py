@@ -1,0 +1,82 @@
+"""A daemon that others can reach, and strangers who take more connections than it may have files."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, ClientTimeout
+from yarl import URL
+
+from tests.stories.process import ended, ready, start, visit
+from tests.stories.stage import PATIENCE
+
+pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Only Linux limits another process.")
+
+TOKEN = "open sesame, and be quick"
+SHOWN = {"X-Console-Token": TOKEN}
+FILES = 128
+STRANGERS = 300
+SAYINGS = (b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Half:", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+
+
+async def test_while_strangers_flood_it_it_is_well_and_its_owner_and_its_people_are_answered(
+    tmp_path: Path,
+) -> None:
+    process = await start(tmp_path, HOST="0.0.0.0", CONSOLE_TOKEN=TOKEN)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
+    try:
+        url = (await ready(process))[-1].split()[-1]
+        async with visit(url, SHOWN) as alice, flooded(url):
+            for path, headers in (("/healthz", {}), ("/console/state", SHOWN)):
+                assert await status(url + path, headers) == 200
+            ts = await alice.say("Hello")
+            async with asyncio.timeout(PATIENCE):
+                while not any("rehearsal script" in said["text"] for said in await alice.answers(ts)):
+                    pass
+            assert await status(f"{url}/healthz", {}) == 200
+        process.send_signal(signal.SIGTERM)
+        code, said = await ended(process)
+    finally:
+        await gone(process)
+    assert code == 0
+    assert "Too many connections are open" in said
+    assert "can be let in" not in said, "it has not come to its last file"
+    assert len(said.splitlines()) <= 5, said
+
+
+async def status(url: str, headers: dict[str, str]) -> int:
+    """What a connection of its own is answered, in time."""
+    timeout = ClientTimeout(total=PATIENCE)
+    async with ClientSession(timeout=timeout) as session, session.get(url, headers=headers) as answer:
+        return answer.status
+
+
+@asynccontextmanager
+async def flooded(url: str) -> AsyncIterator[None]:
+    """While inside, strangers hold what connections they can get, each saying little or nothing."""
+    port = URL(url).port
+    ends: list[asyncio.StreamWriter] = []
+    try:
+        for n in range(STRANGERS):
+            _, writer = await asyncio.open_connection(
+                "127.0.0.1", port, local_addr=(f"127.0.0.{n % 9 + 2}", 0)
+            )
+            writer.write(SAYINGS[n % len(SAYINGS)])
+            ends.append(writer)
+        yield
+    finally:
+        for writer in ends:
+            writer.close()
+
+
+async def gone(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,65 @@
+"""The log says a thing once a minute, and how often it came besides."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+from daemon.log import ALIKE, KEPT, MINUTE, Terse
+
+
+class Log:
+    """A log of its own, with a clock in the hands of a test."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.stream = io.StringIO()
+        self.handler = Terse(self.stream, lambda: self.now)
+        self.logger = logging.Logger("x")
+        self.logger.addHandler(self.handler)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stream.getvalue().splitlines()
+
+
+def test_a_line_that_comes_again_is_written_once_a_minute_with_how_often_it_came() -> None:
+    log = Log()
+    for _ in range(10_000):
+        log.logger.error("socket.accept() out of system resource")
+    assert log.lines == ["socket.accept() out of system resource"]
+    log.now += MINUTE
+    log.logger.error("something else")
+    told = "9999 times more in 60 seconds: socket.accept() out of system resource"
+    assert log.lines[1:] == [told, "something else"]
+    log.logger.error("socket.accept() out of system resource")
+    assert len(log.lines) == 4
+
+
+def test_lines_that_differ_in_their_words_only_are_bounded_too() -> None:
+    log = Log()
+    for n in range(1_000):
+        log.logger.error("a bad request from %s", f"10.0.0.{n}")
+    assert len(log.lines) == ALIKE
+    log.handler.close()
+    assert (
+        log.lines[-1] == f"{1_000 - ALIKE} times more in 0 seconds: like: a bad request from 10.0.0.{ALIKE}"
+    )
+
+
+def test_two_errors_under_the_same_words_are_two_things() -> None:
+    log = Log()
+    for error in (KeyError("a"), KeyError("a"), KeyError("b"), ValueError("a")):
+        try:
+            raise error
+        except (KeyError, ValueError):
+            log.logger.exception("It failed.")
+    assert log.lines.count("It failed.") == 3
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    log = Log()
+    for n in range(KEPT * 3):
+        log.now += 1
+        log.logger.error("line %d", n)
+    assert len(log.handler._lines) <= KEPT + 1
