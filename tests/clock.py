@@ -15,11 +15,19 @@ class FakeClock:
 
     def __init__(self, now: float = 1_790_000_000.0) -> None:
         self._now = now
+        self._ahead = 0.0
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def now(self) -> float:
+        return self._now + self._ahead
+
+    def steady(self) -> float:
         return self._now
+
+    def set_ahead(self, seconds: float) -> None:
+        """The machine's time is ahead of the true one by this much from now on; nobody wakes for that."""
+        self._ahead = seconds
 
     @property
     def sleepers(self) -> int:

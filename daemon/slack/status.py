@@ -65,7 +65,7 @@ class Status:
 
     async def _line(self, place: Place, text: str, hold: Hold) -> None:
         stands, since = self._lines.get(place, ("", 0.0))
-        now, method = self._web.clock.now(), self._web.client.assistant_threads_setStatus
+        now, method = self._web.clock.steady(), self._web.client.assistant_threads_setStatus
         if text == stands and (not text or now - since < REFRESH):
             return
         if await self._set(hold, method, place, text, showing=bool(text)):
@@ -85,7 +85,7 @@ class Status:
 
         Where nobody knows, what was to be shown stands there, and so does what was to be taken away.
         """
-        if method in self._lacking or (showing and self._web.clock.now() < self._rests.get(method, 0.0)):
+        if method in self._lacking or (showing and self._web.clock.steady() < self._rests.get(method, 0.0)):
             return False
         try:
             await self._web.once(hold, method, channel_id=place.channel, thread_ts=place.root, status=status)
@@ -100,5 +100,5 @@ class Status:
         if (word := error_of(refusal)) in LACKING:
             self._lacking.add(method)
         elif word == LIMITED:
-            self._rests[method] = self._web.clock.now() + (retry_after(refusal) or LONGEST_WAIT)
+            self._rests[method] = self._web.clock.steady() + (retry_after(refusal) or LONGEST_WAIT)
         log.info("Slack refused a status (%s).", word)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import mktime_tz, parsedate_tz
 from http import HTTPStatus
 from random import uniform
 from typing import Any
@@ -77,6 +78,13 @@ def _future() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
 
+@dataclass(slots=True)
+class Dated:
+    """What time it was for Slack when it last answered, in Unix seconds; None where it did not say."""
+
+    at: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Web:
     """The Web API of one workspace."""
@@ -86,6 +94,11 @@ class Web:
     patience: int = LONGEST_WAIT
     died: asyncio.Future[None] = field(default_factory=_future)
     """Fails when Slack will not have us any more: the daemon cannot go on."""
+    dated: Dated = field(default_factory=Dated)
+
+    def now(self) -> float:
+        """Slack's time as of its last answer, or ours where it does not say: ours may be set wrong."""
+        return self.clock.now() if self.dated.at is None else self.dated.at
 
     async def call(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One method; waits out a rate limit, within bounds. Raises SlackApiError or OUT_OF_REACH."""
@@ -104,13 +117,15 @@ class Web:
         hold()
         async with asyncio.timeout(TIMEOUT):
             try:
-                return await method(**arguments)
+                answer = await method(**arguments)
             except AttributeError as error:  # the SDK takes every good answer for a JSON object
                 raise aiohttp.ClientPayloadError(NOT_SLACK) from error
             except SlackApiError as refusal:
                 if (word := error_of(refusal)) in REVOKED and "app_token" not in arguments:
                     self.end(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
                 raise
+        self.dated.at = date(answer)
+        return answer
 
     def end(self, reason: BaseException) -> None:
         """Slack will not have us any more. The first reason counts."""
@@ -132,6 +147,15 @@ class Web:
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 return
+
+
+def date(answer: AsyncSlackResponse) -> float | None:
+    """When Slack gave this answer, as its `Date` says; None where that cannot be read."""
+    told = parsedate_tz(str(answer.headers.get("Date", "")))
+    try:
+        return None if told is None else float(mktime_tz(told))
+    except (OverflowError, ValueError):
+        return None
 
 
 def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | None:

@@ -47,8 +47,8 @@ HEARS = (
     rule(
         "only a completed catch-up moves the watermark",
         "slack/catch_up.py",
-        "            since = self._mark.of(one.id)\n",
-        "            since = self._mark.of(one.id)\n"
+        "            since = mark.of(one.id)\n",
+        "            since = mark.of(one.id)\n"
         "            await move(self._journal, self._team, Watermark(until=begun))\n",
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
@@ -56,8 +56,8 @@ HEARS = (
         "what was heard says nothing about what was said before it",
         "slack/watermark.py",
         'return Watermark(until=last.body["until"],',
-        'heard = [entry.at for entry in journal.kind("perception")] if last else []\n'
-        '    return Watermark(until=max(last.body["until"], *heard, 0.0),',
+        'heard = [entry.at for entry in journal.kind("perception")]\n'
+        '            return Watermark(until=max(last.body["until"], *heard, 0.0),',
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
     rule(
@@ -77,7 +77,7 @@ HEARS = (
     rule(
         "what was said before the first start is not answered",
         "slack/catch_up.py",
-        "mark = Watermark(until=self._clock.now())",
+        "mark = Watermark(until=self._archive.now())",
         "mark = Watermark(until=0.0)",
         f"{CATCH_UP}test_nothing_from_before_its_first_start_is_answered",
     ),

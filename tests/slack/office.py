@@ -167,12 +167,13 @@ async def office(
     clock: FakeClock | None = None,
     wire: Wire | None = None,
     owners: frozenset[str] = frozenset(),
+    slack_clock: FakeClock | None = None,
 ) -> AsyncIterator[Office]:
-    """A whole one, connected."""
+    """A whole one, connected. Slack and the soul have one clock, if Slack is given none of its own."""
     clock, wire, woken = clock or FakeClock(), wire or Wire(), list[str]()
     journal = Notebook(path / "journal.db", clock)
     async with (
-        workspace(path, clock, wire) as (world, url),
+        workspace(path, slack_clock or clock, wire) as (world, url),
         ClientSession() as session,
         journal,
         Slack(access(url), allowed, journal=journal, wake=woken.append, clock=clock, owners=owners) as slack,
