@@ -10,6 +10,22 @@ PASSES = 50
 """Passes of the event loop after each wake: enough for a chain of tasks, not a wait for a socket."""
 
 
+class TrueClock:
+    """The time of those whose clock is right, while that of a FakeClock is ahead."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+
+    def now(self) -> float:
+        return self._clock.steady()
+
+    def steady(self) -> float:
+        return self._clock.steady()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+
 class FakeClock:
     """The Clock port for tests: `sleep` ends only when `advance` has moved the time far enough."""
 

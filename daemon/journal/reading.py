@@ -35,7 +35,7 @@ class Reading:
 
     def held(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
-        return self._scalar(queries.HELD, thread=thread) == epoch
+        return bool(self._scalar(queries.HELD, thread=thread) == epoch)
 
     def get(self, key: str) -> Entry | None:
         """The entry under this key."""
@@ -95,7 +95,12 @@ class Reading:
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
-        return self._scalar(queries.LAST) or 0
+        return int(self._scalar(queries.LAST) or 0)
+
+    def first_after(self, seq: int, now: float) -> float | None:
+        """When the first entry after this seq was written that is not of the future; None: there is none."""
+        found: float | None = self._scalar(queries.FIRST_AFTER, seq=seq, now=now)
+        return found
 
     def rows(self) -> Iterator[RowMapping]:
         """Every entry as its row stands in the file, in order; few of them are in memory at once."""
@@ -130,7 +135,7 @@ class Reading:
     def _entry(self, columns: Mapping[str, Any]) -> Entry:
         return read(**columns)
 
-    def _scalar(self, query: Select[Any], **asked: Any) -> int | None:
+    def _scalar(self, query: Select[Any], **asked: Any) -> Any:
         with readable():
             row = run(self._reader, query, asked).fetchone()
             return row[0] if row else None

@@ -11,6 +11,7 @@ from typing import Any
 
 from daemon.entry import Entry
 from daemon.errors import Fenced
+from daemon.life.due import is_ripe
 from daemon.life.scope import World
 from daemon.life.taking import Taking, taking
 from daemon.life.texts import Texts
@@ -123,7 +124,7 @@ def _path(world: World, first: str) -> str:
 async def _ripen(world: World, thread: str) -> None:
     """A watch whose time has come becomes exactly one perception."""
     for watch in world.journal.open("watch", thread=thread):
-        if watch.body["due"] <= world.clock.now():
+        if await is_ripe(world.journal, world.clock, watch):
             await world.journal.append(
                 thread,
                 "perception",

@@ -52,7 +52,7 @@ def _body(turn: Voice, question: Question, spoken: Sequence[Entry]) -> dict[str,
 async def _watch(turn: Voice, asked: Entry, wait: float) -> None:
     key = f"{asked.key}/watch"
     if not turn.read(key):
-        body = {"due": asked.at + wait, "answers": asked.key}
+        body = {"due": turn.world.clock.now() + wait, "answers": asked.key}
         await turn.append("watch", body, key=key, cause=asked.seq)
 
 

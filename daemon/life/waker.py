@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from daemon.errors import Fenced, JournalError
 from daemon.journal.journal import Journal
+from daemon.life.due import is_due
 from daemon.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,8 @@ class AsyncioWaker:
 
     def sweep(self) -> None:
         """Wake every thread that has something to do. A fenced daemon does not sweep what it just lost."""
-        due = [w for w in self._journal.open("watch") if w.body["due"] <= self._clock.now()]
+        now = self._clock.now()
+        due = [w for w in self._journal.open("watch") if is_due(self._journal, w, now)]
         for entry in (*due, *self._journal.open("perception", "turn-began")):
             if entry.thread not in self._lost:
                 self.wake(entry.thread)

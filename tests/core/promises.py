@@ -131,7 +131,7 @@ SPEAKS = (
     rule(
         "what is postponed is answered when its time has come",
         "life/waker.py",
-        'if w.body["due"] <= self._clock.now()]',
+        "if is_due(self._journal, w, now)]",
         "if False]",
         f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
     ),

@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-
-import pytest
 
 from daemon.rehearsal.people import TEAM
 from daemon.slack.watermark import Watermark, move
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post
-from tests.slack.office import Office, office
 from tests.tools.forgery import opened
 
 YEAR = 365 * DAY
 
 
-@asynccontextmanager
-async def ahead(path: Path, slack: FakeClock) -> AsyncIterator[Office]:
-    """The office of a daemon whose clock is ahead; what nobody has heard when it ends is never sent again."""
-    ours = FakeClock(slack.now() + YEAR)
-    async with office(path, clock=ours, slack_clock=slack) as here:
-        await here.caught_up()
-        yield here
-        here.lose()
-
-
 async def test_the_marks_are_in_slacks_time(tmp_path: Path) -> None:
-    slack = FakeClock()
-    async with ahead(tmp_path, slack) as here:
+    clock = FakeClock()
+    clock.set_ahead(YEAR)
+    async with before(tmp_path, clock) as here:
         dm = await here.dm("alice")
         await here.say("alice", dm, "hello")
         await here.slack.stop()
         await post(here, "alice", dm, "anybody?")
-        await slack.advance(DAY + HOUR)
+        await clock.advance(DAY + HOUR)
         await post(here, "alice", dm, "and now?")
-    async with ahead(tmp_path, slack) as here:
-        assert here.slack.catch_up.until < slack.now()
+    async with later(tmp_path, clock) as here:
         heard = [entry.body["text"] for entry in here.entries("heard")]
         assert heard == ["anybody?"], "the age of a message is a matter of Slack's clock, too"
         assert addresses(here) == [("dm", "hello"), ("dm", "and now?")]
-    async with later(tmp_path, slack) as here:
-        assert len(here.taken()) == 6
-        assert here.slack.catch_up.until < slack.now()
+        await here.slack.stop()
+        await post(here, "alice", dm, "are you right again?")
+        here.lose()
+    clock.set_ahead(0)
+    async with later(tmp_path, clock) as here:
+        assert addresses(here)[2:] == [("dm", "are you right again?")]
+        assert here.slack.catch_up.until < clock.now()
 
 
-async def test_a_mark_of_the_future_is_not_believed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_mark_of_the_future_is_not_believed(tmp_path: Path) -> None:
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
         dm = await here.dm("alice")
@@ -60,7 +47,7 @@ async def test_a_mark_of_the_future_is_not_believed(
     async with before(tmp_path, clock) as here:
         await here.say("alice", dm, "hello")
         await here.slack.stop()
-        for until in (clock.now() + YEAR, clock.now() + 2 * YEAR):
+        for until in (clock.now() + YEAR, clock.now() + YEAR + DAY):
             await move(here.journal, TEAM, Watermark(until=until, behind={dm: until}))
         await post(here, "alice", dm, "anybody?")
     async with later(tmp_path, clock) as here:
