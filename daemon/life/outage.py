@@ -37,13 +37,9 @@ def hopeless(failure: str, tries: int) -> bool:
 
 
 def last_well(turn: Voice, before: int, at: float) -> int:
-    """The last call that went well, before this seq; 0: none for a day. It names the outage.
-
-    Calls that a clock dates which was ahead have no age, and name none.
-    """
+    """The last call that went well, before this seq; 0: none for a day. It names the outage."""
     calls = turn.world.journal.kind("model-call", since=at - LONG_OUTAGE)
-    well = (c.seq for c in calls if c.body["outcome"] != "failed" and c.at <= at + LONG_OUTAGE)
-    return max((seq for seq in well if seq < before), default=0)
+    return max((c.seq for c in calls if c.seq < before and c.body["outcome"] != "failed"), default=0)
 
 
 async def tell(turn: Voice, well: int) -> Sequence[Entry]:

@@ -18,11 +18,12 @@ from tests.core.edges import EDGES
 from tests.core.mutant import Mutant
 from tests.core.promises import PROMISES
 from tests.core.promises_ism import ISM
+from tests.core.promises_journal import JOURNAL
 from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 100
-ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM)
+ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *JOURNAL)
 
 
 def survives(mutant: Mutant) -> bool:

@@ -1,4 +1,4 @@
-"""A machine whose clock was once ahead of Slack's, by a year: nothing is lost for it, and nothing is doubled."""
+"""A machine whose clock was once ahead of Slack's, by a year: nothing is lost for it, nothing doubled."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.stories.choosing import answers, choice, turning
 from tests.stories.stage import ALICE, Stage, reply
 
 YEAR = 365 * 86_400.0
@@ -41,7 +40,20 @@ async def test_what_slack_took_without_a_word_is_not_said_twice(stage: Stage) ->
     assert await stage.answers(ALICE, ts) == ["Hello, Alice."]
 
 
-async def test_a_person_is_told_of_the_next_outage_too(stage: Stage) -> None:
+async def test_a_day_that_was_ahead_spends_nothing_of_today(stage: Stage) -> None:
     stage.clock.set_ahead(YEAR)
+    stage.model.say(reply("Hello."))
     await stage.say("alice", ALICE, "Hello")
+    assert stage.soul.budget.today().cost > 0
     stage.clock.set_ahead(0)
+    assert stage.soul.budget.today().cost == 0
+    await stage.sleep()
+    await stage.wake()
+    assert stage.soul.budget.today().cost == 0
+
+
+async def test_a_clock_that_is_set_makes_nobody_deaf(stage: Stage) -> None:
+    stage.clock.set_ahead(YEAR)
+    assert not stage.soul.slack.hearing.deaf
+    stage.clock.set_ahead(-YEAR)
+    assert stage.soul.slack.hearing.inbound_age == 0
