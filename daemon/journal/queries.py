@@ -43,6 +43,9 @@ CONVERSATIONS = ENTRIES.where(
 )
 OPEN = ENTRIES.where(ENTRY.c.seq.in_(DEBTS))
 OPEN_IN = ENTRIES.where(ENTRY.c.seq.in_(DEBTS.where(DEBT.c.thread == bindparam("thread"))))
+WAITING = (
+    select(DEBT.c.thread).where(DEBT.c.kind.in_(KINDS)).group_by(DEBT.c.thread).order_by(func.min(DEBT.c.seq))
+)
 SINCE = ENTRIES.where(ENTRY.c.seq > bindparam("seq")).limit(bindparam("limit"))
 FIRST_AFTER = (
     select(ENTRY.c.at)

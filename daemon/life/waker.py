@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 
-from daemon.errors import Fenced, JournalError
+from daemon.errors import Fenced, JournalDamaged, JournalError
 from daemon.journal.journal import Journal
 from daemon.life.due import is_due
 from daemon.ports import Clock
@@ -64,11 +65,18 @@ class AsyncioWaker:
 
     def sweep(self) -> None:
         """Wake every thread that has something to do. A fenced daemon does not sweep what it just lost."""
+        for thread in dict.fromkeys((*self._due(), *self._journal.waiting("perception", "turn-began"))):
+            if thread not in self._lost:
+                self.wake(thread)
+
+    def _due(self) -> Iterator[str]:
+        """The threads with a watch whose time has come. A damaged one stands in no other thread's way."""
         now = self._clock.now()
-        due = [w for w in self._journal.open("watch") if is_due(self._journal, w, now)]
-        for entry in (*due, *self._journal.open("perception", "turn-began")):
-            if entry.thread not in self._lost:
-                self.wake(entry.thread)
+        for thread in self._journal.waiting("watch"):
+            with suppress(JournalDamaged):
+                watches = self._journal.open("watch", thread=thread)
+                if any(is_due(self._journal, watch, now) for watch in watches):
+                    yield thread
 
     async def drain(self, seconds: float) -> None:
         """No new turns; running ones may finish within this time, or stay half for the next start."""
@@ -90,7 +98,7 @@ class AsyncioWaker:
                 "Another daemon has taken over %s; leaving it alone until something new comes.", thread
             )
         except JournalError as error:
-            level = logging.WARNING if self._journal.writable else logging.INFO  # the writer says why itself
+            level = logging.WARNING if self._journal.well else logging.INFO  # the journal said why
             log.log(level, "The turns of %s wait for the journal. %s", thread, error)
         except Exception:  # the task boundary: the next sweep tries this thread again
             log.exception("The turns of %s stopped; they are tried again in a moment.", thread)

@@ -131,8 +131,8 @@ SPEAKS = (
     rule(
         "what is postponed is answered when its time has come",
         "life/waker.py",
-        "if is_due(self._journal, w, now)]",
-        "if False]",
+        "if any(is_due(self._journal, watch, now) for watch in watches):",
+        "if False:",
         f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
     ),
     rule(

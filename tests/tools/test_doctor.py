@@ -16,13 +16,14 @@ import pytest
 from config import Settings
 from daemon.doctor.doctor import app_link, examine_with
 from daemon.doctor.finding import Finding, line
-from daemon.doctor.machine import LONG, disk, python
+from daemon.doctor.machine import LONG, disk, modes, python
+from daemon.private import tighten
 from daemon.project import root
 from daemon.rehearsal.people import ECHO, SOUL
 from tests.clock import FakeClock
 from tests.stories.process import into, running, start
 from tests.stories.stage import ALICE, Stage, staged
-from tests.tools.forgery import opened
+from tests.tools.forgery import opened, spoil
 
 
 @pytest.fixture
@@ -60,7 +61,17 @@ async def ill(world: Stage, **others: Any) -> str:
 async def test_all_is_well(world: Stage) -> None:
     seen = await found(world)
     assert [name for name, one in seen.items() if not one.ok] == []
-    assert [*seen] == ["texts", "disk", "journal", "port", "claude", "bot token", "scopes", "app token"]
+    assert [*seen] == [
+        "texts",
+        "disk",
+        "modes",
+        "journal",
+        "port",
+        "claude",
+        "bot token",
+        "scopes",
+        "app token",
+    ]
     assert seen["claude"].said.startswith("claude-sonnet-5-5 answered in 0.0 s, for $0.00")
     assert seen["bot token"].said == "Claudius, in the workspace T0REHEARSAL"
     assert [request["messages"][0]["content"][0]["text"] for request in world.model.requests] == ["Hello."]
@@ -161,22 +172,59 @@ async def test_a_model_without_a_known_price_is_said_so(world: Stage) -> None:
 
 
 async def test_a_journal_that_is_none_or_breaks_a_rule_is_ill(world: Stage, journal: Path) -> None:
-    world.home.mkdir()
+    world.home.mkdir(mode=0o700)
     (world.home / "journal.db").write_text("Dear diary, " * 1000)
+    tighten(world.home)
     assert "cannot be read as a journal (file is not a database)" in await ill(world)
     with opened(journal) as copy:
         seq = copy.seqs("spoken")[0]
         copy.db.execute("delete from entry where seq = ?", (seq,))
     shutil.move(journal, world.home / "journal.db")
+    tighten(world.home)
     assert "`python -m daemon verify` lists all" in await ill(world)
 
 
 async def test_a_very_long_journal_is_left_to_verify(world: Stage, journal: Path) -> None:
     with opened(journal) as copy:
         copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
-    world.home.mkdir()
+    world.home.mkdir(mode=0o700)
     shutil.move(journal, world.home / "journal.db")
+    tighten(world.home)
     assert (await found(world))["journal"].said.endswith("`python -m daemon verify` looks at them all")
+
+
+async def test_a_very_long_journal_that_is_damaged_is_ill(world: Stage, journal: Path) -> None:
+    with opened(journal) as copy:
+        copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
+    spoil(journal, "entry_by_kind")
+    world.home.mkdir(mode=0o700)
+    shutil.move(journal, world.home / "journal.db")
+    tighten(world.home)
+    said = await ill(world)
+    assert said.startswith("journal: The journal is damaged (")
+    assert said.endswith("put a copy of the journal back, or move it away to begin a new one")
+
+
+async def test_a_journal_of_another_version_is_ill(world: Stage, journal: Path) -> None:
+    with opened(journal) as copy:
+        copy.db.execute("pragma user_version = 7")
+    world.home.mkdir(mode=0o700)
+    shutil.move(journal, world.home / "journal.db")
+    tighten(world.home)
+    assert "It is of version 7, and this daemon reads version 1. Run the daemon that" in await ill(world)
+
+
+async def test_what_others_could_read_is_ill(world: Stage, tmp_path: Path) -> None:
+    await world.wake()
+    await world.sleep()
+    assert (await found(world))["modes"].ok
+    (world.home / "journal.db").chmod(0o640)
+    world.home.chmod(0o755)
+    said = await ill(world)
+    assert f"{world.home}, {world.home}/journal.db. chmod go= {world.home} " in said
+    tighten(world.home)
+    (tmp_path / ".env").touch(mode=0o644)
+    assert modes(world.home, tmp_path / ".env").said.endswith(f"chmod go= {tmp_path}/.env")
 
 
 async def test_a_folder_that_cannot_be_written_is_ill(world: Stage) -> None:
@@ -210,7 +258,7 @@ async def test_as_a_command_it_says_a_line_each_and_ends_with_the_link(tmp_path:
         out, err = await process.communicate()
     *lines, _, link = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 10
+    assert [text[:2] for text in lines] == ["✓ "] * 11
     assert link.startswith("https://api.slack.com/apps?new_app=1")
     for word in ("secret", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()
