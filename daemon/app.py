@@ -45,6 +45,7 @@ async def rehearse(settings: Settings) -> None:
     clock, listener = SystemClock(), bind(settings.host, settings.port)
     app = _application(settings)
     async with AsyncExitStack() as stack:
+        stack.callback(listener.close)
         await _rehearsed_slack(stack, app, settings, clock)
         Understudy(clock).mount(app)
         here = address(listener)
@@ -95,6 +96,7 @@ async def awake(
     here, app = address(listener), _application(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        stack.callback(listener.close)
         if settings.slack == "rehearsed":
             await _rehearsed_slack(stack, app, settings, clock)
         if settings.claude == "rehearsed":

@@ -10,8 +10,8 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from daemon.entry import Entry
 from daemon.errors import JournalDamaged, JournalError
-from daemon.journal.database import readable, reason_of, sqlite
+from daemon.journal.database import reason_of, sqlite
 from daemon.journal.lock import locked
 from daemon.journal.opening import fold_again, prepare
 from daemon.journal.reading import Reading
@@ -84,15 +84,6 @@ class Journal(Reading):
         if not self.damage:
             log.critical("%s What needs what is damaged waits; all else goes on.", damage)
             self.damage = str(damage)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            with readable():
-                yield
-        except JournalDamaged as damage:
-            self._found(damage)
-            raise
 
     @property
     def died(self) -> asyncio.Future[None]:

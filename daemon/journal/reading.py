@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +100,11 @@ class Reading:
         return self._scalar(queries.IS_OPEN, seq=seq) is not None
 
     def since(self, seq: int, limit: int = 1000) -> list[Entry]:
-        """The entries after this seq, oldest first."""
-        return self._entries(queries.SINCE, seq=seq, limit=limit)
+        """The entries after this seq, oldest first; one that is damaged is left out.
+
+        For those who read all that was ever written: one entry must not hide all others from them.
+        """
+        return [*self._sound(queries.SINCE, seq=seq, limit=limit)]
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
@@ -146,15 +149,35 @@ class Reading:
 
     def _entries(self, query: Select[Any], **asked: Any) -> list[Entry]:
         with self._reading():
-            rows = run(self._reader, query, asked)
-            return [self._entry(dict(zip(COLUMNS, row, strict=True))) for row in rows]
+            return [self._entry(columns) for columns in self._columns(query, asked)]
+
+    def _sound(self, query: Select[Any], **asked: Any) -> Iterator[Entry]:
+        with self._reading():
+            for columns in self._columns(query, asked):
+                try:
+                    yield self._entry(columns)
+                except JournalDamaged as damage:
+                    self._found(damage)
+
+    def _columns(self, query: Select[Any], asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        for row in run(self._reader, query, asked):
+            yield dict(zip(COLUMNS, row, strict=True))
 
     def _entry(self, columns: Mapping[str, Any]) -> Entry:
         return _read(columns)
 
-    def _reading(self) -> AbstractContextManager[None]:
+    def _found(self, damage: JournalDamaged) -> None:
+        """What a live journal remembers."""
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         """What goes wrong inside is a JournalError."""
-        return readable()
+        try:
+            with readable():
+                yield
+        except JournalDamaged as damage:
+            self._found(damage)
+            raise
 
     def _scalar(self, query: Select[Any], **asked: Any) -> Any:
         with self._reading():

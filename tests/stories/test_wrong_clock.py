@@ -30,7 +30,6 @@ async def test_what_was_postponed_is_answered_in_a_minute(stage: Stage) -> None:
 async def test_what_slack_took_without_a_word_is_not_said_twice(stage: Stage) -> None:
     stage.clock.set_ahead(YEAR)
     stage.world.faults.switch("answer-lost", method="chat.startStream", times=1)
-    stage.world.faults.switch("answer-lost", method="chat.postMessage", times=1)
     stage.model.say(reply("Hello, Alice."))
     ts = await stage.post("alice", ALICE, "Hello")
     for _ in range(20):
