@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 AHEAD = "tests/stories/test_wrong_clock.py::"
+DAMAGE = "tests/stories/test_damage.py::"
+HINDERED = "tests/stories/test_hindered.py::"
 MARKS = "tests/slack/test_wrong_clock.py::"
 
 CLOCKS = (
@@ -74,4 +76,82 @@ CLOCKS = (
 )
 """A clock that was once ahead, or is set."""
 
-JOURNAL = (*CLOCKS,)
+OPENED = (
+    rule(
+        "a claim is fenced",
+        "life/scope.py",
+        'self.thread, "claim", who, key=key, cause=self.began.seq, fence=(self.thread, self.epoch)',
+        'self.thread, "claim", who, key=key, cause=self.began.seq',
+        "tests/core/test_meeting.py::test_a_daemon_that_was_fenced_claims_nothing",
+    ),
+    rule(
+        "projections are compared with a replay when a journal is opened",
+        "journal/opening.py",
+        "if stored != replayed:",
+        "if False:",
+        f"{DAMAGE}test_a_projection_that_is_gone_is_made_anew[delete from-debt]",
+    ),
+    rule(
+        "a journal of another version is not touched",
+        "journal/opening.py",
+        "if version not in (0, VERSION):",
+        "if False:",
+        f"{DAMAGE}test_a_journal_without_entries_or_of_another_version_is_not_touched",
+    ),
+    rule(
+        "a journal without entries is none",
+        "journal/opening.py",
+        "if ENTRY.name not in tables and (tables or version):",
+        "if False:",
+        f"{DAMAGE}test_a_journal_without_entries_or_of_another_version_is_not_touched",
+    ),
+    rule(
+        "damage is shown by the health",
+        "journal/journal.py",
+        "return self.writable and not self.damage",
+        "return self.writable",
+        f"{DAMAGE}test_a_damaged_entry_stops_its_own_thread_and_no_other",
+    ),
+    rule(
+        "damage is said once",
+        "journal/journal.py",
+        "        if not self.damage:\n",
+        "        if True:\n",
+        f"{DAMAGE}test_a_damaged_entry_stops_its_own_thread_and_no_other",
+    ),
+    rule(
+        "one damaged entry hides no others",
+        "journal/reading.py",
+        "                except JournalDamaged as damage:\n                    self._found(damage)\n",
+        "                except JournalDamaged:\n                    raise\n",
+        f"{DAMAGE}test_a_damaged_entry_stops_its_own_thread_and_no_other",
+    ),
+    rule(
+        "a body that is no object is damage",
+        "journal/reading.py",
+        "if not isinstance(entry.body, dict):",
+        "if False:",
+        f"{HINDERED}test_a_body_that_is_null_is_a_line",
+    ),
+)
+"""A journal that is damaged, or not what it should be."""
+
+PRIVATE = (
+    rule(
+        "what a former daemon left open to others is closed",
+        "project.py",
+        "    tighten(home)\n",
+        "",
+        f"{HINDERED}test_nobody_else_can_read_what_it_remembers",
+    ),
+    rule(
+        "an export is private",
+        "private.py",
+        "os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)",
+        "os.O_EXCL, 0o777 + 0 * os.umask(0))",
+        "tests/tools/test_commands.py::test_export_makes_a_file_that_nobody_else_can_read",
+    ),
+)
+"""Private thoughts are in its files."""
+
+JOURNAL = (*CLOCKS, *OPENED, *PRIVATE)

@@ -82,7 +82,7 @@ async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tm
     await lived(tmp_path)
     for done, status, why in (
         ("pragma user_version = 7", 78, "It is of version 7, and this daemon reads version 1."),
-        ("drop table entry", 74, "It holds no table of entries."),
+        ("drop table entry", 74, "It has no table of entries."),
     ):
         with opened(tmp_path / NAME) as copy:
             copy.db.execute("pragma user_version = 1")

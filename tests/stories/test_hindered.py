@@ -1,4 +1,4 @@
-"""What the daemon may not read or write where it lives: a line that says so, and the status that is promised."""
+"""What the daemon may not read or write where it lives: a line that says so, and the promised status."""
 
 from __future__ import annotations
 
