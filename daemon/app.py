@@ -42,10 +42,9 @@ GRACE = 10.0
 async def rehearse(settings: Settings) -> None:
     """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
     settle(settings.soul_home)
-    clock, listener = SystemClock(), bind(settings.host, settings.port)
-    app = _application(settings)
+    clock, app = SystemClock(), _application(settings)
     async with AsyncExitStack() as stack:
-        stack.callback(listener.close)
+        listener = stack.enter_context(bind(settings.host, settings.port))
         await _rehearsed_slack(stack, app, settings, clock)
         Understudy(clock).mount(app)
         here = address(listener)
@@ -92,11 +91,10 @@ async def awake(
     those that the settings ask for, if not given.
     """
     settle(settings.soul_home)
-    listener = bind(settings.host, settings.port)
-    here, app = address(listener), _application(settings)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        stack.callback(listener.close)
+        listener = stack.enter_context(bind(settings.host, settings.port))
+        here, app = address(listener), _application(settings)
         if settings.slack == "rehearsed":
             await _rehearsed_slack(stack, app, settings, clock)
         if settings.claude == "rehearsed":

@@ -16,14 +16,14 @@ import pytest
 from config import Settings
 from daemon.doctor.doctor import app_link, examine_with
 from daemon.doctor.finding import Finding, line
-from daemon.doctor.machine import LONG, disk, modes, python
+from daemon.doctor.machine import LONG, disk, python
 from daemon.private import tighten
 from daemon.project import root
 from daemon.rehearsal.people import ECHO, SOUL
 from tests.clock import FakeClock
 from tests.stories.process import into, running, start
 from tests.stories.stage import ALICE, Stage, staged
-from tests.tools.forgery import opened, spoil
+from tests.tools.forgery import opened
 
 
 @pytest.fixture
@@ -191,40 +191,6 @@ async def test_a_very_long_journal_is_left_to_verify(world: Stage, journal: Path
     shutil.move(journal, world.home / "journal.db")
     tighten(world.home)
     assert (await found(world))["journal"].said.endswith("`python -m daemon verify` looks at them all")
-
-
-async def test_a_very_long_journal_that_is_damaged_is_ill(world: Stage, journal: Path) -> None:
-    with opened(journal) as copy:
-        copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
-    spoil(journal, "entry_by_kind")
-    world.home.mkdir(mode=0o700)
-    shutil.move(journal, world.home / "journal.db")
-    tighten(world.home)
-    said = await ill(world)
-    assert said.startswith("journal: The journal is damaged (")
-    assert said.endswith("put a copy of the journal back, or move it away to begin a new one")
-
-
-async def test_a_journal_of_another_version_is_ill(world: Stage, journal: Path) -> None:
-    with opened(journal) as copy:
-        copy.db.execute("pragma user_version = 7")
-    world.home.mkdir(mode=0o700)
-    shutil.move(journal, world.home / "journal.db")
-    tighten(world.home)
-    assert "It is of version 7, and this daemon reads version 1. Run the daemon that" in await ill(world)
-
-
-async def test_what_others_could_read_is_ill(world: Stage, tmp_path: Path) -> None:
-    await world.wake()
-    await world.sleep()
-    assert (await found(world))["modes"].ok
-    (world.home / "journal.db").chmod(0o640)
-    world.home.chmod(0o755)
-    said = await ill(world)
-    assert f"{world.home}, {world.home}/journal.db. chmod go= {world.home} " in said
-    tighten(world.home)
-    (tmp_path / ".env").touch(mode=0o644)
-    assert modes(world.home, tmp_path / ".env").said.endswith(f"chmod go= {tmp_path}/.env")
 
 
 async def test_a_folder_that_cannot_be_written_is_ill(world: Stage) -> None:
