@@ -16,10 +16,11 @@ from tests.tools.forgery import opened
 JOURNAL, STORE = "rehearsal-journal.db", "rehearsal.db"
 DROPPED = "--bounding-set=-dac_override,-dac_read_search"
 """Without these, modes bind root, too."""
-BOUND = ("setpriv", DROPPED) if os.geteuid() == 0 else ()
+ROOT = os.geteuid() == 0
+BOUND: tuple[str, ...] = ("setpriv", DROPPED) if ROOT else ()
 
 modes_bind = pytest.mark.skipif(
-    bool(BOUND) and not shutil.which(BOUND[0]), reason="modes do not bind root, and there is no setpriv"
+    ROOT and not shutil.which("setpriv"), reason="modes do not bind root, and there is no setpriv"
 )
 
 
