@@ -6,25 +6,32 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 
 from config import load
-from daemon.errors import ConfigError, JournalError, JournalHeld
+from daemon.errors import ConfigError, JournalError, JournalHeld, JournalOther
 from daemon.log import Terse
+from daemon.private import create, keep_private
 
 MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
 UNWRITABLE = 74
-"""EX_IOERR: the journal cannot be read or written; a restart may help."""
+"""EX_IOERR: what it remembers cannot be read or written; a restart helps where the disk was at fault."""
+OWNERS = (ConfigError, JournalHeld, JournalOther)
+"""Errors that end with the first, since they stay until the owner has changed something."""
 
 
 def main() -> int:
     """Run a command; returns its exit status."""
+    keep_private()
     asked = commands().parse_args()
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[Terse()]
@@ -33,7 +40,7 @@ def main() -> int:
         status: int = asked.command(asked)
     except (ConfigError, JournalError) as error:
         print(error, file=sys.stderr)
-        return MISCONFIGURED if isinstance(error, ConfigError | JournalHeld) else UNWRITABLE
+        return MISCONFIGURED if isinstance(error, OWNERS) else UNWRITABLE
     return status
 
 
@@ -66,7 +73,9 @@ def commands() -> argparse.ArgumentParser:
     elsewhere = "the journal, if not the daemon's own"
     trace.add_argument("--journal", metavar="PATH", dest="path", type=Path, help=elsewhere)
     for one in (verify, export):
-        one.add_argument("path", nargs="?", metavar="PATH", type=Path, help=elsewhere)
+        one.add_argument("path", nargs="?", metavar="JOURNAL", type=Path, help=elsewhere)
+    into = "write to this new file, which nobody else can read (what a shell redirects to, others may)"
+    export.add_argument("-o", "--out", metavar="FILE", type=Path, help=into)
     return parser
 
 
@@ -145,10 +154,29 @@ def _export(asked: argparse.Namespace) -> int:
     from daemon.journal.reading import reading
 
     _like_a_filter()
-    with reading(asked.path or load().journal_path) as journal:
+    with reading(asked.path or load().journal_path) as journal, _written(asked.out) as out:
         for entry in journal.entries():
-            print(json.dumps(asdict(entry)))
+            print(json.dumps(asdict(entry)), file=out)
     return 0
+
+
+@contextmanager
+def _written(path: Path | None) -> Iterator[TextIO]:
+    """A new file at this path, for its owner alone, kept if it gets whole; stdout where none is named."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        with os.fdopen(create(path), "w", encoding="utf-8") as file:
+            yield file
+    except FileExistsError as error:
+        raise JournalError(f"{path} is there already. Name another file, or take it away.") from error
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise JournalError(f"{path} cannot be written ({error.strerror}).") from error
+    except BaseException:
+        path.unlink()
+        raise
 
 
 def _like_a_filter() -> None:

@@ -44,9 +44,10 @@ GRACE = 10.0
 async def rehearse(settings: Settings) -> None:
     """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
     settle(settings.soul_home)
-    clock, listener = SystemClock(), bind(settings.host, settings.port)
+    clock = SystemClock()
     app = _application(settings, clock)
     async with AsyncExitStack() as stack:
+        listener = stack.enter_context(bind(settings.host, settings.port))
         await _rehearsed_slack(stack, app, settings, clock)
         Understudy(clock).mount(app)
         here = address(listener)
@@ -92,10 +93,10 @@ async def awake(
     `words` is the folder of the owner's texts; without `processes`, they are those that the settings ask for.
     """
     settle(settings.soul_home)
-    listener = bind(settings.host, settings.port)
-    here, app = address(listener), _application(settings, clock)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        listener = stack.enter_context(bind(settings.host, settings.port))
+        here, app = address(listener), _application(settings, clock)
         await _rehearsed(stack, app, settings, clock)
         journal = await enter(Journal(settings.journal_path, clock, writer))
         texts = Texts(words or root(), journal)

@@ -13,6 +13,10 @@ class SystemClock:
         """Unix seconds."""
         return time.time()
 
+    def steady(self) -> float:
+        """Seconds that only go forward, whatever is done to the time of this machine."""
+        return time.monotonic()
+
     async def sleep(self, seconds: float) -> None:
         """Wait this long."""
         await asyncio.sleep(seconds)

@@ -3,7 +3,9 @@
 SoulError
 ├── ConfigError      a setting is missing or wrong: the daemon does not start, or ends (exit 78)
 ├── JournalError     the journal cannot be read or written: no ack, no answer until it can
-│   └── JournalHeld  another daemon holds this journal
+│   ├── JournalHeld     another daemon holds this journal (exit 78)
+│   ├── JournalOther    it was written by a daemon of another version (exit 78)
+│   └── JournalDamaged  what stands in the file is not what was written: no restart mends it
 ├── Fenced           another attempt at this thread began after ours: stop, touch nothing
 ├── ModelFailed      Claude could not answer: the turn is postponed
 └── SpeechFailed     Slack did not take what was to be said: the turn is tried again
@@ -27,6 +29,14 @@ class JournalError(SoulError):
 
 class JournalHeld(JournalError):
     """Another daemon holds the lock of this journal."""
+
+
+class JournalOther(JournalError):
+    """The journal has a version that this daemon does not read."""
+
+
+class JournalDamaged(JournalError):
+    """What stands in the journal's file is not what was written there."""
 
 
 class Fenced(SoulError):

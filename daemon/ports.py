@@ -19,9 +19,14 @@ Role = Literal["speak", "fast", "fallback", "expert"]
 
 
 class Clock(Protocol):
-    """What time it is, in Unix seconds, and how to wait. Tests bring their own."""
+    """What time it is, in Unix seconds, and how to wait. Tests bring their own.
+
+    A machine's time may be set, back too: how long something takes is told by `steady`, which only goes
+    forward and says nothing about the date.
+    """
 
     def now(self) -> float: ...
+    def steady(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...
 
 

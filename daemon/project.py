@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from daemon.errors import ConfigError
+from daemon.private import tighten
 
 THINKING = ("memory.py", "claude", "mind", "life", "processes", "actions", "knowledge", "ism.py")
 """The code that a replay must find unchanged: what decides what is asked, and in which order."""
@@ -24,10 +26,15 @@ def code() -> str:
 
 
 def settle(home: Path) -> None:
-    """Make the folder that the journals live in; raises ConfigError when that cannot be."""
+    """Make the folder that the journals live in, for its owner alone; raises ConfigError where that fails."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"SOUL_HOME is {home}, which cannot be made ({error.strerror}). Name a folder that can."
         ) from error
+    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"SOUL_HOME is {home}, which cannot be written. Make it this user's, or name a folder that is."
+        )
+    tighten(home)

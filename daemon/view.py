@@ -12,6 +12,7 @@ from daemon.claude.request import request
 from daemon.console.metrics import Metrics
 from daemon.console.server import Console
 from daemon.entry import Entry, digest
+from daemon.errors import JournalError
 from daemon.introduction import elsewhere
 from daemon.journal.journal import Journal
 from daemon.life.budget import Budget
@@ -84,7 +85,7 @@ def _health(journal: Journal, slack: Slack, reach: Reach) -> Mapping[str, Any]:
     """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
     hearing = slack.hearing
     return {
-        "ok": journal.writable and not hearing.deaf,
+        "ok": journal.well and not hearing.deaf,
         "wrong": _wrong(slack, reach),
         "deaf": hearing.deaf,
         "sockets": hearing.alive,
@@ -93,8 +94,17 @@ def _health(journal: Journal, slack: Slack, reach: Reach) -> Mapping[str, Any]:
         "caught_up_until": _read_until(slack),
         "catching_up": _reading(slack),
         "writable": journal.writable,
-        "seq": journal.last(),
+        "damage": journal.damage,
+        "seq": _last(journal),
     }
+
+
+def _last(journal: Journal) -> int | None:
+    """None where not even that can be read: then `damage` says why."""
+    try:
+        return journal.last()
+    except JournalError:
+        return None
 
 
 def _read_until(slack: Slack) -> float | None:

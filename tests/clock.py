@@ -10,16 +10,40 @@ PASSES = 50
 """Passes of the event loop after each wake: enough for a chain of tasks, not a wait for a socket."""
 
 
+class TrueClock:
+    """The time of those whose clock is right, while that of a FakeClock is ahead."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+
+    def now(self) -> float:
+        return self._clock.steady()
+
+    def steady(self) -> float:
+        return self._clock.steady()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+
 class FakeClock:
     """The Clock port for tests: `sleep` ends only when `advance` has moved the time far enough."""
 
     def __init__(self, now: float = 1_790_000_000.0) -> None:
         self._now = now
+        self._ahead = 0.0
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def now(self) -> float:
+        return self._now + self._ahead
+
+    def steady(self) -> float:
         return self._now
+
+    def set_ahead(self, seconds: float) -> None:
+        """The machine's time is ahead of the true one by this much from now on; nobody wakes for that."""
+        self._ahead = seconds
 
     @property
     def sleepers(self) -> int:

@@ -26,7 +26,7 @@ ROOMS = (
     ("ism",),
     ("mind",),
     ("claude", "knowledge"),
-    ("journal",),
+    ("journal", "private"),
     ("process",),
     ("ports",),
     ("entry", "memory", "reply", "errors", "setting"),
@@ -58,7 +58,7 @@ QUIET_CALLS = frozenset(
     | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
     | {"insert", "with_variant", "on_conflict_do_nothing", "on_conflict_do_update", "returning"}
     | {"select", "delete", "where", "in_", "order_by", "desc", "limit"}
-    | {"bindparam", "json_each", "table_valued"}
+    | {"bindparam", "json_each", "table_valued", "text", "columns", "not_in", "group_by"}
 )
 """Last words of the calls that may stand at the top level, besides capitalised ones, which make a value."""
 

@@ -131,7 +131,7 @@ class Claude:
         Raises only what `hold` and `hear` raise, and cancellation. What is broken off is paid for, too:
         the server never tells how much, so tokens that it had not counted are reckoned from the texts.
         """
-        began, tries = self._clock.now(), list[Answer]()
+        began, tries = self._clock.steady(), list[Answer]()
         sent = plain(request) if request["model"] in self._formless else request
         while not stop.is_set():
             hold()
@@ -141,7 +141,7 @@ class Claude:
                 continue
             self._learn(request, sent, tries[-1])
             wait = pause(tries[-1], len(tries))
-            if wait is None or self._clock.now() + wait - began >= LONGEST:
+            if wait is None or self._clock.steady() + wait - began >= LONGEST:
                 return self._reply(request["model"], tries, began)
             await self._rest(wait, stop)
         return replace(self._reply(request["model"], tries, began), outcome="cancelled", failure="")
@@ -165,7 +165,7 @@ class Claude:
         async with aclosing(self._deltas(request, answer, Patience(self._clock, until, stop))) as deltas:
             async for delta in deltas:
                 if answer.first_text is None:
-                    answer.first_text = self._clock.now()
+                    answer.first_text = self._clock.steady()
                 if hear is not None:
                     await hear(delta)
         if answer.stop_reason is not None:
@@ -225,6 +225,6 @@ class Claude:
             cost=0.0 if self._rehearsed else worth,
             worth=worth,
             first_text=None if answer.first_text is None else answer.first_text - began,
-            seconds=self._clock.now() - began,
+            seconds=self._clock.steady() - began,
             tries=len(tries),
         )

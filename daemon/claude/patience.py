@@ -39,7 +39,7 @@ class Patience:
         """From now on we wait for the other side, so long at the most. Raises Stopped."""
         if self._over:
             raise self._over
-        self._resting, self._due = False, min(self._clock.now() + seconds, self._until)
+        self._resting, self._due = False, min(self._clock.steady() + seconds, self._until)
 
     def rest(self, close: Callable[[], Awaitable[None]]) -> None:
         """From now on it waits for us; `close` ends the stream."""
@@ -63,7 +63,7 @@ class Patience:
             raise self._over from error
 
     async def _watch(self) -> None:
-        while (left := self._due - self._clock.now()) > 0:
+        while (left := self._due - self._clock.steady()) > 0:
             await self._clock.sleep(min(left, LOOK))
         self._end(TimeoutError())
 

@@ -65,6 +65,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
     for one in wrong or [Finding(name="texts", said="soul.md, the prompts and the playbooks can be used")]:
         yield one
     yield machine.disk(settings.soul_home)
+    yield machine.modes(settings.soul_home)
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)
     async for finding in _model(settings, clock):

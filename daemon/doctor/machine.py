@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from daemon.doctor.finding import Finding, ill
-from daemon.errors import ConfigError, JournalError
+from daemon.errors import ConfigError, JournalDamaged, JournalError, JournalOther
 from daemon.journal.lock import holder
 from daemon.journal.reading import reading
 from daemon.journal.verify import verify
+from daemon.private import files, is_shown
 from daemon.server import bind
 
 PYTHON = (3, 11)
@@ -25,6 +27,7 @@ LONG = 100_000
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where this machine reaches what listens on every address."""
 PATIENCE = ClientTimeout(total=5)
+ENV = Path(".env")
 
 
 def python(version: Sequence[int]) -> Finding:
@@ -53,6 +56,16 @@ def disk(home: Path, scarce: int = SCARCE) -> Finding:
     )
 
 
+def modes(home: Path, env: Path = ENV) -> Finding:
+    """What holds private thoughts, and what holds tokens: nobody else can read it."""
+    shown = [path for path in (home, *files(home), env) if is_shown(path)]
+    if not shown:
+        return Finding(name="modes", said=f"nobody else can read {home} or {env}")
+    names = " ".join(map(shlex.quote, map(str, shown)))
+    shared = "; or give SOUL_HOME a folder of its own" if home in shown else ""
+    return ill("modes", f"others may look into {', '.join(map(str, shown))}. chmod go= {names}{shared}")
+
+
 def journal(path: Path) -> Finding:
     """The journal: it can be read, and keeps its own rules. A daemon may live on it."""
     if not path.exists():
@@ -60,9 +73,12 @@ def journal(path: Path) -> Finding:
     try:
         with reading(path) as found:
             if found.last() > LONG:
+                found.check()
                 said = f"{path}: {found.last()} entries; `python -m daemon verify` looks at them all"
                 return Finding(name="journal", said=said)
             verdict = verify(found)
+    except (JournalDamaged, JournalOther) as error:
+        return ill("journal", str(error).rstrip("."))
     except JournalError as error:
         return ill("journal", f"{error} Put a copy back, or move it away to begin a new one")
     if verdict.violations:

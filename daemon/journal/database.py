@@ -15,9 +15,15 @@ from sqlalchemy import URL, ClauseElement, Connection, Engine, create_engine, ev
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import SQLAlchemyError
 
-from daemon.errors import JournalError
+from daemon.errors import JournalDamaged, JournalError
 
 PRAGMAS = ("journal_mode=wal", "synchronous=full", "busy_timeout=2000")
+
+DAMAGE = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
+)
+"""SQLite's codes for a file, or a disk, that does not hold what was written."""
+MEND = "Stop the daemon, and put a copy of the journal back, or move it away to begin a new one."
 
 READ_ONLY = {"mode": "ro", "uri": "true"}
 
@@ -60,13 +66,29 @@ def _compiled(statement: ClauseElement) -> tuple[str, dict[str, Any]]:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """What goes wrong with the file while reading is a JournalError."""
+    """What goes wrong with the file while reading is a JournalError, or a JournalDamaged."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
-        raise JournalError(
-            f"The journal could not be read ({getattr(error, 'orig', None) or error})."
-        ) from error
+        reason = reason_of(error)
+        if _is_damage(reason):
+            raise damaged(str(reason)) from error
+        raise JournalError(f"The journal could not be read ({reason}).") from error
+
+
+def damaged(why: str) -> JournalDamaged:
+    """The error that says so, and what to do."""
+    return JournalDamaged(f"The journal is damaged ({why}). {MEND}")
+
+
+def reason_of(error: Exception) -> Exception:
+    """What SQLite said, if it was SQLite."""
+    return getattr(error, "orig", None) or error
+
+
+def _is_damage(reason: Exception) -> bool:
+    code = getattr(reason, "sqlite_errorcode", None)
+    return "decode to UTF-8" in str(reason) if code is None else code & 0xFF in DAMAGE
 
 
 def _prepare(connection: Any, record: object) -> None:

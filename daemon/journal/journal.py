@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from daemon.entry import Entry
-from daemon.errors import JournalError
-from daemon.journal.database import sqlite
+from daemon.errors import JournalDamaged, JournalError
+from daemon.journal.database import reason_of, sqlite
 from daemon.journal.lock import locked
+from daemon.journal.opening import fold_again, prepare
 from daemon.journal.reading import Reading
-from daemon.journal.schema import METADATA
 from daemon.journal.writer import Conflict, Writer
 from daemon.ports import Clock
 from daemon.writable import writable_json
+
+log = logging.getLogger(__name__)
 
 
 class Journal(Reading):
@@ -37,23 +41,26 @@ class Journal(Reading):
         self._writer_class = writer
         self._open = ExitStack()
         self._changed = asyncio.Event()
+        self.damage = ""
+        """What of it could not be read, and what to do; empty as long as all could be."""
 
     async def __aenter__(self) -> Journal:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        """Raises JournalError where it cannot be opened."""
         with ExitStack() as opening:
             opening.enter_context(locked(self._path))  # before the first connection
             engine = sqlite(self._path)
             opening.callback(engine.dispose)
             try:
-                METADATA.create_all(engine)
+                self._prepare(engine)
                 reader = opening.enter_context(engine.connect())
                 super().__init__(reader.execution_options(isolation_level="AUTOCOMMIT"))
             except SQLAlchemyError as error:
-                reason = getattr(error, "orig", None) or error
                 raise JournalError(
-                    f"{self._path} cannot be opened as a journal ({reason}). "
-                    "Put a copy back, or move it away to begin a new one."
+                    f"{self._path} cannot be opened as a journal ({reason_of(error)}). "
+                    "Make it this user's, put a copy back, or move it away to begin a new one."
                 ) from error
+            except JournalError as error:
+                raise type(error)(f"{self._path} cannot be opened as a journal. {error}") from error
             self._writer = self._writer_class(engine, self._notify)
             self._writer.start()
             opening.callback(self._writer.stop)
@@ -65,6 +72,20 @@ class Journal(Reading):
     ) -> None:
         self._open.close()
 
+    def _prepare(self, engine: Engine) -> None:
+        with engine.begin() as connection:
+            prepare(connection)
+            try:
+                fold_again(connection)
+            except JournalDamaged as damage:  # what can be read may still be answered
+                self._found(damage)
+
+    def _found(self, damage: JournalDamaged) -> None:
+        """An owner reads it once, and /healthz says it for as long as this daemon lives."""
+        if not self.damage:
+            log.critical("%s What needs what is damaged waits; all else goes on.", damage)
+            self.damage = str(damage)
+
     @property
     def died(self) -> asyncio.Future[None]:
         """Fails when the writer died: the daemon cannot go on."""
@@ -74,6 +95,11 @@ class Journal(Reading):
     def writable(self) -> bool:
         """Did the last append reach the disk?"""
         return not (self.died.done() or self._writer.failing)
+
+    @property
+    def well(self) -> bool:
+        """Can it be written, and could all be read so far?"""
+        return self.writable and not self.damage
 
     async def append(
         self,

@@ -43,7 +43,16 @@ CONVERSATIONS = ENTRIES.where(
 )
 OPEN = ENTRIES.where(ENTRY.c.seq.in_(DEBTS))
 OPEN_IN = ENTRIES.where(ENTRY.c.seq.in_(DEBTS.where(DEBT.c.thread == bindparam("thread"))))
+WAITING = (
+    select(DEBT.c.thread).where(DEBT.c.kind.in_(KINDS)).group_by(DEBT.c.thread).order_by(func.min(DEBT.c.seq))
+)
 SINCE = ENTRIES.where(ENTRY.c.seq > bindparam("seq")).limit(bindparam("limit"))
+FIRST_AFTER = (
+    select(ENTRY.c.at)
+    .where(ENTRY.c.seq > bindparam("seq"), ENTRY.c.at <= bindparam("now"))
+    .order_by(ENTRY.c.seq)
+    .limit(1)
+)
 
 IS_OPEN = select(DEBT.c.seq).where(DEBT.c.seq == bindparam("seq"))
 LAST = select(func.max(ENTRY.c.seq))

@@ -5,6 +5,7 @@ The Journal is a Reading that also appends; `trace`, `verify` and `export` open 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,10 @@ from sqlalchemy import Connection, RowMapping, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from daemon.entry import Entry
-from daemon.errors import JournalError
+from daemon.errors import JournalDamaged, JournalError
 from daemon.journal import queries
-from daemon.journal.database import readable, readonly, run
+from daemon.journal.database import damaged, readable, readonly, reason_of, run
+from daemon.journal.opening import version_of
 from daemon.journal.schema import DEBT, ENTRY, LEASE, read
 from daemon.journal.shape import misfits, strays
 
@@ -35,7 +37,7 @@ class Reading:
 
     def held(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
-        return self._scalar(queries.HELD, thread=thread) == epoch
+        return bool(self._scalar(queries.HELD, thread=thread) == epoch)
 
     def attempted(self, since: int) -> list[tuple[str, int]]:
         """The threads whose latest attempt began after seq `since`, and with which seq; the latest last."""
@@ -90,23 +92,46 @@ class Reading:
             return self._entries(queries.OPEN, kinds=kinds)
         return self._entries(queries.OPEN_IN, kinds=kinds, thread=thread)
 
+    def waiting(self, *kinds: str) -> list[str]:
+        """The threads in which debts of these kinds are open, those that wait longest first.
+
+        Asks no entry, so that a damaged one stands in no other thread's way.
+        """
+        with self._reading():
+            return [row[0] for row in run(self._reader, queries.WAITING, {"kinds": kinds})]
+
     def is_open(self, seq: int) -> bool:
         """Is the debt of this entry still unpaid?"""
         return self._scalar(queries.IS_OPEN, seq=seq) is not None
 
     def since(self, seq: int, limit: int = 1000) -> list[Entry]:
-        """The entries after this seq, oldest first."""
-        return self._entries(queries.SINCE, seq=seq, limit=limit)
+        """The entries after this seq, oldest first; one that is damaged is left out.
+
+        For those who read all that was ever written: one entry must not hide all others from them.
+        """
+        return [*self._sound(queries.SINCE, seq=seq, limit=limit)]
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
-        return self._scalar(queries.LAST) or 0
+        return int(self._scalar(queries.LAST) or 0)
+
+    def first_after(self, seq: int, now: float) -> float | None:
+        """When the first entry after this seq was written that is not of the future; None: there is none."""
+        found: float | None = self._scalar(queries.FIRST_AFTER, seq=seq, now=now)
+        return found
 
     def rows(self) -> Iterator[RowMapping]:
         """Every entry as its row stands in the file, in order; few of them are in memory at once."""
         with readable():
             found = self._reader.execution_options(yield_per=CHUNK).execute(queries.ENTRIES)
             yield from found.mappings()
+
+    def check(self) -> None:
+        """Look at every page of the file, though not at what is on it; raises JournalDamaged."""
+        with self._reading():
+            found = self._reader.exec_driver_sql("pragma quick_check(1)").scalar_one()
+        if found != "ok":
+            raise damaged(str(found))
 
     def problems(self) -> Iterator[tuple[int, str, str]]:
         """What the database itself sees wrong: seq (0: the file), rule, sentence."""
@@ -128,15 +153,39 @@ class Reading:
             }
 
     def _entries(self, query: Select[Any], **asked: Any) -> list[Entry]:
-        with readable():
-            rows = run(self._reader, query, asked)
-            return [self._entry(dict(zip(COLUMNS, row, strict=True))) for row in rows]
+        with self._reading():
+            return [self._entry(columns) for columns in self._columns(query, asked)]
+
+    def _sound(self, query: Select[Any], **asked: Any) -> Iterator[Entry]:
+        with self._reading():
+            for columns in self._columns(query, asked):
+                try:
+                    yield self._entry(columns)
+                except JournalDamaged as damage:
+                    self._found(damage)
+
+    def _columns(self, query: Select[Any], asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        for row in run(self._reader, query, asked):
+            yield dict(zip(COLUMNS, row, strict=True))
 
     def _entry(self, columns: Mapping[str, Any]) -> Entry:
-        return read(**columns)
+        return _read(columns)
 
-    def _scalar(self, query: Select[Any], **asked: Any) -> int | None:
-        with readable():
+    def _found(self, damage: JournalDamaged) -> None:
+        """What a live journal remembers."""
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What goes wrong inside is a JournalError."""
+        try:
+            with readable():
+                yield
+        except JournalDamaged as damage:
+            self._found(damage)
+            raise
+
+    def _scalar(self, query: Select[Any], **asked: Any) -> Any:
+        with self._reading():
             row = run(self._reader, query, asked).fetchone()
             return row[0] if row else None
 
@@ -156,18 +205,28 @@ class Inspection(Reading):
         return entry
 
 
-def _readable(columns: Mapping[str, Any]) -> Entry:
+def _read(columns: Mapping[str, Any]) -> Entry:
     try:
         entry = read(**columns)
     except (TypeError, ValueError, RecursionError) as error:
         raise _damaged(columns["seq"], str(error)) from error
+    if not isinstance(entry.body, dict):
+        raise _damaged(entry.seq, "its body is no object")
+    return entry
+
+
+def _readable(columns: Mapping[str, Any]) -> Entry:
+    entry = _read(columns)
     if astray := [*strays(entry)]:
         raise _damaged(entry.seq, f"its {astray[0]}")
     return entry
 
 
-def _damaged(seq: int, why: str) -> JournalError:
-    return JournalError(f"The entry {seq} cannot be read ({why}). Run `python -m daemon verify` first.")
+def _damaged(seq: int, why: str) -> JournalDamaged:
+    return JournalDamaged(
+        f"The entry {seq} cannot be read ({why}). `python -m daemon verify` names all that is damaged; "
+        "put a copy of the journal back, or move it away to begin a new one."
+    )
 
 
 @contextmanager
@@ -176,16 +235,18 @@ def reading(path: Path) -> Iterator[Inspection]:
 
     Takes no lock: a daemon may live beside it. Raises JournalError when there is no journal.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises where a folder is closed to us
         raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
     engine = readonly(path)
     try:
         with engine.connect() as connection:
             try:
+                version_of(connection)
                 connection.execute(queries.LAST)
             except SQLAlchemyError as error:
-                reason = getattr(error, "orig", None) or error
-                raise JournalError(f"{path} cannot be read as a journal ({reason}).") from error
+                raise JournalError(f"{path} cannot be read as a journal ({reason_of(error)}).") from error
+            except JournalError as error:
+                raise type(error)(f"{path} cannot be read as a journal. {error}") from error
             yield Inspection(connection)
     finally:
         engine.dispose()

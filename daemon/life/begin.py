@@ -12,6 +12,7 @@ from typing import Any
 
 from daemon.entry import Entry
 from daemon.errors import Fenced
+from daemon.life.due import is_ripe
 from daemon.life.resting import failed
 from daemon.life.scope import World
 from daemon.life.taking import Taking, everything, taking
@@ -166,7 +167,7 @@ def _path(world: World, first: str) -> str:
 async def _ripen(world: World, thread: str) -> None:
     """A watch whose time has come becomes exactly one perception."""
     for watch in world.journal.open("watch", thread=thread):
-        if world.reach.ripe(watch):
+        if await is_ripe(world.journal, world.clock, watch) or world.reach.ripe(watch):
             await world.journal.append(
                 thread,
                 "perception",

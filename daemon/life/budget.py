@@ -16,6 +16,8 @@ from daemon.journal.journal import Journal
 from daemon.life.spent import NOTHING, Spent, lifts
 from daemon.ports import Clock
 
+DAY = 86_400.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
@@ -33,7 +35,7 @@ class Day:
 
     def after(self, entry: Entry, owners: Collection[str]) -> Day:
         """This day with one more call or answer in it, if that is of this day."""
-        if entry.at < self.began:
+        if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
         if entry.kind == "model-call":
             return self._with_call(entry)

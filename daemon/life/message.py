@@ -14,8 +14,8 @@ from daemon.errors import JournalError, SpeechFailed
 from daemon.life.scope import Scope
 from daemon.ports import Choices, Page, Posted
 
-SKEW = 300.0
-"""Seconds by which Slack's clock may stand before ours."""
+DATED = ("perception", "heard", "spoken", "speech-started")
+"""Kinds whose `ts` is Slack's."""
 
 
 class Message:
@@ -133,7 +133,10 @@ class Message:
         return next((posted.ts for posted in own if not posted.key and posted.ts not in claimed), None)
 
     async def _own(self) -> list[Posted]:
-        since = self.intent.at - SKEW if self.intent else 0.0
+        """Our messages here since the last that we knew of as we began this one: dates are Slack's own."""
+        known = self._scope.world.journal.of(self._scope.thread, *DATED)
+        before = [entry for entry in known if self.intent and entry.seq < self.intent.seq]
+        since = max((float(entry.body["ts"]) for entry in before if _dated(entry)), default=0.0)
         return list(await self._scope.world.speaker.own(self._scope.thread, since))
 
     async def _intend(self) -> Entry:
@@ -142,3 +145,8 @@ class Message:
     async def _receipt(self, kind: str, body: Mapping[str, Any], intent: Entry) -> Entry:
         key = f"{self._key}/receipt"
         return await self._scope.append(kind, body, key=key, cause=intent.seq, closes=[intent.seq])
+
+
+def _dated(entry: Entry) -> bool:
+    """Has Slack dated it? A reminder's `ts` is our own."""
+    return "ts" in entry.body and entry.body.get("address") != "timer"

@@ -54,7 +54,8 @@ async def _watch(turn: Voice, asked: Entry, question: Question) -> None:
     key = f"{asked.key}/watch"
     if not turn.read(key):
         why = question.about if "failure" in question.about else {}
-        body = {**why, "due": asked.at + (question.wait or 0.0), "answers": asked.key}
+        due = turn.world.clock.now() + (question.wait or 0.0)
+        body = {**why, "due": due, "answers": asked.key}
         await turn.append("watch", body, key=key, cause=asked.seq)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.entry import Entry
 from daemon.journal.journal import Journal
+from daemon.life.due import is_due
 from daemon.ports import Clock, Role
 
 EVERYWHERE = frozenset({"unreachable"})
@@ -32,6 +33,7 @@ class Reach:
     """What the newest calls tell. `models` are those that are configured, by role."""
 
     def __init__(self, journal: Journal, clock: Clock, models: Mapping[Role, str]) -> None:
+        self._journal = journal
         self._clock = clock
         self._models = dict(models)
         self._faults: dict[str, tuple[Fault, float]] = {}
@@ -46,26 +48,26 @@ class Reach:
         """The waits that may try now, though nothing is known to be mended."""
         self._quiet: dict[tuple[str, str], float] = {}
         """Until when an owner need not be told of a subject."""
-        self._recover(journal)
+        self._recover()
 
-    def _recover(self, journal: Journal) -> None:
+    def _recover(self) -> None:
         """At the start: somebody waits for the account to be mended, or was waiting when it was."""
-        waits = [watch for watch in journal.open("watch") if watch.body.get("failure")]
+        waits = [watch for watch in self._journal.open("watch") if watch.body.get("failure")]
         if not waits:
             return
-        for call in journal.kind("model-call", since=min(watch.at for watch in waits)):
+        for call in self._journal.kind("model-call", since=min(watch.at for watch in waits)):
             self._answered(call)
         for watch in waits:
             fault = fault_of(watch.body)
             if fault.failure in ACCOUNT and not (self._gone(fault) or self._mended(watch)):
-                self._faults.setdefault(fault.subject, (fault, self._clock.now()))
+                self._faults.setdefault(fault.subject, (fault, self._clock.steady()))
 
     def noted(self, call: Entry) -> None:
         """A call was recorded."""
         self._answered(call)
         fault = fault_of(call.body)
         if fault.failure in ACCOUNT:
-            now = self._clock.now()
+            now = self._clock.steady()
             _, since = self._faults.setdefault(fault.subject, (fault, now))
             self._probes[fault.subject] = now + (PROBE if now - since < HOUR else LATER)
 
@@ -102,10 +104,10 @@ class Reach:
         fault one, now and then, which finds out whether it still is."""
         watches = list(watches)
         self._probing &= {watch.seq for watch in watches}
-        timed, freed = list[Entry](), list[Entry]()
+        timed, freed, now = list[Entry](), list[Entry](), self._clock.now()
         blocked: dict[str, list[Entry]] = {}
         for watch in watches:
-            if watch.body["due"] <= self._clock.now():
+            if is_due(self._journal, watch, now):
                 timed.append(watch)
             elif self._free(watch):
                 freed.append(watch)
@@ -115,12 +117,12 @@ class Reach:
         return [*timed, *freed[:FEW], *probes]
 
     def ripe(self, watch: Entry) -> bool:
-        """May what waits so try again now?"""
-        return watch.body["due"] <= self._clock.now() or watch.seq in self._probing or self._free(watch)
+        """May what waits so try again before its time?"""
+        return watch.seq in self._probing or self._free(watch)
 
     def _probe(self, subject: str, waits: Sequence[Entry]) -> Entry | None:
         """The wait that probes now, if it is time: each thread in its turn."""
-        now = self._clock.now()
+        now = self._clock.steady()
         if now < self._probes.get(subject, 0.0):
             return None
         chosen = min(waits, key=lambda watch: (self._probed.get(watch.thread, 0.0), watch.seq))

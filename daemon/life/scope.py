@@ -149,10 +149,12 @@ class Scope:
     async def claim(self, key: str) -> bool:
         """What may happen once across threads, claimed by a natural key: True for whoever got it first.
 
-        A body that was let go leaves its claims to the fresh one.
+        A body that was let go leaves its claims to the fresh one. Raises Fenced as `append` does.
         """
         who = {"by": self.path.partition("~")[0]}
-        entry, _ = await self.world.journal.append(self.thread, "claim", who, key=key, cause=self.began.seq)
+        entry, _ = await self.world.journal.append(
+            self.thread, "claim", who, key=key, cause=self.began.seq, fence=(self.thread, self.epoch)
+        )
         return bool(entry.body == who)
 
     async def call(

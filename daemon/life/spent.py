@@ -73,5 +73,6 @@ def by_body(body: Sequence[Entry], now: float, owners: Collection[str]) -> Spent
     own, spent = body[since:], NOTHING
     for entry in own:
         spent = spent.after(entry) if entry.kind == "model-call" else spent
-    idle = sum(then.at - before.at for before, then in pairwise(own) if then.kind in PAUSES)
-    return replace(spent, seconds=now - own[0].at - idle)
+    steps = [then.at - before.at for before, then in pairwise(own) if then.kind not in PAUSES]
+    lasted = [*steps, now - own[-1].at]
+    return replace(spent, seconds=sum(max(one, 0.0) for one in lasted))  # a clock may have been set back

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from daemon.entry import Entry
-from daemon.errors import Fenced, JournalError
+from daemon.errors import Fenced, JournalDamaged, JournalError
 from daemon.journal.journal import Journal
+from daemon.life.due import is_due
 from daemon.life.resting import rest
 from daemon.life.suspects import Suspects
 from daemon.ports import Clock
@@ -83,14 +85,25 @@ class AsyncioWaker:
 
     def sweep(self) -> None:
         """Wake every thread that has something to do. A fenced daemon does not sweep what it just lost."""
-        watches = self._journal.open("watch")
-        due = self._due([watch for watch in watches if watch.thread not in self._lost])
-        for entry in (*due, *self._journal.open("perception", "turn-began")):
-            if entry.thread not in self._lost:
-                self.wake(entry.thread)
+        due = [watch.thread for watch in self._due(self._watches())]
+        for thread in dict.fromkeys((*due, *self._journal.waiting("perception", "turn-began"))):
+            if thread not in self._lost:
+                self.wake(thread)
+
+    def _watches(self) -> Sequence[Entry]:
+        """All that wait, but in threads that are lost. A damaged one stands in no other thread's way."""
+        try:
+            watches = self._journal.open("watch")
+        except JournalDamaged:
+            watches = []
+            for thread in self._journal.waiting("watch"):
+                with suppress(JournalDamaged):
+                    watches += self._journal.open("watch", thread=thread)
+        return [watch for watch in watches if watch.thread not in self._lost]
 
     def _timed(self, watches: Sequence[Entry]) -> Sequence[Entry]:
-        return [watch for watch in watches if watch.body["due"] <= self._clock.now()]
+        now = self._clock.now()
+        return [watch for watch in watches if is_due(self._journal, watch, now)]
 
     async def drain(self, seconds: float) -> None:
         """No new turns; running ones may finish within this time, or stay half for the next start."""
@@ -116,7 +129,7 @@ class AsyncioWaker:
                 "Another daemon has taken over %s; leaving it alone until something new comes.", thread
             )
         except JournalError as error:
-            level = logging.WARNING if self._journal.writable else logging.INFO  # the writer says why itself
+            level = logging.WARNING if self._journal.well else logging.INFO  # the journal said why
             log.log(level, "The turns of %s wait for the journal. %s", thread, error)
         except Exception:  # the task boundary: the next sweep tries this thread again
             log.exception("The turns of %s stopped; they are tried again in a moment.", thread)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from daemon.errors import JournalError
 from daemon.rehearsal.people import ALICE, APPS, BOB, ECHO, PEOPLE, SOUL
 
 SCHEMA = """
@@ -36,15 +37,26 @@ PRIVATE = {"backroom": ("C0BACKROOM4", (ALICE.id, BOB.id, SOUL.user))}
 
 
 def open_store(path: Path) -> sqlite3.Connection:
-    """The store at this path; a new one begins with the workspace's channels and each person's DMs."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path)
-    db.execute("pragma journal_mode = wal")
-    db.execute("pragma synchronous = normal")
-    db.executescript(SCHEMA)
-    with db:
-        if db.execute("select 1 from stamp").fetchone() is None:
-            _fill(db)
+    """The store at this path; a new one begins with the workspace's channels and each person's DMs.
+
+    Raises JournalError when it cannot be opened, or not be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)  # what people told the soul is nobody else's
+        db = sqlite3.connect(path)
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = normal")
+        db.executescript(SCHEMA)
+        with db:
+            if db.execute("update stamp set last = last").rowcount == 0:
+                _fill(db)
+    except (OSError, sqlite3.Error) as error:
+        raise JournalError(
+            f"{path} cannot be opened as a rehearsed workspace ({error}). "
+            "Make it and its folder this user's, or move it away to begin a new one."
+        ) from error
     return db
 
 

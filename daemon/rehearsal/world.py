@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any, Self
 
@@ -64,7 +65,13 @@ class World:
         Control(self.workspace).mount(app.router)
         gestures.mount(self.workspace, app.router)
         expose(app, self.faults)
+        app.on_response_prepare.append(self._date)
         app.on_shutdown.append(self.hang_up)
+
+    async def _date(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Slack's answers say what time it is for Slack."""
+        if request.path.startswith("/api/"):
+            response.headers["Date"] = formatdate(self.workspace.clock.now(), usegmt=True)
 
     def whispers(self, user: str) -> list[dict[str, Any]]:
         """The ephemeral messages that this person got, oldest first, as Slack's messages."""

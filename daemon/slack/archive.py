@@ -45,6 +45,10 @@ class Archive:
         self._web = replace(web, patience=PATIENCE)
         self._asked: deque[float] = deque(maxlen=MOST)
 
+    def now(self) -> float:
+        """The time as Slack told it last, on whose clock all that it keeps is dated."""
+        return self._web.now()
+
     async def conversations(self) -> list[Conversation]:
         """Every conversation that the soul is in, DMs first: there someone waits for nobody else."""
         users = self._web.client.users_conversations
@@ -94,8 +98,8 @@ class Archive:
 
     async def _page(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         if len(self._asked) == MOST:
-            await self._web.clock.sleep(self._asked[0] + MINUTE - self._web.clock.now())
-        self._asked.append(self._web.clock.now())
+            await self._web.clock.sleep(self._asked[0] + MINUTE - self._web.clock.steady())
+        self._asked.append(self._web.clock.steady())
         return await self._web.call(free, method, **arguments)
 
 

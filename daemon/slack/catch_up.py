@@ -23,7 +23,7 @@ from daemon.slack.watermark import Watermark, move, watermark
 from daemon.slack.web import LIMITED, OUT_OF_REACH, error_of, pause, why
 
 SKEW = 300.0
-"""Seconds by which Slack's clock and ours may differ. What is read twice because of them is known."""
+"""Seconds that are read twice, since no two clocks agree. What is found again in them is known."""
 DORMANT = 30 * 86_400.0
 """Seconds without a word, after which a thread of the soul's is not asked for replies any more."""
 CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")
@@ -63,9 +63,9 @@ class CatchUp:
 
     async def __aenter__(self) -> CatchUp:
         """Raises JournalError. At the first start on a journal there is nothing to catch up with."""
-        mark = watermark(self._journal, self._team)
+        mark = watermark(self._journal, self._team, self._archive.now())
         if mark is None:
-            mark = Watermark(until=self._clock.now())
+            mark = Watermark(until=self._archive.now())
             await move(self._journal, self._team, mark)
         self._mark = mark
         self._living = asyncio.create_task(self._live(), name="catch-up")
@@ -115,25 +115,27 @@ class CatchUp:
 
     async def _run(self) -> bool:
         """Read every conversation, lively ones first. False when Slack stumbled over one: it stays behind."""
-        begun, behind, whole = self._clock.now(), dict[str, float](), True
-        own = self._own()
-        for one in sorted(await self._archive.conversations(), key=lambda one: one.id not in own):
-            since = self._mark.of(one.id)
+        conversations, behind, whole = await self._archive.conversations(), dict[str, float](), True
+        begun = self._archive.now()
+        mark = watermark(self._journal, self._team, begun) or self._mark
+        own = self._own(begun)
+        for one in sorted(conversations, key=lambda one: one.id not in own):
+            since = mark.of(one.id)
             try:
                 await self._read(one, since, begun - self._max_age, own.get(one.id, set()))
             except SlackApiError as refusal:
                 if (word := error_of(refusal)) in ("", LIMITED):
                     raise
-                if one.id not in self._mark.behind:
+                if one.id not in mark.behind:
                     log.warning("Slack does not show what was said in %s (%s); left for later.", one.id, word)
                 behind[one.id], whole = since, whole and word in CLOSED
-        await self._move(Watermark(until=max(self._mark.until, begun - SKEW), behind=behind))
+        await self._move(Watermark(until=max(mark.until, begun - SKEW), behind=behind))
         return whole
 
-    def _own(self) -> dict[str, set[str]]:
+    def _own(self, now: float) -> dict[str, set[str]]:
         """The roots of the threads that the soul takes part in and that are not dormant, by channel."""
         own: dict[str, set[str]] = {}
-        for entry in self._journal.conversations(self._clock.now() - DORMANT):
+        for entry in self._journal.conversations(now - DORMANT):
             where = place(entry)
             if where.team == self._team and where.root:
                 own.setdefault(where.channel, set()).add(where.root)

@@ -29,11 +29,11 @@ class Hearing:
 
     def frame(self) -> None:
         """Something came in, if only the answer to a ping."""
-        self._frame_at = self._clock.now()
+        self._frame_at = self._clock.steady()
 
     def event(self, type: str) -> None:
         """An event came in."""
-        self._event_at = self._clock.now()
+        self._event_at = self._clock.steady()
         self.events[type] += 1
 
     @property
@@ -57,4 +57,4 @@ class Hearing:
         return self._since(self._event_at)
 
     def _since(self, at: float | None) -> float | None:
-        return None if at is None else self._clock.now() - at
+        return None if at is None else self._clock.steady() - at

@@ -53,7 +53,7 @@ class People:
         self._names = dict.fromkeys((me.user, me.bot), named(me.name))
         self._team, self._user = me.team, me.user
         self._audiences = dict[str, tuple[Audience, float]]()
-        """Of each channel, and of a DM with each person, as it was at that time."""
+        """Of each channel, and of a DM with each person, as it was at that steady time."""
         self._asking = Order()
         self._thrift = Thrift(web.clock)
 
@@ -99,7 +99,7 @@ class People:
 
     def _audience(self, id: str) -> Audience:
         audience, at = self._audiences.get(id, ("", 0.0))
-        return audience if self._web.clock.now() - at < FRESH else ""
+        return audience if self._web.clock.steady() - at < FRESH else ""
 
     def _worth_asking(self, message: Message) -> list[str]:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
@@ -168,7 +168,7 @@ class People:
         return "shared" if "shared" in found else "group" if found == {"dm"} else ""
 
     def _believe(self, id: str, audience: Audience) -> None:
-        self._audiences[id] = (audience, self._web.clock.now())
+        self._audiences[id] = (audience, self._web.clock.steady())
 
 
 def _part(whole: AsyncSlackResponse | Mapping[str, Any], name: str) -> Mapping[str, Any]:

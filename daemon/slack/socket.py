@@ -43,10 +43,10 @@ class Socket:
         try:
             while True:
                 line = await self._renew(reason)
-                since = self._clock.now()
+                since = self._clock.steady()
                 reason = await line.over
                 log.log(logging.WARNING if reason in ADVICE else logging.INFO, _told(reason))
-                if self._clock.now() - since >= STEADY:
+                if self._clock.steady() - since >= STEADY:
                     self._attempts = 0
         finally:
             await gather(*map(self._exchange.hang_up, self._lines))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import mktime_tz, parsedate_tz
 from http import HTTPStatus
 from random import uniform
 from typing import Any
@@ -106,6 +107,13 @@ def _future() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
 
+@dataclass(slots=True)
+class Dated:
+    """What time it was for Slack when it last answered, in Unix seconds; None where it did not say."""
+
+    at: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Web:
     """The Web API of one workspace."""
@@ -117,6 +125,11 @@ class Web:
     """Fails when Slack will not have us any more: the daemon cannot go on."""
     scopes: Scopes = field(default_factory=Scopes)
     """What the app may not do."""
+    dated: Dated = field(default_factory=Dated)
+
+    def now(self) -> float:
+        """Slack's time as of its last answer, or ours where it does not say: ours may be set wrong."""
+        return self.clock.now() if self.dated.at is None else self.dated.at
 
     async def call(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One method; waits out a rate limit, within bounds. Raises SlackApiError or OUT_OF_REACH."""
@@ -145,6 +158,7 @@ class Web:
                     self.scopes.refused(_named(method), refusal.response.data)
                 raise
         self.scopes.taken(_named(method))
+        self.dated.at = date(answer)
         return answer
 
     def end(self, reason: BaseException) -> None:
@@ -167,6 +181,15 @@ class Web:
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 return
+
+
+def date(answer: AsyncSlackResponse) -> float | None:
+    """When Slack gave this answer, as its `Date` says; None where that cannot be read."""
+    told = parsedate_tz(str(answer.headers.get("Date", "")))
+    try:
+        return None if told is None else float(mktime_tz(told))
+    except (OverflowError, ValueError):
+        return None
 
 
 def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | None:

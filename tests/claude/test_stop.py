@@ -143,6 +143,9 @@ class Bell:
         self.rung = asyncio.Event()
 
     def now(self) -> float:
+        return self.steady()
+
+    def steady(self) -> float:
         return float(STALL if self.rung.is_set() else 0)
 
     async def sleep(self, seconds: float) -> None:

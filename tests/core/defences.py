@@ -218,8 +218,8 @@ THINKING = (
     rule(
         "slow: each piece has a patience of its own",
         "claude/patience.py",
-        "self._resting, self._due = False, min(self._clock.now() + seconds, self._until)",
-        "self._resting = False\n        self._until = self._due = self._clock.now() + seconds",
+        "self._resting, self._due = False, min(self._clock.steady() + seconds, self._until)",
+        "self._resting = False\n        self._until = self._due = self._clock.steady() + seconds",
         f"{MODEL}test_slow_tokens_are_waited_for",
     ),
     rule(

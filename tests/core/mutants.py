@@ -19,11 +19,12 @@ from tests.core.mutant import Mutant
 from tests.core.promises import PROMISES
 from tests.core.promises_ism import ISM
 from tests.core.promises_wire import WIRE
+from tests.core.promises_journal import JOURNAL
 from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 100
-ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *WIRE)
+ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *WIRE, *JOURNAL)
 
 
 def survives(mutant: Mutant) -> bool:

@@ -63,6 +63,9 @@ class StoryClock:
     def now(self) -> float:
         return self._now
 
+    def steady(self) -> float:
+        return self._now
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(0)
 

@@ -49,8 +49,8 @@ HEARS = (
     rule(
         "only a completed catch-up moves the watermark",
         "slack/catch_up.py",
-        "            since = self._mark.of(one.id)\n",
-        "            since = self._mark.of(one.id)\n"
+        "            since = mark.of(one.id)\n",
+        "            since = mark.of(one.id)\n"
         "            await move(self._journal, self._team, Watermark(until=begun))\n",
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
@@ -58,8 +58,8 @@ HEARS = (
         "what was heard says nothing about what was said before it",
         "slack/watermark.py",
         'return Watermark(until=last.body["until"],',
-        'heard = [entry.at for entry in journal.kind("perception")] if last else []\n'
-        '    return Watermark(until=max(last.body["until"], *heard, 0.0),',
+        'heard = [entry.at for entry in journal.kind("perception")]\n'
+        '            return Watermark(until=max(last.body["until"], *heard, 0.0),',
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
     rule(
@@ -79,7 +79,7 @@ HEARS = (
     rule(
         "what was said before the first start is not answered",
         "slack/catch_up.py",
-        "mark = Watermark(until=self._clock.now())",
+        "mark = Watermark(until=self._archive.now())",
         "mark = Watermark(until=0.0)",
         f"{CATCH_UP}test_nothing_from_before_its_first_start_is_answered",
     ),
@@ -133,8 +133,8 @@ SPEAKS = (
     rule(
         "what is postponed is answered when its time has come",
         "life/waker.py",
-        "due = self._due([watch for watch in watches if watch.thread not in self._lost])",
-        "due: list[Entry] = []",
+        "due = [watch.thread for watch in self._due(self._watches())]",
+        "due: list[str] = []",
         f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
     ),
     rule(

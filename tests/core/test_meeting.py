@@ -12,7 +12,7 @@ from daemon.entry import Entry
 from daemon.errors import Fenced
 from daemon.journal.journal import Journal
 from daemon.life.begin import Blueprint, begin
-from daemon.life.scope import World
+from daemon.life.scope import Scope, World
 from tests.core.outside import StoryClock
 
 TURN: dict[str, Any] = {"path": "t@1", "process": "conversation", "code": "1", "texts": {}, "took": [1]}
@@ -46,3 +46,14 @@ async def test_a_daemon_leaves_alone_what_another_one_has_ended(tmp_path: Path, 
         *_, last = journal.kind("turn-began")
         assert journal.held("t", last.seq), "the other one still has the thread"
         assert not journal.kind("turn-resumed")
+
+
+async def test_a_daemon_that_was_fenced_claims_nothing(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", StoryClock(0)) as journal:
+        await journal.append("t", "perception", {}, key="one", author="U1")
+        began, _ = await journal.append("t", "turn-began", TURN, key="t@1/began", cause=1)
+        await journal.append("t", "turn-resumed", {"attempt": 2}, key="t@1/attempt#2", cause=began.seq)
+        late = Scope(cast(World, SimpleNamespace(journal=journal)), "t", "t@1", began, began.seq)
+        with pytest.raises(Fenced):
+            await late.claim("greeted:U1")
+        assert journal.get("greeted:U1") is None

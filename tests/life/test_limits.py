@@ -57,6 +57,28 @@ async def test_each_bound_holds_where_it_is_reached_and_not_before(
     assert life.standing(again) == Standing(), "a projection of the journal"
 
 
+async def test_a_clock_that_is_set_back_takes_no_time_away(life: Life) -> None:
+    gauge = life.gauge(turn=Limits(seconds=6))
+    await life.clock.advance(3)
+    await life.call()
+    life.clock.set_ahead(-365 * DAY)
+    await life.call()
+    assert life.standing(gauge) == Standing()
+    await life.clock.advance(3)
+    assert life.standing(gauge).bound == "time"
+
+
+async def test_what_was_spent_while_the_clock_was_ahead_is_not_of_today(life: Life) -> None:
+    gauge = life.gauge(person=Limits(calls=1))
+    life.clock.set_ahead(DAY)
+    await life.call()
+    assert life.standing(gauge).bound == "calls"
+    life.clock.set_ahead(0)
+    assert life.standing(gauge) == Standing()
+    life.budget = Budget(life.journal, life.clock, 5.0)
+    assert life.standing(life.gauge(person=Limits(calls=1))) == Standing(), "nor when it is counted anew"
+
+
 async def test_without_bounds_nothing_stands_in_the_way(life: Life) -> None:
     for _ in range(5):
         await life.call()

@@ -21,7 +21,7 @@ from daemon.rehearsal.world import World
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
-from tests.clock import FakeClock
+from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
 
 GENERAL, RANDOM, WORKSHOP = "C0GENERAL01", "C0RANDOM002", "C0WORKSHOP3"
@@ -139,7 +139,7 @@ async def until(happened: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def workspace(path: Path, clock: FakeClock, wire: Wire) -> AsyncIterator[tuple[World, str]]:
+async def workspace(path: Path, clock: Clock, wire: Wire) -> AsyncIterator[tuple[World, str]]:
     """A world that is served on a port."""
     app = web.Application(middlewares=[wire.middleware])
     async with World(path / "rehearsal.db", clock) as world:
@@ -168,11 +168,11 @@ async def office(
     wire: Wire | None = None,
     owners: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Office]:
-    """A whole one, connected."""
+    """A whole one, connected. Slack's clock is right, also where that of the soul is ahead."""
     clock, wire, woken = clock or FakeClock(), wire or Wire(), list[str]()
     journal = Notebook(path / "journal.db", clock)
     async with (
-        workspace(path, clock, wire) as (world, url),
+        workspace(path, TrueClock(clock), wire) as (world, url),
         ClientSession() as session,
         journal,
         Slack(access(url), allowed, journal=journal, wake=woken.append, clock=clock, owners=owners) as slack,

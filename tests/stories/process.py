@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,14 @@ PATIENCE = 30.0
 """Real seconds until a daemon must be ready, or gone."""
 
 
-async def start(home: Path, *command: str, **env: str) -> Process:
-    """Start `python -m daemon …` with these variables and none of the machine's own."""
+async def start(home: Path, *command: str, within: Sequence[str] = (), **env: str) -> Process:
+    """Start `python -m daemon …` with these variables and none of the machine's own.
+
+    `within` is a command that runs another one.
+    """
     inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "daemon", *command),
+        *(*within, sys.executable, "-m", "daemon", *command),
         cwd=root(),
         env={**inherited, "PORT": "0", "SOUL_HOME": str(home), "PYTHONWARNINGS": "error", **env},
         stdout=PIPE,

@@ -21,7 +21,7 @@ from daemon.project import root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
-from tests.clock import FakeClock
+from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
 
 UNSENT = ("reasoning", "chain of thought", "<thinking")
@@ -155,7 +155,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     shutil.copytree(root() / "prompts", words / "prompts")
     shutil.copytree(root() / "playbooks", words / "playbooks")
     shutil.copy(root() / "soul.md", words)
-    async with World(folder / "rehearsal.db", clock) as world, ClientSession() as session:
+    async with World(folder / "rehearsal.db", TrueClock(clock)) as world, ClientSession() as session:
         world.mount(app)
         model = Understudy(clock, pace=0)
         model.mount(app)

@@ -55,6 +55,17 @@ class Forgery:
         return int(seq)
 
 
+def spoil(path: Path, name: str) -> None:
+    """Write over the first page of this table or index, in a file that nobody has open."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("pragma wal_checkpoint(truncate)")
+        (size,) = db.execute("pragma page_size").fetchone()
+        (page,) = db.execute("select rootpage from sqlite_master where name = ?", (name,)).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * size)
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Forgery]:
     """The journal at this path, for changing it."""

@@ -75,6 +75,26 @@ def test_export_gives_every_entry_as_a_line_of_json(talked: Path) -> None:
     assert lines[0].keys() == {"seq", "thread", "kind", "author", "body", "key", "cause", "closes", "at"}
 
 
+def test_export_makes_a_file_that_nobody_else_can_read(talked: Path, tmp_path: Path) -> None:
+    out = tmp_path / "journal.jsonl"
+    assert run("export", str(talked), "--out", str(out)) == (0, "", "")
+    assert out.read_text() == run("export", str(talked))[1]
+    assert oct(out.stat().st_mode) == "0o100600"
+    status, _, wrong = run("export", str(talked), "-o", str(talked))
+    assert (status, wrong.count("\n")) == (74, 1)
+    assert wrong.startswith(f"{talked} is there already.")
+    status, _, wrong = run("export", str(talked), "-o", str(tmp_path / "nowhere" / "out"))
+    assert (status, "cannot be written (No such file or directory)" in wrong) == (74, True)
+
+
+def test_an_export_that_ends_in_the_middle_leaves_nothing(journal: Path, tmp_path: Path) -> None:
+    with opened(journal) as copy:
+        copy.change(copy.seqs("turn-ended")[-1], body="{")
+    status, _, wrong = run("export", str(journal), "-o", str(tmp_path / "half"))
+    assert (status, wrong.count("\n")) == (74, 1)
+    assert not (tmp_path / "half").exists()
+
+
 def test_trace_prints_a_thread_in_a_terminal_that_knows_ascii_only(talked: Path) -> None:
     status, said, wrong = run("trace", "D0ALICE0001:1790000000.000000", "--journal", str(talked), LC_ALL="C")
     assert (status, wrong) == (0, "")

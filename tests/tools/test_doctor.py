@@ -17,6 +17,7 @@ from config import Settings
 from daemon.doctor.doctor import app_link, examine_with
 from daemon.doctor.finding import Finding, line
 from daemon.doctor.machine import LONG, disk, python
+from daemon.private import tighten
 from daemon.project import root
 from daemon.rehearsal.people import ECHO, SOUL
 from tests.clock import FakeClock
@@ -63,6 +64,7 @@ async def test_all_is_well(world: Stage) -> None:
     assert [*seen] == [
         "texts",
         "disk",
+        "modes",
         "journal",
         "port",
         "claude",
@@ -173,21 +175,24 @@ async def test_a_model_without_a_known_price_is_said_so(world: Stage) -> None:
 
 
 async def test_a_journal_that_is_none_or_breaks_a_rule_is_ill(world: Stage, journal: Path) -> None:
-    world.home.mkdir()
+    world.home.mkdir(mode=0o700)
     (world.home / "journal.db").write_text("Dear diary, " * 1000)
+    tighten(world.home)
     assert "cannot be read as a journal (file is not a database)" in await ill(world)
     with opened(journal) as copy:
         seq = copy.seqs("spoken")[0]
         copy.db.execute("delete from entry where seq = ?", (seq,))
     shutil.move(journal, world.home / "journal.db")
+    tighten(world.home)
     assert "`python -m daemon verify` lists all" in await ill(world)
 
 
 async def test_a_very_long_journal_is_left_to_verify(world: Stage, journal: Path) -> None:
     with opened(journal) as copy:
         copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
-    world.home.mkdir()
+    world.home.mkdir(mode=0o700)
     shutil.move(journal, world.home / "journal.db")
+    tighten(world.home)
     assert (await found(world))["journal"].said.endswith("`python -m daemon verify` looks at them all")
 
 

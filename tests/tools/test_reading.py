@@ -62,7 +62,11 @@ def test_what_is_no_journal_is_said_so_and_not_made_one(tmp_path: Path) -> None:
     diary.write_text("Dear diary, " * 1000)
     with opened(other) as copy:
         copy.db.execute("create table note (text)")
-    for path, why in ((none, "There is no journal at"), (diary, "not a database"), (other, "no such table")):
+    for path, why in (
+        (none, "There is no journal at"),
+        (diary, "not a database"),
+        (other, "no table of entries"),
+    ):
         with pytest.raises(JournalError, match=why), reading(path):
             pass
     assert not none.exists()

@@ -105,6 +105,6 @@ def test_in_an_empty_journal_it_says_so(journal: Path) -> None:
 def test_a_damaged_entry_is_named_and_left_to_verify(journal: Path, name: str) -> None:
     with opened(journal) as copy:
         seq = damage(copy, name)
-    said = rf"The entry {seq} cannot be read \(.*\). Run `python -m daemon verify` first"
+    said = rf"The entry {seq} cannot be read \(.*\). `python -m daemon verify` names all that is damaged"
     with reading(journal) as found, pytest.raises(JournalError, match=said):
         [*map(list, (trace(found, one, 200) for one in found.kind("thread")))]

@@ -51,5 +51,8 @@ class SwiftClock:
     def now(self) -> float:
         return T0 + self._page.moved + (time.monotonic() - self._page.began) * self._page.speed
 
+    def steady(self) -> float:
+        return self.now()
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(seconds, 0.0) / self._page.speed)

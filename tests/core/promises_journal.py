@@ -1,0 +1,157 @@
+"""What was promised of a journal on a machine that is not what it should be. Run by soak.py."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+AHEAD = "tests/stories/test_wrong_clock.py::"
+DAMAGE = "tests/stories/test_damage.py::"
+HINDERED = "tests/stories/test_hindered.py::"
+MARKS = "tests/slack/test_wrong_clock.py::"
+
+CLOCKS = (
+    rule(
+        "what Slack keeps is dated by Slack's clock",
+        "slack/web.py",
+        "return self.clock.now() if self.dated.at is None else self.dated.at",
+        "return self.clock.now()",
+        f"{MARKS}test_the_marks_are_in_slacks_time",
+    ),
+    rule(
+        "a watermark of the future is not believed",
+        "slack/watermark.py",
+        "values(), 0.0) <= now:",
+        "values(), 0.0) >= 0:",
+        f"{MARKS}test_a_mark_of_the_future_is_not_believed",
+    ),
+    rule(
+        "where no watermark can be believed it is read from the first call",
+        "slack/watermark.py",
+        "return min([now, *(",
+        "return max([now, *(",
+        f"{MARKS}test_where_all_marks_are_of_the_future_it_is_read_from_the_first_call",
+    ),
+    rule(
+        "a wait that was set while the clock was ahead ends in its time",
+        "life/due.py",
+        "return right is None or right + (due - watch.at) <= now",
+        "return due <= now",
+        f"{AHEAD}test_what_was_postponed_is_answered_in_a_minute",
+    ),
+    rule(
+        "a wait that was set while the clock was ahead ends not before its time",
+        "life/due.py",
+        "return right is None or right + (due - watch.at) <= now",
+        "return True",
+        f"{AHEAD}test_what_was_postponed_is_answered_in_a_minute",
+    ),
+    rule(
+        "what was said is looked for from what Slack dated before it",
+        "life/message.py",
+        "since = max((float(",
+        "since = self.intent.at if self.intent else max((float(",
+        f"{AHEAD}test_what_slack_took_without_a_word_is_not_said_twice",
+    ),
+    rule(
+        "a day counts what was spent on it, and nothing of the future",
+        "life/budget.py",
+        "if not self.began <= entry.at < self.began + DAY:",
+        "if not self.began <= entry.at:",
+        f"{AHEAD}test_a_day_that_was_ahead_spends_nothing_of_today",
+    ),
+    rule(
+        "a clock that is set back takes no time away",
+        "life/spent.py",
+        "sum(max(one, 0.0) for one in lasted)",
+        "sum(lasted)",
+        "tests/life/test_limits.py::test_a_clock_that_is_set_back_takes_no_time_away",
+    ),
+    rule(
+        "how long nothing was heard is told by a clock that nobody sets",
+        "slack/hearing.py",
+        "self._clock.steady() - at",
+        "self._clock.now() - at",
+        f"{AHEAD}test_a_clock_that_is_set_makes_nobody_deaf",
+    ),
+)
+"""A clock that was once ahead, or is set."""
+
+OPENED = (
+    rule(
+        "a claim is fenced",
+        "life/scope.py",
+        'self.thread, "claim", who, key=key, cause=self.began.seq, fence=(self.thread, self.epoch)',
+        'self.thread, "claim", who, key=key, cause=self.began.seq',
+        "tests/core/test_meeting.py::test_a_daemon_that_was_fenced_claims_nothing",
+    ),
+    rule(
+        "projections are compared with a replay when a journal is opened",
+        "journal/opening.py",
+        "if stored != replayed:",
+        "if False:",
+        f"{DAMAGE}test_a_projection_that_is_gone_is_made_anew[delete from-debt]",
+    ),
+    rule(
+        "a journal of another version is not touched",
+        "journal/opening.py",
+        "if version not in (0, VERSION):",
+        "if False:",
+        f"{DAMAGE}test_a_journal_without_entries_or_of_another_version_is_not_touched",
+    ),
+    rule(
+        "a journal without entries is none",
+        "journal/opening.py",
+        "if ENTRY.name not in tables and (tables or version):",
+        "if False:",
+        f"{DAMAGE}test_a_journal_without_entries_or_of_another_version_is_not_touched",
+    ),
+    rule(
+        "damage is shown by the health",
+        "journal/journal.py",
+        "return self.writable and not self.damage",
+        "return self.writable",
+        f"{DAMAGE}test_a_damaged_entry_stops_its_own_thread_and_no_other",
+    ),
+    rule(
+        "damage is said once",
+        "journal/journal.py",
+        "        if not self.damage:\n",
+        "        if True:\n",
+        f"{DAMAGE}test_a_damaged_entry_stops_its_own_thread_and_no_other",
+    ),
+    rule(
+        "one damaged entry hides no others",
+        "journal/reading.py",
+        "                except JournalDamaged as damage:\n                    self._found(damage)\n",
+        "                except JournalDamaged:\n                    raise\n",
+        f"{DAMAGE}test_a_damaged_entry_stops_its_own_thread_and_no_other",
+    ),
+    rule(
+        "a body that is no object is damage",
+        "journal/reading.py",
+        "if not isinstance(entry.body, dict):",
+        "if False:",
+        f"{HINDERED}test_a_body_that_is_null_is_a_line",
+    ),
+)
+"""A journal that is damaged, or not what it should be."""
+
+PRIVATE = (
+    rule(
+        "what a former daemon left open to others is closed",
+        "project.py",
+        "    tighten(home)\n",
+        "",
+        f"{HINDERED}test_nobody_else_can_read_what_it_remembers",
+    ),
+    rule(
+        "an export is private",
+        "private.py",
+        "os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)",
+        "os.O_EXCL, 0o777 + 0 * os.umask(0))",
+        "tests/tools/test_commands.py::test_export_makes_a_file_that_nobody_else_can_read",
+    ),
+)
+"""Private thoughts are in its files."""
+
+JOURNAL = (*CLOCKS, *OPENED, *PRIVATE)

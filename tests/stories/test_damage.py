@@ -1,0 +1,111 @@
+"""A journal that is damaged, beside a daemon and before its start: it is said, and answered what can be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from daemon.journal.reading import reading
+from daemon.journal.verify import verify
+from tests.stories.process import ended, running, start
+from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.tools.forgery import opened, spoil
+
+NAME = "rehearsal-journal.db"
+
+
+async def health(stage: Stage) -> tuple[int, dict[str, object]]:
+    """What /healthz says."""
+    async with stage.session.get(f"{stage.soul.url}/healthz") as response:
+        return response.status, await response.json()
+
+
+async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    assert (await health(stage))[0] == 200
+    with opened(stage.home / "journal.db") as copy:
+        seq = copy.change(copy.seqs("model-call")[0], body="null")
+    await stage.post("alice", ALICE, "Are you there?", ts)
+    stage.model.say(reply("Hello, Bob."))
+    bob = await stage.post("bob", BOB, "Hello")
+    async with asyncio.timeout(PATIENCE):
+        while await stage.answers(BOB, bob) != ["Hello, Bob."]:
+            await stage.clock.advance(0)
+    status, said = await health(stage)
+    assert status == 503
+    assert said["ok"] is False
+    assert str(said["damage"]).startswith(f"The entry {seq} cannot be read (its body is no object).")
+    for _ in range(5):
+        stage.soul.waker.sweep()
+        await stage.clock.advance(1)
+    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.levelno for record in told] == [logging.CRITICAL], "said once, and loudly"
+
+
+async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
+    await lived(tmp_path)
+    spoil(tmp_path / NAME, "debt_by_kind")
+    status, said = await ended(await start(tmp_path))
+    assert status == 74
+    assert "The journal is damaged (database disk image is malformed)." in said
+    assert "put a copy of the journal back" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("table", ["debt", "lease"])
+@pytest.mark.parametrize("how", ["drop table", "delete from"])
+async def test_a_projection_that_is_gone_is_made_anew(tmp_path: Path, table: str, how: str) -> None:
+    await lived(tmp_path)
+    with opened(tmp_path / NAME) as copy:
+        began = copy.add("turn-began", "sess-0", {"path": "sess-0@1"})
+        copy.add("turn-ended", "sess-0", {"outcome": "ended", "keep": []}, closes=[began])
+        copy.add("watch", "sess-0", {"due": 9e9, "carries": []})
+        copy.db.execute(f"{how} {table}")
+    async with running(tmp_path) as (process, url), ClientSession() as session:
+        async with session.get(f"{url}/healthz") as response:
+            assert response.status == 200
+        process.terminate()
+        status, said = await ended(process)
+    assert status == 0
+    assert [line for line in said.splitlines() if f"table {table} was not what its entries say" in line]
+    with reading(tmp_path / NAME) as journal:
+        assert [one for one in verify(journal).violations if one.rule in ("debt", "lease")] == []
+
+
+async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tmp_path: Path) -> None:
+    await lived(tmp_path)
+    for done, status, why in (
+        ("pragma user_version = 7", 78, "It is of version 7, and this daemon reads version 1."),
+        ("drop table entry", 74, "It has no table of entries."),
+    ):
+        with opened(tmp_path / NAME) as copy:
+            copy.db.execute("pragma user_version = 1")
+            copy.db.execute(done)
+        before = (tmp_path / NAME).read_bytes()
+        for command in ((), ("verify",)):
+            got, said = await ended(await start(tmp_path, *command))
+            assert (got, why in said, said.count("\n")) == (status, True, 1), said
+        assert (tmp_path / NAME).read_bytes() == before
+
+
+async def test_a_journal_from_before_there_were_versions_is_taken_up(tmp_path: Path) -> None:
+    await lived(tmp_path)
+    with opened(tmp_path / NAME) as copy:
+        assert copy.db.execute("pragma user_version").fetchone() == (1,)
+        copy.db.execute("pragma user_version = 0")
+    await lived(tmp_path)
+    with opened(tmp_path / NAME) as copy:
+        assert copy.db.execute("pragma user_version").fetchone() == (1,)
+
+
+async def lived(home: Path) -> None:
+    """A daemon has been there."""
+    async with running(home) as (process, _):
+        process.terminate()
+        assert (await ended(process))[0] == 0

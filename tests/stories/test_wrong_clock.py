@@ -1,0 +1,58 @@
+"""A machine whose clock was once ahead, by a year: what was begun then ends when it should, and once."""
+
+from __future__ import annotations
+
+from tests.stories.stage import ALICE, Stage, reply
+
+YEAR = 365 * 86_400.0
+
+
+async def test_what_was_postponed_is_answered_in_a_minute(stage: Stage) -> None:
+    stage.clock.set_ahead(YEAR)
+    stage.model.fail(401, "authentication_error")
+    ts = await stage.say("alice", ALICE, "Are you there?")
+    assert len(stage.soul.journal.open("watch")) == 1
+    stage.clock.set_ahead(0)
+    stage.soul.waker.sweep()
+    await stage.settled()
+    stage.model.say(reply("Yes, I am."))
+    await stage.clock.advance(59)
+    stage.soul.waker.sweep()
+    await stage.settled()
+    assert len(await stage.answers(ALICE, ts)) == 1, "its minute is not over"
+    await stage.clock.advance(2)
+    stage.soul.waker.sweep()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[1:] == ["Yes, I am."]
+    assert not stage.soul.journal.open("watch", "perception")
+
+
+async def test_what_slack_took_without_a_word_is_not_said_twice(stage: Stage) -> None:
+    stage.clock.set_ahead(YEAR)
+    stage.world.faults.switch("answer-lost", method="chat.startStream", times=1)
+    stage.model.say(reply("Hello, Alice."))
+    ts = await stage.post("alice", ALICE, "Hello")
+    for _ in range(20):
+        await stage.clock.advance(1)
+        stage.soul.waker.sweep()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["Hello, Alice."]
+
+
+async def test_a_day_that_was_ahead_spends_nothing_of_today(stage: Stage) -> None:
+    stage.clock.set_ahead(YEAR)
+    stage.model.say(reply("Hello."))
+    await stage.say("alice", ALICE, "Hello")
+    assert stage.soul.budget.today().cost > 0
+    stage.clock.set_ahead(0)
+    assert stage.soul.budget.today().cost == 0
+    await stage.sleep()
+    await stage.wake()
+    assert stage.soul.budget.today().cost == 0
+
+
+async def test_a_clock_that_is_set_makes_nobody_deaf(stage: Stage) -> None:
+    stage.clock.set_ahead(YEAR)
+    assert not stage.soul.slack.hearing.deaf
+    stage.clock.set_ahead(-YEAR)
+    assert stage.soul.slack.hearing.inbound_age == 0

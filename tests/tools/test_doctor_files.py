@@ -1,0 +1,42 @@
+"""What the doctor finds out about the daemon's files: damage, another version, and who else can read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daemon.doctor.machine import LONG, modes
+from daemon.doctor.machine import journal as look_at
+from daemon.private import tighten
+from tests.tools.forgery import opened, spoil
+
+
+def test_a_very_long_journal_that_is_damaged_is_ill(journal: Path) -> None:
+    with opened(journal) as copy:
+        copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
+    assert look_at(journal).ok
+    spoil(journal, "entry_by_kind")
+    found = look_at(journal)
+    assert not found.ok
+    assert found.said.startswith("The journal is damaged (")
+    assert found.said.endswith("put a copy of the journal back, or move it away to begin a new one")
+
+
+def test_a_journal_of_another_version_is_ill(journal: Path) -> None:
+    with opened(journal) as copy:
+        copy.db.execute("pragma user_version = 7")
+    found = look_at(journal)
+    assert not found.ok
+    assert "It is of version 7, and this daemon reads version 1. Run the daemon that wrote it" in found.said
+
+
+def test_what_others_could_read_is_ill(tmp_path: Path) -> None:
+    home, env = tmp_path / "home", tmp_path / ".env"
+    home.mkdir(mode=0o755)
+    (home / "journal.db").touch(mode=0o640)
+    found = modes(home, env)
+    assert not found.ok
+    assert f"{home}, {home}/journal.db. chmod go= {home} {home}/journal.db; or give SOUL_HOME" in found.said
+    tighten(home)
+    assert modes(home, env).ok
+    env.touch(mode=0o644)
+    assert modes(home, env).said == f"others may look into {env}. chmod go= {env}"
