@@ -46,7 +46,7 @@ class Brake:
         """
         guesses = self._of(address)
         guesses.wrong += 1
-        guesses.at = self._clock.now()
+        guesses.at = self._clock.steady()
         seconds = price(guesses.wrong)
         if not seconds:
             return 0.0
@@ -64,7 +64,7 @@ class Brake:
     def _of(self, address: str) -> Guesses:
         """The guesses of this address, which is now the last one in the table."""
         guesses = self._known.pop(address, None) or Guesses()
-        if self._clock.now() - guesses.at >= FORGOTTEN:
+        if self._clock.steady() - guesses.at >= FORGOTTEN:
             guesses.wrong = 0
         if len(self._known) >= KNOWN:
             del self._known[next(iter(self._known))]

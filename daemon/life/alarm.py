@@ -29,7 +29,7 @@ async def alarm(turn: Scope, call: Entry) -> None:
     fault = fault_of(call.body)
     if fault.failure not in ACCOUNT:
         return
-    reach, now = turn.world.reach, turn.world.clock.now()
+    reach, now = turn.world.reach, turn.world.clock.steady()
     for owner in turn.world.owners:
         if reach.may_tell(owner, fault):
             reach.told(owner, fault, until=now + QUIET)
@@ -60,8 +60,10 @@ async def _leave(turn: Scope, call: Entry, fault: Fault, thread: str) -> None:
 def _is_news(turn: Scope, fault: Fault, last: Entry) -> bool:
     """Was it mended since the owner was told last, or was that long ago?"""
     past = turn.world.clock.now() - last.at
-    if past < QUIET or past >= AGAIN:
-        return past >= AGAIN
+    if not 0 <= past < AGAIN:  # long ago, or dated by a clock that was ahead
+        return True
+    if past < QUIET:
+        return False
     calls = turn.world.journal.kind("model-call", since=last.at)
     return any(
         call.seq > last.seq and call.body["outcome"] in USABLE and fault.mended_by(str(call.body["model"]))

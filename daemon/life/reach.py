@@ -93,7 +93,7 @@ class Reach:
 
     def may_tell(self, owner: str, fault: Fault) -> bool:
         """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
-        return self._clock.now() >= self._quiet.get((owner, fault.subject), 0.0)
+        return self._clock.steady() >= self._quiet.get((owner, fault.subject), 0.0)
 
     def told(self, owner: str, fault: Fault, until: float) -> None:
         """This owner need not be asked for until then."""

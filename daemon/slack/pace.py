@@ -22,11 +22,11 @@ class Pace:
     @property
     def resting(self) -> bool:
         """Has Slack had enough for now?"""
-        return 0.0 < self._rests - self._clock.now() <= LONGEST
+        return 0.0 < self._rests - self._clock.steady() <= LONGEST
 
     def slot(self) -> float:
         """Take the next free slot; in how many seconds it comes."""
-        now = self._clock.now()
+        now = self._clock.steady()
         self._due = min(max(self._due, now), now + self._ahead + LONGEST)
         wait = max(self._due - self._ahead - now, 0.0)
         self._due += self._each
@@ -34,5 +34,5 @@ class Pace:
 
     def rest(self, seconds: float) -> None:
         """Slack wants no call for so long."""
-        self._rests = self._clock.now() + min(seconds, LONGEST)
+        self._rests = self._clock.steady() + min(seconds, LONGEST)
         self._due = max(self._due, self._rests + self._ahead)

@@ -116,7 +116,7 @@ class Sign:
                 return
             spot = self._spots[thread] = Spot(place=place, hold=hold)
         spot.wanted, spot.hold = value, hold
-        if value and value == spot.stands and self._web.clock.now() - spot.since >= self._lasts:
+        if value and value == spot.stands and self._web.clock.steady() - spot.since >= self._lasts:
             spot.stands = None
         self._start(thread, spot)
 
@@ -211,7 +211,7 @@ class Sign:
             spot.stands = NOTHING if spot.swept and before is not None else before
             return self._failed(thread, spot, error)
         spot.stands = None if spot.swept and value != NOTHING else value
-        spot.since = self._web.clock.now()
+        spot.since = self._web.clock.steady()
         return True
 
     def _failed(self, thread: str, spot: Spot, error: Fenced | SlackApiError | JournalError) -> bool:

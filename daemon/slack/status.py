@@ -45,7 +45,7 @@ class Status:
         self._team = team
         self._marking: asyncio.Task[None] | None = None
         self._repairing = False
-        self._looked = web.clock.now()
+        self._looked = web.clock.steady()
         client = web.client
         self._line = Sign(
             web,
@@ -133,11 +133,11 @@ class Status:
 
     def _rested(self) -> None:
         """Note now and then that nothing is shown, so that the next start need not look far."""
-        passed = self._web.clock.now() - self._looked
-        due = self._repairing or not 0.0 <= passed < EACH
+        passed = self._web.clock.steady() - self._looked
+        due = self._repairing or passed >= EACH
         if not due or self._marking or not self._clear or self._journal.open("turn-began"):
             return
-        self._repairing, self._looked = False, self._web.clock.now()
+        self._repairing, self._looked = False, self._web.clock.steady()
         self._marking = asyncio.create_task(self._note(self._journal.last()), name="status mark")
         self._marking.add_done_callback(self._marked)
 

@@ -34,18 +34,18 @@ class Thrift:
                 break
             if not self._was_refused(id):
                 chosen.append(id)
-                self._asked.append(self._clock.now())
+                self._asked.append(self._clock.steady())
         return chosen
 
     def refused(self, id: str) -> None:
         """Slack does not know this id, or does not tell us of it."""
         if len(self._refused) >= KEPT:
             del self._refused[next(iter(self._refused))]
-        self._refused[id] = self._clock.now()
+        self._refused[id] = self._clock.steady()
 
     def _has_room(self) -> bool:
-        return len(self._asked) < A_MINUTE or self._clock.now() - self._asked[0] >= MINUTE
+        return len(self._asked) < A_MINUTE or self._clock.steady() - self._asked[0] >= MINUTE
 
     def _was_refused(self, id: str) -> bool:
         at = self._refused.get(id)
-        return at is not None and self._clock.now() - at < REFUSED
+        return at is not None and self._clock.steady() - at < REFUSED

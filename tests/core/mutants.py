@@ -18,8 +18,8 @@ from tests.core.edges import EDGES
 from tests.core.mutant import Mutant
 from tests.core.promises import PROMISES
 from tests.core.promises_ism import ISM
-from tests.core.promises_wire import WIRE
 from tests.core.promises_journal import JOURNAL
+from tests.core.promises_wire import WIRE
 from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
