@@ -27,13 +27,35 @@ INSIDE = (
     f"[{SECRET}](x)",
 )
 UNTOLD = [inside for inside in INSIDE if "<say>" not in inside]
-"""What stands before a mark that closes a thought which never opened: what was said by then is taken back later."""
+"""What stands before a mark that closes a thought which never opened."""
 PROSE = (
-    *("Hello. ", "a < b ", "<3 ", "<https://x.org|there> ", "<@U1> ", "<b>bold</b> ", "\n", "\n\n", "it`s ", "* "),
-    *("Next: go on\n", "[Thoughts](x) ", "x <y ", "List<String> ", "[1] ", "# Head\n", "| a | ", "<!-- c --> "),
+    *(
+        "Hello. ",
+        "a < b ",
+        "<3 ",
+        "<https://x.org|there> ",
+        "<@U1> ",
+        "<b>bold</b> ",
+        "\n",
+        "\n\n",
+        "it`s ",
+        "* ",
+    ),
+    *(
+        "Next: go on\n",
+        "[Thoughts](x) ",
+        "x <y ",
+        "List<String> ",
+        "[1] ",
+        "# Head\n",
+        "| a | ",
+        "<!-- c --> ",
+    ),
     *("`<think>` ", "`code` ", "``a`b`` ", "~ ", "- ", "i <| f ", "(a) ", "a > b ", "</b> ", "< ", "[", "`"),
 )
-MARKS = re.compile(r"<\s*/?\s*(?:think|thought|reason|aside|say|mood|scratch)|\[/?think\]|<\|\w+\|>|\*\*aside", re.I)
+MARKS = re.compile(
+    r"<\s*/?\s*(?:think|thought|reason|aside|say|mood|scratch)|\[/?think\]|<\|\w+\|>|\*\*aside", re.I
+)
 CODE = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`\n])\1(?!`)")
 
 

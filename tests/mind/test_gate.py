@@ -1,4 +1,4 @@
-"""The gate: what of an answer may be read, whichever model wrote it; in time that grows with the text alone."""
+"""The gate: what of an answer may be read, whichever model wrote it, in time that grows with the text."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def entry(name: str, text: str) -> Entry:
 def stream(text: str) -> None:
     coming = Sections(TAGS, PRIVATE)
     coming.feed("<say>")
-    for at in range(0, len(text), 16):
-        coming.feed(text[at : at + 16])
+    for at in range(0, len(text), 64):
+        coming.feed(text[at : at + 64])
         coming.said(SAY)
     coming.end()
 
@@ -157,7 +157,7 @@ HOSTILE = [
     "#*_(",
     "<x>",
     "<x><y",
-    "\\\"",
+    '\\"',
     '{"a":"\\\\',
     ", ",
     "{[",
@@ -169,12 +169,11 @@ HOSTILE = [
     ":a",
     "\n",
     "please ",
-    "<result of=\"a\">",
+    '<result of="a">',
 ]
 WORK: list[Callable[[str], object]] = [
     stream,
     spoken,
-    lambda text: sections(f"<say>{text}", TAGS, PRIVATE),
     choose,
     fenced,
     quiet,
@@ -186,22 +185,19 @@ WORK: list[Callable[[str], object]] = [
 
 
 @pytest.mark.parametrize("work", WORK)
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_no_text_takes_longer_than_it_is_long(piece: str, work: Callable[[str], object]) -> None:
-    """Four times the text may take four times as long, and a little more; a square would take sixteen times."""
-    for filler in ("", " "):
-        text = (piece + filler * 3) * (SIZE // (len(piece) + len(filler) * 3))
-        single = piece + filler * (SIZE - len(piece)) if filler else text
-        for hostile in (text, single):
-            small, large = least(work, hostile[: SIZE // 4]), least(work, hostile)
-            assert large < 9 * small + 0.05, f"{small:.3f} s, then {large:.3f} s"
+def test_no_text_takes_longer_than_it_is_long(work: Callable[[str], object]) -> None:
+    """Four times the text takes four times as long, and a little more; a square would take sixteen times."""
+    for piece in HOSTILE:
+        for hostile in (piece * (SIZE // len(piece)), piece + " " * SIZE):
+            assert grows_with(work, hostile), f"{piece!r} takes longer than it is long"
 
 
-def least(work: Callable[[str], object], text: str) -> float:
-    """Processor seconds of the fastest of two goes: other processes don't count."""
-    taken = []
-    for _ in range(2):
-        began = process_time()
-        work(text)
-        taken.append(process_time() - began)
-    return min(taken)
+def grows_with(work: Callable[[str], object], text: str) -> bool:
+    """In one of three goes, in processor seconds: what else the machine does is not counted."""
+    return any(taken(work, text) < 8 * taken(work, text[: SIZE // 4]) + 0.05 for _ in range(3))
+
+
+def taken(work: Callable[[str], object], text: str) -> float:
+    began = process_time()
+    work(text)
+    return process_time() - began

@@ -1,0 +1,61 @@
+"""Half a character, from a model, a tool or an old journal: people are answered, and the thread goes on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from daemon.writable import Joining, writable, writable_json
+from tests.stories.stage import ALICE, Stage, reply
+
+HALF, WHOLE = "\ud83d", "\U0001f600"
+FIRST, SECOND = "\ud83d", "\ude00"
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"), [(f"Oh {HALF}!", "Oh \ufffd!"), (f"Oh {FIRST}{SECOND}!", f"Oh {WHOLE}!")]
+)
+@pytest.mark.parametrize("chunk", [1, 4, 1000])
+async def test_a_model_that_writes_half_a_character(stage: Stage, raw: str, said: str, chunk: int) -> None:
+    stage.model.say(reply(raw, aside=HALF), chunk=chunk)
+    ts = await stage.say("alice", ALICE, "Hello")
+    stage.model.say(reply("Again."))
+    await stage.say("alice", ALICE, "And?", ts)
+    assert await stage.answers(ALICE, ts) == [said, "Again."]
+
+
+async def test_a_journal_that_holds_one_already(stage: Stage) -> None:
+    stage.model.say(reply("Oh XX!"))
+    ts = await stage.say("alice", ALICE, "Hello")
+    await stage.sleep()
+    with sqlite3.connect(stage.home / "journal.db") as journal:
+        for seq, body in journal.execute("select seq, body from entry").fetchall():
+            journal.execute("update entry set body = ? where seq = ?", (body.replace("XX", "\\ud83d"), seq))
+    await stage.wake()
+    stage.model.say(reply("Again."))
+    await stage.say("alice", ALICE, "And?", ts)
+    assert (await stage.answers(ALICE, ts))[-1] == "Again."
+    assert "Oh \ufffd!" in stage.asked()[-1]
+
+
+def test_pieces_are_joined_wherever_they_were_cut() -> None:
+    joining = Joining()
+    assert [joining.feed(piece) for piece in ("a" + FIRST, "", SECOND + "b", SECOND, FIRST)] == [
+        "a",
+        "",
+        f"{WHOLE}b",
+        "\ufffd",
+        "",
+    ]
+    assert joining.end() == "\ufffd"
+
+
+def test_what_is_written_is_text() -> None:
+    assert writable(f"{HALF}a\x00{FIRST}{SECOND}") == f"\ufffda\ufffd{WHOLE}"
+    body = {HALF: [HALF, {"a": f"{WHOLE}\\ud83d"}], "n": 1}
+    assert json.loads(writable_json(json.dumps(body))) == {
+        "\ufffd": ["\ufffd", {"a": f"{WHOLE}\\ud83d"}],
+        "n": 1,
+    }

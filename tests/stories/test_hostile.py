@@ -1,0 +1,29 @@
+"""A hostile answer: whatever the model streams, acks, the health and other people do not wait for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.stage import ALICE, BOB, Stage, reply
+
+HOSTILE = {
+    "white space": "<" + " " * 20_000,
+    "brackets": "< " * 10_000,
+    "thoughts": "`<think> " * 2_000,
+    "pages": "x < y\n\n" * 3_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_others_are_answered_while_it_comes(stage: Stage, text: str) -> None:
+    stage.model.say(f"<say>{text}", chunk=4, asks="Alice")
+    await stage.post("alice", ALICE, "Write it.")
+    await stage.until(lambda: stage.model.requests)
+    stage.model.say(reply("I am here."), asks="Bob")
+    ts = await stage.post("bob", BOB, "Hello?")
+    await stage.until(lambda: stage.entries("turn-ended"))
+    ended = stage.entries("turn-ended")[0]
+    assert ended.thread == stage.entries("thread")[1].thread, "the second one was answered first"
+    assert await stage.answers(BOB, ts) == ["I am here."]
+    async with stage.session.get(f"{stage.soul.url}/healthz") as health:
+        assert health.status == 200
