@@ -71,6 +71,14 @@ STORIES: Mapping[str, Story] = {
     ),
     "steps": Story(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
     "outage": Story(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
+    "called-in": Story(
+        lines=[
+            Line(text="red it is", who="bob", channel=GENERAL, aside=True),
+            Line(text=f"{ME} why so", channel=GENERAL, root=0),
+            Line(text=f"{ME} and then", channel=GENERAL, phase=1, root=0),
+        ],
+        endings=[["You said: red it is, @Claudius why so", "You said: @Claudius and then"]],
+    ),
     "missed": Story(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
     **DECIDING,
 }
