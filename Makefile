@@ -23,9 +23,10 @@ doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Clau
 test: $(DEV)    ## install what is missing, then run every test
 	@$(PY) -m pytest -n auto --dist worksteal
 
-soak: $(DEV)    ## every crash boundary in every way, every mutant, then a storm (SECONDS=300)
+soak: $(DEV)    ## every crash boundary in every way, every mutant, then deaths and a storm (SECONDS=300)
 	@$(PY) -m tests.core.soak
 	@$(PY) -m tests.wire
+	@$(PY) -m tests.wire.mortality
 	@$(PY) -m tests.wire.storm --seconds $(SECONDS)
 
 bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (a minute)

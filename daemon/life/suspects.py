@@ -120,7 +120,8 @@ def _at_work(journal: Reading, life: int, began: Entry) -> bool:
 
 def _recorded(journal: Reading, began: Entry, since: int) -> bool:
     """Has this turn come further?"""
-    mine = [*journal.under(began.body["path"]), *journal.under(_id(began))]
+    path = str(began.body.get("path", _id(began)))  # a damaged one must not keep it from starting
+    mine = [*journal.under(path), *journal.under(_id(began))]
     return any(e.seq > since and e.author != "core" and e.kind not in NO_RECORD for e in mine)
 
 

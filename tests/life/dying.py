@@ -47,7 +47,8 @@ class History:
     talks: Sequence[Talk]
     deaths: int
     """By poison."""
-    seconds: float
+    suspicions: int
+    """In how many lives anybody was suspected of anything."""
 
     @property
     def wronged(self) -> list[str]:
@@ -109,7 +110,8 @@ async def history(
             )
         while world.now - start < HORIZON and await Life(world, journal).killed():
             world.now += PAUSE
-    return History(talks=talks, deaths=world.deaths, seconds=world.now - start)
+        suspicions = sum(bool(woke.body["standings"]) for woke in journal.kind("woke"))
+    return History(talks=talks, deaths=world.deaths, suspicions=suspicions)
 
 
 class Life:

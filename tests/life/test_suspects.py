@@ -48,7 +48,7 @@ async def test_twenty_deploys_give_up_nobody(tmp_path: Path, count: int) -> None
 
 async def test_a_daemon_that_was_told_to_stop_was_not_killed(tmp_path: Path) -> None:
     found = await lived(tmp_path, 1, innocents(6), [0.8] * 20, stops=True)
-    assert found.seconds < 20 * (0.8 + 0.2) + 6, "nobody had to wait for another"
+    assert not found.suspicions
 
 
 @pytest.mark.parametrize("seed", SEEDS)

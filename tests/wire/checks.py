@@ -126,7 +126,8 @@ def _check_heard(journal: Reading, said: Sequence[Shown], story: Story) -> None:
     people = [message for message in said if message.user != SOUL.user]
     lines = sorted(line.text for line in story.lines if line.does == "says")
     assert sorted(message.text for message in people) == lines, "people did not say their lines"
-    lost = [m for m in people if not journal.get(f"msg:{TEAM}:{m.channel}:{m.ts}")]
+    places = {m: f"{TEAM}:{m.channel}:{m.ts}" for m in people}
+    lost = [m for m, at in places.items() if not (journal.get(f"msg:{at}") or journal.get(f"heard:{at}"))]
     assert not lost, f"lost: {lost}"
 
 

@@ -33,7 +33,11 @@ class People:
     def keys(self) -> list[str]:
         """What the journal must hold of what was done. Of a reaction that comes too late it knows nothing."""
         done = [(self._lines[n], ts) for n, ts in self._said.items()]
-        said = [f"msg:{TEAM}:{line.channel}:{ts}" for line, ts in done if line.does == "says"]
+        said = [
+            f"{'heard' if line.aside else 'msg'}:{TEAM}:{line.channel}:{ts}"
+            for line, ts in done
+            if line.does == "says"
+        ]
         return [*said, *self._pressed]
 
     def left(self, now: Callable[[Line], bool]) -> list[Line]:

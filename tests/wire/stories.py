@@ -89,6 +89,14 @@ STORIES: Mapping[str, Story] = {
             [*[AT_FAULT] * before, MENDING, *[AT_FAULT] * (2 - before), SAID, SAID] for before in range(3)
         ],
     ),
+    "called-in": Story(
+        lines=[
+            Line(text="red it is", who="bob", channel=GENERAL, aside=True),
+            Line(text=f"{ME} why so", channel=GENERAL, root=0),
+            Line(text=f"{ME} and then", channel=GENERAL, phase=1, root=0),
+        ],
+        endings=[["You said: red it is, @Claudius why so", "You said: @Claudius and then"]],
+    ),
     "missed": Story(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
     **DECIDING,
 }

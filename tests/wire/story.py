@@ -24,7 +24,8 @@ class Line:
     They say this text, press the button that is called so, or react so to another line. `root` is the place
     of that line in the story, whose thread it goes on. A call that is answered meanwhile rests, after `into`
     characters, until the line is known; for what `stops` it, until nobody waits for the answer any more. A
-    `missed` one is never brought to the daemon: Slack drops its sockets when it is said.
+    `missed` one is never brought to the daemon: Slack drops its sockets when it is said. One that is said
+    `aside` is for others, in a thread that the soul is called into.
     """
 
     text: str
@@ -37,11 +38,12 @@ class Line:
     root: int | None = None
     stops: bool = False
     missed: bool = False
+    aside: bool = False
 
     @property
     def answered(self) -> bool:
         """Whether an answer has to name it."""
-        return self.does == "says" and not self.stops
+        return self.does == "says" and not (self.stops or self.aside)
 
 
 def heard(body: Body) -> str:

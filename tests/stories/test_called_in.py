@@ -1,0 +1,82 @@
+"""Called into a conversation: what was said there is a step of the turn, and is not lost for good."""
+
+from __future__ import annotations
+
+import asyncio
+
+from daemon.life.overhearing import PATIENCE as FETCHING
+from daemon.life.overhearing import TRIES
+from tests.stories.stage import GENERAL, ME, Stage, reply
+
+
+async def called(stage: Stage) -> str:
+    """Bob has said something in a channel, and Alice calls the soul in; the root."""
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)  # or it would hear what was said
+    root = await stage.post("bob", GENERAL, "The build is red.")
+    await stage.post("alice", GENERAL, f"{ME} can you look?", root)
+    return root
+
+
+async def test_what_was_said_before_is_fetched_after_the_turn_has_begun(stage: Stage) -> None:
+    stage.model.say(reply("I see."))
+    await called(stage)
+    await stage.settled()
+    assert "The build is red." in stage.asked()[-1]
+    [began], [heard], [overheard] = map(stage.entries, ("turn-began", "heard", "overheard"))
+    assert began.seq < heard.seq < overheard.seq
+    assert overheard.body == {"seqs": [heard.seq], "whole": True}
+
+
+async def test_where_slack_does_not_show_it_the_next_turn_fetches_it(stage: Stage) -> None:
+    stage.wire.refuse["conversations.replies"] = ["internal_error"]
+    root = await called(stage)
+    await stage.settled()
+    assert "The build is red." not in stage.asked()[-1]
+    assert len(await stage.answers(GENERAL, root)) == 1
+    await stage.say("alice", GENERAL, f"{ME} and now?", root)
+    assert "The build is red." in stage.asked()[-1]
+    await stage.say("alice", GENERAL, f"{ME} thank you", root)
+    assert stage.asked()[-1].count("The build is red.") == 1
+    assert [entry.body["whole"] for entry in stage.entries("overheard")] == [False, True]
+
+
+async def test_where_slack_never_shows_it_nobody_asks_for_ever(stage: Stage) -> None:
+    stage.wire.refuse["conversations.replies"] = ["missing_scope"] * 20
+    root = await called(stage)
+    await stage.settled()
+    for number in range(TRIES + 1):
+        await stage.say("alice", GENERAL, f"{ME} hello {number}", root)
+    assert len(stage.entries("overheard")) == TRIES
+
+
+async def test_a_stop_is_heard_while_slack_takes_its_time(stage: Stage) -> None:
+    stage.wire.held["conversations.replies"] = asyncio.Event()
+    root = await called(stage)
+    await stage.until(lambda: stage.wire.told("conversations.replies"))
+    assert stage.entries("turn-began"), "an attempt that counts"
+    await stage.post("alice", GENERAL, f"{ME} stop", root)
+    await stage.settled()
+    assert not stage.model.requests
+    stage.wire.held.clear()
+
+
+async def test_an_answer_does_not_wait_for_it_for_long(stage: Stage) -> None:
+    stage.wire.held["conversations.replies"] = asyncio.Event()
+    root = await called(stage)
+    await stage.until(lambda: stage.wire.told("conversations.replies"))
+    await stage.clock.advance(FETCHING + 1)
+    await stage.settled()
+    stage.wire.held.clear()
+    assert len(await stage.answers(GENERAL, root)) == 1
+
+
+async def test_killed_while_it_fetches_it_fetches_again(stage: Stage) -> None:
+    stage.wire.held["conversations.replies"] = asyncio.Event()
+    root = await called(stage)
+    await stage.until(lambda: stage.wire.told("conversations.replies"))
+    await stage.sleep()
+    stage.wire.held.clear()
+    await stage.wake()
+    await stage.settled()
+    assert "The build is red." in stage.asked()[-1]
+    assert len(await stage.answers(GENERAL, root)) == 1
