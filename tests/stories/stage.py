@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,13 +20,12 @@ from daemon.project import root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
+from tests.attention import until
 from tests.clock import FakeClock
 from tests.slack.wire import Wire
 
 UNSENT = ("reasoning", "chain of thought", "<thinking")
 """Words in a request over which a model may refuse it."""
-PATIENCE = 10.0
-"""Real seconds after which a story gives up on something that should come at once."""
 GENERAL, RANDOM = "C0GENERAL01", "C0RANDOM002"
 ALICE, BOB, CAROL = "D0ALICE0001", "D0BOB000001", "D0CAROL0001"
 """The soul's DMs with each of the people."""
@@ -97,21 +95,17 @@ class Stage:
 
     async def settled(self) -> None:
         """Everything that was sent is acked, and no turn is running or due."""
-        async with asyncio.timeout(PATIENCE):
-            while not await self._is_settled():
-                await self.clock.advance(0)
+        await self.until(self._is_settled)
 
-    async def _is_settled(self) -> bool:
-        async with self.session.get(f"{self.url}/rehearsal/state") as response:
-            app = (await response.json())["apps"][0]
-        waits = self.soul.journal.open("perception", "turn-began")
-        return app["unacked"] == 0 and not waits and not self.soul.waker.busy
+    def _is_settled(self) -> bool:
+        if self.soul.waker.busy or self.world.workspace.courier.counts(SOUL.id)["unacked"]:
+            return False
+        return not self.soul.journal.open("perception", "turn-began")
 
     async def until(self, there: Callable[[], object]) -> None:
         """Until this is so."""
-        async with asyncio.timeout(PATIENCE):
-            while not there():
-                await self.clock.advance(0)
+        await until(there)
+        await self.clock.advance(0)  # whoever is on its way goes to the end of it
 
     def entries(self, *kinds: str) -> list[Entry]:
         """The journal, or what is of these kinds."""

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.attention import PATIENCE
+from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 STAR = (

@@ -6,7 +6,8 @@ import asyncio
 from itertools import pairwise
 
 from daemon.life.live import MAX_BACKOFF
-from tests.stories.stage import ALICE, PATIENCE, Stage, reply
+from tests.attention import PATIENCE
+from tests.stories.stage import ALICE, Stage, reply
 
 TRIES = 8
 

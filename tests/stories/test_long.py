@@ -11,7 +11,8 @@ import pytest
 
 from daemon.rehearsal.messages import STREAM_LASTS
 from daemon.slack.pages import pages
-from tests.stories.stage import ALICE, PATIENCE, Stage, reply
+from tests.attention import PATIENCE
+from tests.stories.stage import ALICE, Stage, reply
 
 PATIENT = "claude-opus-5-5"
 """Its answers may be longer than others'."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.attention import PATIENCE
+from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 
