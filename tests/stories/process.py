@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.project import root
 from daemon.rehearsal.people import SOUL
-from tests.attention import PATIENCE
+from tests.attention import PATIENCE as PATIENCE
 from tests.stories.stage import ALICE
 
 

@@ -20,6 +20,7 @@ from daemon.project import root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
+from tests.attention import PATIENCE as PATIENCE
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.slack.wire import Wire

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.attention import PATIENCE
-from tests.stories.stage import ALICE, BOB, Stage, reply
+from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 STAR = (

@@ -6,8 +6,7 @@ import asyncio
 from itertools import pairwise
 
 from daemon.life.live import MAX_BACKOFF
-from tests.attention import PATIENCE
-from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 TRIES = 8
 

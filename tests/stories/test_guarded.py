@@ -10,8 +10,8 @@ from typing import Any
 
 from aiohttp import ClientSession, CookieJar
 
-from tests.attention import PATIENCE
 from tests.stories.process import ended, running, start, visit
+from tests.stories.stage import PATIENCE
 
 TOKEN = "open sesame"
 SHOWN = {"X-Console-Token": TOKEN}

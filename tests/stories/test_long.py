@@ -11,8 +11,7 @@ import pytest
 
 from daemon.rehearsal.messages import STREAM_LASTS
 from daemon.slack.pages import pages
-from tests.attention import PATIENCE
-from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 PATIENT = "claude-opus-5-5"
 """Its answers may be longer than others'."""

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.attention import PATIENCE
 from tests.stories.process import Visit, into, running, visit
-from tests.stories.stage import reply
+from tests.stories.stage import PATIENCE, reply
 
 LONG = "I begin, and I go on, and on. " * 30
 WHOLE = "I begin again, and this time I come to an end."

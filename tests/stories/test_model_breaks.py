@@ -9,9 +9,8 @@ import pytest
 
 from daemon.claude.client import STALL
 from daemon.rehearsal.claude.understudy import Understudy
-from tests.attention import PATIENCE
 from tests.stories.outage import AWAY, later
-from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 BREAKS = {
     "cut": lambda model, text: model.cut(after=text),

@@ -13,9 +13,8 @@ from pathlib import Path
 from aiohttp import ClientSession, web
 
 from daemon.server import address, bind, serving
-from tests.attention import PATIENCE
 from tests.stories.process import ended, into, ready, running, start, visit
-from tests.stories.stage import reply
+from tests.stories.stage import PATIENCE, reply
 
 PROMPTLY = 5.0
 """Real seconds for a stop with nothing left to say."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.attention import PATIENCE
-from tests.stories.stage import ALICE, BOB, Stage, reply
+from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 
