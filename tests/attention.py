@@ -11,6 +11,9 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from daemon.entry import Entry
+from daemon.journal.writer import Writer
+
 PATIENCE = 120.0
 """Real seconds after which a test gives up: far more than it ever takes, however busy the machine."""
 
@@ -21,8 +24,21 @@ class Attentive(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self._waiting: list[asyncio.Future[None]] = []
+        self._resting: list[asyncio.Future[None]] = []
+        self._working = 0
         self._looked = False
         """Has everybody looked since anything ran?"""
+
+    def wait_for(self, work: asyncio.Future[Any]) -> None:
+        """A thread works on this: while it does, there is no rest."""
+        self._working += 1
+        work.add_done_callback(self._has_ended)
+
+    def rest(self) -> asyncio.Future[None]:
+        """Done when nothing is ready to run, no byte is on its way and no thread is at work."""
+        resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._resting.append(resting)
+        return resting
 
     def stirred(self) -> asyncio.Future[None]:
         """Done when something may have changed."""
@@ -36,23 +52,30 @@ class Attentive(selectors.DefaultSelector):
             events = super().select(0)
             self._looked = False
             if events:
-                self._wake()
+                self._let_go(self._waiting)
+            return events
+        if self._resting and not self._working:
+            if not (events := super().select(0)):
+                self._let_go(self._resting)
             return events
         if self._waiting and not self._looked:
-            self._wake()
+            self._let_go(self._waiting)
             events = super().select(0)
             self._looked = not events
             return events
         events = super().select(timeout)
         self._looked = False
-        self._wake()
+        self._let_go(self._waiting)
         return events
 
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
+    def _let_go(self, waiting: list[asyncio.Future[None]]) -> None:
         for one in waiting:
             if not one.done():
                 one.set_result(None)
+        waiting.clear()
+
+    def _has_ended(self, _: object) -> None:
+        self._working -= 1
 
 
 class AttentiveLoop(asyncio.SelectorEventLoop):
@@ -63,13 +86,35 @@ class AttentiveLoop(asyncio.SelectorEventLoop):
         super().__init__(self.attention)
 
 
-async def until(happened: Callable[[], object]) -> None:
-    """Let everybody go on until this is so."""
+class CountedWriter(Writer):
+    """The journal's writer; while it writes, there is no rest."""
+
+    def submit(
+        self, row: dict[str, Any], fence: tuple[str, int] | None, owed: int | None
+    ) -> asyncio.Future[Entry]:
+        written = super().submit(row, fence, owed)
+        attention().wait_for(written)
+        return written
+
+
+def attention() -> Attentive:
+    """The selector of the loop that runs."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, AttentiveLoop), "this waits in the tests' own loop"
+    return loop.attention
+
+
+async def until(happened: Callable[[], object]) -> None:
+    """Let everybody go on until this is so."""
     async with asyncio.timeout(PATIENCE):
         while not happened():
-            await loop.attention.stirred()
+            await attention().stirred()
+
+
+async def rest() -> None:
+    """Let everybody go on until nobody can before the time moves."""
+    async with asyncio.timeout(PATIENCE):
+        await attention().rest()
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:

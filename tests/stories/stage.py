@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,7 +22,7 @@ from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
-from tests.attention import until
+from tests.attention import CountedWriter, rest, until
 from tests.clock import FakeClock
 from tests.slack.wire import Wire
 
@@ -70,7 +71,14 @@ class Stage:
             "soul_home": self.home,
             **self.settings,
         }
-        start = awake(Settings(**values), self.clock, self.words, grace=0.2, processes=self.processes)
+        start = awake(
+            Settings(**values),
+            self.clock,
+            self.words,
+            grace=0.2,
+            processes=self.processes,
+            writer=CountedWriter,
+        )
         self._soul = await self._life.enter_async_context(start)
         self._soul.waker.sweep()
 
@@ -107,6 +115,15 @@ class Stage:
         """Until this is so."""
         await until(there)
         await self.clock.advance(0)  # whoever is on its way goes to the end of it
+
+    async def passing(self, step: float, there: Callable[[], object]) -> None:
+        """Until this is so, let time pass in steps of so many seconds, each when nobody can go on without."""
+        async with asyncio.timeout(PATIENCE):
+            await rest()
+            while not there():
+                await self.clock.advance(step)
+                self.soul.waker.sweep()
+                await rest()
 
     def entries(self, *kinds: str) -> list[Entry]:
         """The journal, or what is of these kinds."""
