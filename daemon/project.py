@@ -29,5 +29,5 @@ def settle(home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"SOUL_HOME is {home}, which cannot be made ({error.strerror}). Name a folder that can."
+            f"SOUL_HOME names a folder that cannot be made ({error.strerror}). Name one that can."
         ) from error
