@@ -7,6 +7,7 @@ timer. So a test need not ask again and again, which takes the core from the pro
 from __future__ import annotations
 
 import asyncio
+import os
 import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from daemon.entry import Entry
 from daemon.journal.writer import Writer
 
-PATIENCE = 120.0
+PATIENCE = float(os.environ.get("PATIENCE", "120"))
 """Real seconds after which a test gives up: far more than it ever takes, however busy the machine."""
 
 
