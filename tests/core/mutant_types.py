@@ -1,4 +1,4 @@
-"""Mutants that no Python could run: what mypy says of each patched file. Run by soak.py, since it takes minutes.
+"""Mutants that no Python could run: what mypy says of each patched file. Run by soak.py.
 
 Those of different files share a copy of the project, so that a few runs do for all.
 """

@@ -37,7 +37,7 @@ ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM)
 
 
 def fate(mutant: Mutant) -> str:
-    """What becomes of the project without this rule: nothing where a check fails, as it should, else the fault.
+    """What becomes of the project without this rule: nothing where a check fails, else the fault.
 
     A mutant that dies of anything but a failed check shows nothing: it "crashed" (a name that is gone, a
     patch that is no Python) or "hung". One that no check notices "survives".
