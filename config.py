@@ -16,6 +16,7 @@ from dotenv import dotenv_values
 
 from daemon.errors import ConfigError
 from daemon.limits import PERSON, THREAD, TURN, Limits
+from daemon.misspelt import Unread, unread
 from daemon.setting import (
     count,
     dollars,
@@ -29,7 +30,6 @@ from daemon.setting import (
     name,
     password,
     port,
-    shown,
     token,
     truth,
     url,
@@ -150,16 +150,27 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
         yield f"ANTHROPIC_API_KEY is missing; in a real workspace nobody should talk to a script. {KEY_HINT}"
     if not loopback(given.get("host", "127.0.0.1")) and "console_token" not in given:
         yield (
-            f"CONSOLE_TOKEN is missing; with HOST={shown(given['host'])} others can reach the page. "
+            "CONSOLE_TOKEN is missing; with a HOST that is not this machine alone others can reach the page. "
             f"{PASSWORD_HINT} Or set HOST=127.0.0.1."
         )
 
 
 def load() -> Settings:
     """The settings of `.env` in the working folder and of the environment, which wins."""
-    try:
-        written = dotenv_values(".env")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f".env cannot be read: {error}. Save it as UTF-8 text, or take it away.") from error
-    kept = {name: text for name, text in written.items() if text is not None}
+    kept = {name: text for name, text in _written().items() if text is not None}
     return Settings.from_env(kept | dict(os.environ))
+
+
+def misspelt() -> list[Unread]:
+    """The keys of `.env`, and those of the environment that were meant for us, that are no setting."""
+    return [*unread(_written(), os.environ, {one.name.upper() for one in fields(Settings)})]
+
+
+def _written() -> Mapping[str, str | None]:
+    try:
+        return dotenv_values(".env")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(
+            f".env cannot be read ({reason}). Save it as UTF-8 text, or take it away."
+        ) from error

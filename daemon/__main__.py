@@ -16,10 +16,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
-from config import load
+from config import Settings, load, misspelt
 from daemon.errors import ConfigError, JournalError, JournalHeld, JournalOther
 from daemon.log import Terse
 from daemon.private import create, keep_private
+
+log = logging.getLogger(__name__)
 
 MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
@@ -80,7 +82,7 @@ def commands() -> argparse.ArgumentParser:
 
 
 def _run(_: argparse.Namespace) -> int:
-    settings = load()
+    settings = _settings()
     from daemon import app, lifetime  # after the settings: a bad key answers at once
 
     asyncio.run(lifetime.until_told(app.run(settings)))
@@ -88,11 +90,19 @@ def _run(_: argparse.Namespace) -> int:
 
 
 def _rehearse(_: argparse.Namespace) -> int:
-    settings = load()
+    settings = _settings()
     from daemon import app, lifetime
 
     asyncio.run(lifetime.until_told(app.rehearse(settings)))
     return 0
+
+
+def _settings() -> Settings:
+    """What the owner set; what was set and is no setting is said, and stops nobody."""
+    settings = load()
+    for key in misspelt():
+        log.warning("%s", key)
+    return settings
 
 
 def _doctor(asked: argparse.Namespace) -> int:

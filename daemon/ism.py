@@ -17,12 +17,14 @@ from daemon.mind.acting import (
     Action,
     Bound,
     Came,
+    Declined,
     Finish,
     ISMResult,
     Refused,
     StopReason,
     Waiting,
     answer,
+    asked,
 )
 from daemon.mind.choice import Choice, Chosen, Unreadable, meant, read_choice
 from daemon.mind.choice_schema import DONE, choice_schema
@@ -33,6 +35,7 @@ from daemon.mind.stagnation import Stagnation
 __all__ = [
     "DONE",
     "Action",
+    "Declined",
     "Finish",
     "ISMResult",
     "Interrupt",
@@ -71,10 +74,12 @@ async def run_ism(
     `check_interrupt` is asked before each choice, when the model has answered, and before each action. More
     context makes what is left of a choice stale: it is not carried out, and the chooser is asked again with
     it. `bound` names the limit that stands in the way of another model call ("calls", "tokens", "money",
-    "time"), or nothing. An answer that cannot be read is asked for again, three times at the most.
+    "time"), or nothing. An answer that cannot be read is asked for again, three times at the most; one that
+    is `Declined` ends the run.
 
-    Raises ValueError where two actions share a name, what the callables raise, and of what handlers raise
-    only SoulErrors and what is no Exception: all else the chooser is told.
+    Raises ValueError where two actions share a name, TypeError where `invoke_llm` is no async function to a
+    str, what the callables raise, and of what handlers raise only SoulErrors and what is no Exception: all
+    else the chooser is told.
     """
     run = _Run(
         acting=Acting(prompt_context, actions, wording, most_actions),
@@ -158,10 +163,11 @@ class _Run:
             reason: Bound | None = await answer(self.bound())
             if reason:
                 return reason
-            reply = await self.invoke(
-                Prompt(self.context, self.parts, question, self.schema, self.wording, self.loops + 1)
-            )
+            prompt = Prompt(self.context, self.parts, question, self.schema, self.wording, self.loops + 1)
+            reply = await asked(self.invoke, prompt)
             self.calls += 1
+            if isinstance(reply, Declined):
+                return "refused"
             if reply.strip():
                 self.parts.append(("assistant", reply))
             if await self._stopped():

@@ -31,7 +31,7 @@ def settle(home: Path) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"SOUL_HOME is {home}, which cannot be made ({error.strerror}). Name a folder that can."
+            f"SOUL_HOME names a folder that cannot be made ({error.strerror}). Name one that can."
         ) from error
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         raise ConfigError(

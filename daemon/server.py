@@ -58,7 +58,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigError(
-            f"PORT {port} on HOST {host} cannot be used ({error.strerror}). If another daemon is running "
+            f"PORT {port} on this HOST cannot be used ({error.strerror}). If another daemon is running "
             "there, stop it, or set PORT to another number (0 picks a free one). "
             "HOST must be an address of this machine."
         ) from error

@@ -1,7 +1,7 @@
 """How the text of one setting is read: a function each, which raises ValueError with the rest of a sentence.
 
 Used by config.py, and for the limits of a playbook; the sentence begins with the key's name. No error
-shows a secret.
+shows a value: anybody may paste a secret into the wrong key.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def shown(text: str) -> str:
-    """A value as an error may show it: of a secret in the wrong place only how it begins."""
+def unlike(text: str, wanted: str) -> str:
+    """That a value is not what is wanted; of the value itself its length, and how a known secret begins."""
     kind = next((kind for kind in SECRETS if text.startswith(kind)), None)
-    return repr(text) if kind is None else f"a secret that begins with {kind}"
+    if kind:
+        return f"is a secret that begins with {kind}, not {wanted}"
+    return f"is not {wanted} (it has {len(text)} characters)"
 
 
 def name(text: str) -> str:
     """What something is called; never a secret, since it may be shown."""
     if text.startswith(SECRETS):
-        raise ValueError(f"is {shown(text)}, not a name")
+        raise ValueError(unlike(text, "a name"))
     return text
 
 
@@ -67,21 +69,21 @@ def url(text: str) -> str:
     except ValueError:
         whole = False
     if not whole:
-        raise ValueError(f"is {shown(text)}, not an http:// or https:// URL")
+        raise ValueError(unlike(text, "an http:// or https:// URL"))
     return text
 
 
 def model_url(text: str) -> str:
     """The URL of something that speaks Anthropic's Messages API, without the /v1 that the SDK adds."""
     if re.search("/v1(/messages)?/*$", urlsplit(url(text)).path):
-        raise ValueError(f"is {shown(text)}, and the SDK adds /v1/messages to it by itself")
+        raise ValueError("ends with /v1, and the SDK adds /v1/messages to it by itself")
     return text
 
 
 def port(text: str) -> int:
     """A TCP port; 0 means any that is free."""
     if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
-        raise ValueError(f"is {shown(text)}, not a port")
+        raise ValueError(unlike(text, "a port"))
     return int(text)
 
 
@@ -92,7 +94,7 @@ def dollars(text: str) -> float:
     except ValueError:
         amount = math.nan
     if not (math.isfinite(amount) and amount >= 0):
-        raise ValueError(f"is {shown(text)}, not an amount of dollars")
+        raise ValueError(unlike(text, "an amount of dollars"))
     return amount
 
 
@@ -101,21 +103,21 @@ def folder(text: str) -> Path:
     try:
         path = Path(name(text)).expanduser()
     except RuntimeError:
-        raise ValueError(f"is {shown(text)}, and there is no such user") from None
+        raise ValueError("begins with ~, and there is no such user") from None
     try:
         if path.exists() and not path.is_dir():
-            raise ValueError(f"is {shown(text)}, which is a file")
+            raise ValueError("names a file, not a folder")
     except OSError as error:
-        raise ValueError(f"is {shown(text)}, which cannot be looked at ({error.strerror})") from None
+        raise ValueError(f"names what cannot be looked at ({error.strerror})") from None
     return path
 
 
 def folders(text: str) -> tuple[Path, ...]:
     """Folders that exist, separated by commas, each once."""
     found = {folder(part): None for raw in text.split(",") if (part := raw.strip())}
-    for path in found:
+    for place, path in enumerate(found, 1):
         if not path.is_dir():
-            raise ValueError(f"names {str(path)!r}, which does not exist")
+            raise ValueError(f"names a folder that does not exist (number {place} of {len(found)})")
     return tuple(found)
 
 
@@ -124,9 +126,10 @@ def ids(initials: str) -> Callable[[str], frozenset[str]]:
 
     def read(text: str) -> frozenset[str]:
         found = tuple(part for raw in text.split(",") if (part := raw.strip()))
-        wrong = [shown(one) for one in found if not re.fullmatch(f"[{initials}][A-Z0-9]+", one)]
-        if wrong:
-            raise ValueError(f"holds {', '.join(wrong)}, which is not the id that is meant here")
+        for place, one in enumerate(found, 1):
+            if not re.fullmatch(f"[{initials}][A-Z0-9]+", one):
+                where = f"number {place} of {len(found)}"
+                raise ValueError(f"holds what is not the id of the kind that is meant here ({where})")
         return frozenset(found)
 
     return read
@@ -137,7 +140,7 @@ def count(least: int, most: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise ValueError(f"is {shown(text)}, not a number from {least} to {most}")
+            raise ValueError(unlike(text, f"a number from {least} to {most}"))
         return int(text)
 
     return read
@@ -147,14 +150,14 @@ def duration(text: str) -> float:
     """A span of time, in seconds; written as a number and a unit: 90s, 30m, 24h, 7d."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if not found:
-        raise ValueError(f"is {shown(text)}, not a number with a unit of time")
+        raise ValueError(unlike(text, "a number with a unit of time"))
     return float(found[1]) * UNITS[found[2]]
 
 
 def truth(text: str) -> bool:
     """Yes or no, in one of the ways in which people write them."""
     if text.lower() not in TRUTH:
-        raise ValueError(f"is {shown(text)}, neither true nor false")
+        raise ValueError(unlike(text, "true or false"))
     return TRUTH[text.lower()]
 
 
@@ -177,7 +180,7 @@ def _bound(part: str) -> tuple[str, float | None]:
     """One bound: the name of its field, and how far it goes."""
     word, _, amount = part.partition("=")
     if word not in BOUNDS:
-        raise ValueError(f"holds {shown(part)}, which is not calls=…, tokens=…, usd=… or time=…")
+        raise ValueError("holds a part that is not calls=…, tokens=…, usd=… or time=…")
     field, read = BOUNDS[word]
     if amount.lower() == "none":
         return field, None

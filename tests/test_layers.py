@@ -29,7 +29,7 @@ ROOMS = (
     ("journal", "private"),
     ("process",),
     ("ports",),
-    ("entry", "memory", "reply", "errors", "setting"),
+    ("entry", "memory", "reply", "errors", "setting", "misspelt"),
     ("limits", "writable"),
 )
 """From top to bottom. Rooms on one line never import each other."""

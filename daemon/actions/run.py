@@ -12,7 +12,7 @@ from daemon.actions.action import TO, Definition, Outcome
 from daemon.actions.binding import bind
 from daemon.actions.interrupts import Interrupts
 from daemon.entry import Entry
-from daemon.ism import Action, Finish, ISMResult, Part, Prompt
+from daemon.ism import Action, Declined, Finish, ISMResult, Part, Prompt
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.choosing import result
 from daemon.mind.consent import DAY
@@ -112,6 +112,8 @@ class Run:
         memory = memory.with_region("instruction", prompt.question)
         chooser: Role = "expert" if self.role == "expert" else "fast"
         self._chose = await self.call("choose", memory, chooser, prompt.schema)
+        if self._chose.body["outcome"] == "refused":
+            return Declined()
         return str(self._chose.body["text"]) if self._chose.body["outcome"] in ("ok", "cut") else ""
 
     async def keep(self, parts: Sequence[Part]) -> None:

@@ -16,15 +16,19 @@ CHOSEN = 2_000
 THINKING = 4_000
 """More output tokens for models that think before they speak, which nobody can switch off."""
 
+SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
+"""Where these prices stood, and on which day they were read there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens; a cache write is the five-minute one. `seen`: where, and when."""
 
     input: float
     output: float
     cache_read: float
     cache_write: float
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +53,9 @@ class Model:
 KNOWN = (
     Model(
         id="claude-haiku-5-5",
-        price=Price(input=0.10, output=0.50, cache_read=0.01, cache_write=0.125),
+        price=Price(input=0.10, output=0.50, cache_read=0.01, cache_write=0.125, seen=SEEN),
         step=100_000,
-        long=Price(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625),
+        long=Price(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625, seen=SEEN),
         thinking={"type": "disabled"},
         effort="low",
         caches=True,
@@ -59,7 +63,8 @@ KNOWN = (
     ),
     Model(
         id="claude-sonnet-5-5",
-        price=Price(input=2, output=10, cache_read=0.10, cache_write=2.50),
+        # Older pages say $0.20 for a read of the cache: so it was until 7 October 2026, and is for Sonnet 5.
+        price=Price(input=2, output=10, cache_read=0.10, cache_write=2.50, seen=SEEN),
         thinking={"type": "between_tools"},
         effort="low",
         caches=True,
@@ -67,7 +72,7 @@ KNOWN = (
     ),
     Model(
         id="claude-opus-5-5",
-        price=Price(input=4, output=20, cache_read=0.20, cache_write=5),
+        price=Price(input=4, output=20, cache_read=0.20, cache_write=5, seen=SEEN),
         effort="low",
         thoughts=THINKING,
         caches=True,
@@ -75,14 +80,14 @@ KNOWN = (
     ),
     Model(
         id="claude-fable-5-1",
-        price=Price(input=10, output=50, cache_read=0.25, cache_write=12.50),
+        price=Price(input=10, output=50, cache_read=0.25, cache_write=12.50, seen=SEEN),
         effort="low",
         thoughts=THINKING,
         caches=True,
         structured=True,
     ),
 )
-"""As published in November 2026; a cache write is the five-minute one, 1.25 times the input."""
+"""The models that are asked as they want to be asked, and whose calls the budget counts."""
 
 
 def model(name: str) -> Model:

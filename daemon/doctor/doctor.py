@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
-from config import Settings, load
+from config import Settings, load, misspelt
 from daemon.actions.built_in import catalogue
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
@@ -49,12 +49,14 @@ async def examine(clock: Clock) -> AsyncIterator[Finding]:
     """Everything, in the order in which a start needs it."""
     yield machine.python(sys.version_info[:3])
     try:
+        for key in misspelt():
+            yield Finding(name="settings", said=str(key), ok=not key.meant)
         settings = load()
     except ConfigError as error:
         for wrong in str(error).splitlines():
             yield ill("settings", wrong)
         return
-    yield Finding(name="settings", said="every key can be used")
+    yield Finding(name="settings", said="every key that is read can be used")
     async for finding in examine_with(settings, clock):
         yield finding
 

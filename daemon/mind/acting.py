@@ -19,9 +19,10 @@ from daemon.mind.recall import plain
 log = logging.getLogger(__name__)
 
 Bound = Literal["calls", "tokens", "money", "time"]
-End = Literal["done", "finished", "transition", "interrupted", "loops", "stagnation", "failed"]
+End = Literal["done", "finished", "transition", "interrupted", "loops", "stagnation", "refused", "failed"]
 StopReason = End | Bound
-"""Why a run ended: DONE; an action that ends it; another process; a stop; circles; a bound; none readable."""
+"""Why a run ended: DONE; an action that ends it; another process; a stop; circles; a bound; the chooser
+would not answer; none readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,10 @@ class Finish:
 
 class Waiting(str):
     """From a handler: what was found, where looking again is what one does: it is not repetition."""
+
+
+class Declined(str):
+    """From whoever is asked to choose: the model would not answer, and asking again is of no use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,3 +182,15 @@ class Refused(Exception):
 async def answer(given: Any) -> Any:
     """What a callable gave, or what it promised."""
     return await given if inspect.isawaitable(given) else given
+
+
+async def asked(invoke: Callable[[Any], Any], prompt: str) -> str:
+    """What the model says to this. Raises TypeError where `invoke` is no async function to a str."""
+    came = invoke(prompt)
+    if not inspect.isawaitable(came):
+        gave = type(came).__name__
+        raise TypeError(f"invoke_llm has to be an async function from str to str; a call of it gave {gave}")
+    reply = await came
+    if not isinstance(reply, str):
+        raise TypeError(f"invoke_llm has to return a str; it returned {type(reply).__name__}")
+    return reply

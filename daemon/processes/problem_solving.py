@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 
 from daemon.actions.playing import Player
 from daemon.actions.run import Run
-from daemon.ism import ISMResult, run_ism
+from daemon.actions.unaided import unaided
+from daemon.ism import Interrupt, ISMResult, run_ism
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.playbook import PLAYBOOKS, playbook
@@ -34,10 +35,16 @@ async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
 
 async def run_ism_phase(
     prompt_context: str,
-    invoke_llm: Run,
-    check_interrupt: Callable[[], Awaitable[bool | tuple[str, ...]]] | None,
+    invoke_llm: Run | Callable[[str], Awaitable[str]],
+    check_interrupt: Callable[[], Interrupt | Awaitable[Interrupt]] | None = None,
 ) -> ISMResult:
-    """The soul finds its own way; what chooses knows the playbook and the actions."""
+    """The soul finds its own way; a run knows its playbook and its actions.
+
+    Any async function from a prompt to an answer will do, as in the seed: then the owner's playbook for
+    problems leads it, and it thinks and responds with that function alone. Raises what `run_ism` raises.
+    """
+    if not isinstance(invoke_llm, Run):
+        return await unaided(prompt_context, invoke_llm, check_interrupt)
     run = invoke_llm
     return await run_ism(
         prompt_context,

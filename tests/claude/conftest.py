@@ -16,6 +16,8 @@ from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Hear
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.reply import Reply
+from tests.attention import PATIENCE
+from tests.attention import until as until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import Raw, serving
 
@@ -41,17 +43,8 @@ async def ask(
     schema: Mapping[str, Any] | None = None,
     stop: asyncio.Event | None = None,
 ) -> Reply:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         return await claude.call(claude.request(memory, "speak", schema), hear, free, stop or asyncio.Event())
-
-
-async def until(happened: Callable[[], object]) -> None:
-    """Let everybody go on until this is so."""
-    async with asyncio.timeout(10):
-        while True:
-            if happened():
-                return
-            await asyncio.sleep(0)
 
 
 @pytest.fixture

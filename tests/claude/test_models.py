@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from daemon.claude.models import cost, model
+from daemon.claude.models import KNOWN, Price, cost, model
 from daemon.reply import Usage
+
+PRICES = [(one.id, price) for one in KNOWN for price in (one.price, one.long) if price]
+MILLIONS = Usage(input=1_000_000, cache_read=2_000_000, cache_write=3_000_000, output=4_000_000)
+
+
+@pytest.mark.parametrize(("name", "price"), PRICES)
+def test_each_row_says_where_it_is_from_and_when_and_adds_up(name: str, price: Price) -> None:
+    assert re.fullmatch(r"\S+, 20\d\d-\d\d-\d\d", price.seen), name
+    assert price.cache_write == pytest.approx(1.25 * price.input), "the five-minute write, as documented"
+    assert price.output == pytest.approx(5 * price.input)
+    assert 0 < price.cache_read <= price.input / 10
+
+
+@pytest.mark.parametrize(
+    ("name", "dollars"),
+    [
+        ("claude-haiku-5-5", 0.50 + 2 * 0.05 + 3 * 0.625 + 4 * 2.50),
+        ("claude-sonnet-5-5", 2 + 2 * 0.10 + 3 * 2.50 + 4 * 10),
+        ("claude-opus-5-5", 4 + 2 * 0.20 + 3 * 5 + 4 * 20),
+        ("claude-fable-5-1", 10 + 2 * 0.25 + 3 * 12.50 + 4 * 50),
+    ],
+)
+def test_millions_of_tokens_cost_what_the_page_says(name: str, dollars: float) -> None:
+    assert cost(model(name), MILLIONS) == pytest.approx(dollars)
 
 
 def test_each_kind_of_token_has_its_price() -> None:

@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
+SLOW = 30_000
+"""Milliseconds: a browser on busy cores is slow, and that is no failure."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -65,6 +67,7 @@ async def _address(process: asyncio.subprocess.Process) -> str:
 @asynccontextmanager
 async def browser() -> AsyncIterator[Browser]:
     """Debian's Chromium, headless, with a profile of its own."""
+    expect.set_options(timeout=SLOW)
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         try:

@@ -15,6 +15,12 @@ class Mutant:
     new: str
     shown_by: str
 
+    def taken_from(self, text: str) -> str:
+        """This file without the rule. Raises ValueError where the patch does not fit."""
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.rule}: {self.file} holds its text {text.count(self.old)} times")
+        return text.replace(self.old, self.new)
+
 
 def rule(name: str, file: str, old: str, new: str, shown_by: str) -> Mutant:
     """One of the daemon that a scenario of the harness shows, or one way through it."""

@@ -30,6 +30,14 @@ CHOOSES = (
         "tests/stories/test_prompts.py::test_each_request_of_the_chooser_begins_with_the_one_before_it",
     ),
     rule(
+        "a chooser that refuses is not asked again",
+        "actions/run.py",
+        "return Declined()",
+        'return ""',
+        "tests/stories/test_run_trouble.py::"
+        "test_a_chooser_that_refuses_to_the_end_is_asked_twice_and_the_run_says_so_honestly",
+    ),
+    rule(
         "what comes of an action is fenced",
         "mind/choosing.py",
         """f'<result of="{plain(name)}">\\n{fenced(text, MOST_FOUND)}\\n</result>'""",

@@ -34,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a replay never trips over the purse",
         "life/scope.py",
         "if found := self.read(key):\n            if found",
-        "if (found := self.read(key)) and self.world.budget._fits(1):\n            if found",
+        "if (found := self.read(key)) and self.world.budget.fits(1):\n            if found",
         "last-money",
     ),
     rule(
@@ -196,7 +196,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a watch becomes exactly one perception",
         "life/begin.py",
         'key=f"{watch.key}/woke"',
-        'key=f"{watch.key}/woke@{__import__("os").getpid()}"',
+        "key=f\"{watch.key}/woke@{__import__('os').getpid()}\"",
         "outage/pauses",
     ),
     rule(

@@ -7,12 +7,13 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 from tests.core.harness import WAYS, problem_of
-from tests.core.mutants import ALL, survives
+from tests.core.mutant_types import untyped
+from tests.core.mutants import ALL, fate
 from tests.core.scenarios import SCENARIOS
 
 
 def main() -> int:
-    """Prints a line a scenario and a line a surviving mutant; 1 if anything went wrong."""
+    """Prints a line a scenario and a line a mutant that shows nothing; 1 if anything went wrong."""
     wrong = 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for name in SCENARIOS:
@@ -20,9 +21,11 @@ def main() -> int:
             problems = [problem for problem in pool.map(problem_of, cases) if problem]
             print(f"{name:12} {len(cases):5} cases  {len(problems)} went wrong", *problems[:3], sep="\n    ")
             wrong += len(problems)
-        alive = [one.rule for one, lives in zip(ALL, pool.map(survives, ALL), strict=True) if lives]
-    print(f"{len(ALL)} mutants  {len(alive)} survive", *alive, sep="\n    ")
-    return bool(wrong or alive)
+        fates = zip(ALL, pool.map(fate, ALL), strict=True)
+        faults = [f"{one.rule}: {fault}" for one, fault in fates if fault]
+    faults += untyped(ALL)
+    print(f"{len(ALL)} mutants  {len(faults)} show nothing", *faults, sep="\n    ")
+    return bool(wrong or faults)
 
 
 if __name__ == "__main__":

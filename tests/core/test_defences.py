@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import re
+
 import pytest
 
 from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
 from tests.core.defences import DEFENCES
 from tests.core.mutant import Mutant
-from tests.core.mutants import ALL, ROOT
+from tests.core.mutants import ALL, ROOT, judged
 from tests.core.scenarios import SCENARIOS
 
 
@@ -16,11 +19,53 @@ def test_against_each_fault_stands_something() -> None:
     assert list(dict.fromkeys(named)) == [fault.name for fault in (*SLACK_FAULTS, *MODEL_FAULTS)]
 
 
+def named(text: str) -> set[str]:
+    """The words of a piece of code."""
+    return {*re.findall(r"[A-Za-z_]\w*", text)}
+
+
+NAMES = {*dir(builtins), *dir(object), "__dict__"}
+NAMES |= {name for path in (ROOT / "daemon").rglob("*.py") for name in named(path.read_text())}
+"""Python's own words and all of the daemon's: a mutant that names anything else would die of that."""
+
+
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.rule)
 def test_what_a_mutant_takes_out_and_what_shows_it_are_there(mutant: Mutant) -> None:
-    assert (ROOT / mutant.file).read_text().count(mutant.old) == 1
+    patched = mutant.taken_from((ROOT / mutant.file).read_text())
+    compile(patched, mutant.file, "exec")
+    unknown = named(mutant.new) - named(mutant.old) - NAMES
+    assert not unknown, "it would die of a name that is not there"
     path, found, name = mutant.shown_by.partition("::")
     if found:
         assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text()
     else:
         assert path.partition("/")[0] in SCENARIOS
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "fault"),
+    [
+        (1, "E       AssertionError: assert 1 == 2", ""),
+        (
+            1,
+            "turn/kills: a life ended with exit 3\nAttributeError: 'NoneType' object has no attribute 'seq'",
+            "",
+        ),
+        (0, "1 passed", "survives"),
+        (1, "E   AttributeError: 'Budget' object has no attribute '_fits'", "crashed"),
+        (1, "turn/kills: fails\nNameError: name 'x' is not defined", "crashed"),
+        (1, "SyntaxError: f-string: unmatched '('", "crashed"),
+        (2, "ERROR collecting tests", "crashed"),
+        (5, "no tests ran", "crashed"),
+        (-9, "", "crashed"),
+    ],
+)
+def test_a_mutant_is_caught_by_a_check_that_fails_and_by_nothing_else(
+    status: int, said: str, fault: str
+) -> None:
+    assert judged(status, said) == fault
+
+
+def test_a_patch_that_does_not_fit_is_no_mutant() -> None:
+    with pytest.raises(ValueError, match="holds its text 0 times"):
+        ALL[0].taken_from("")

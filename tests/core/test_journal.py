@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from daemon.errors import Fenced, JournalError, JournalHeld
 from daemon.journal.journal import Journal
 from daemon.journal.writer import Append, Result, Writer
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 
 
@@ -79,7 +80,7 @@ async def test_a_writer_that_dies_says_so_to_everyone(tmp_path: Path) -> None:
         await journal.append("t", "note", {}, key="fine")
         with pytest.raises(JournalError, match="died"):
             await journal.append("t", "note", {}, key="fatal")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             with pytest.raises(JournalError):
                 await journal.died
             with pytest.raises(JournalError, match="died"):
@@ -111,7 +112,7 @@ async def test_followers_see_every_entry_once_and_in_order(journal: Journal) -> 
 
     following = asyncio.create_task(follow())
     await asyncio.gather(*(journal.append("t", "note", {}, key=f"k{n}") for n in range(50)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await following == list(range(1, 51))
 
 

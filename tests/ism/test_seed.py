@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 
 from daemon.ism import Action, ISMResult, run_ism
+from daemon.processes import PROCESSES, problem_solving
 from tests.ism.chooser import Chooser
 
 
@@ -53,6 +55,15 @@ async def run_ism_phase(prompt_context, invoke_llm, check_interrupt):  # type: i
     )
 
 
+def _giving(reply: object) -> Any:
+    """An async function that gives this."""
+
+    async def invoke_llm(_prompt: str) -> object:
+        return reply
+
+    return invoke_llm
+
+
 async def test_the_seeds_own_example_runs_as_it_stands() -> None:
     chooser = Chooser(
         '{"actions": ["Think", "Research"], "reasoning": "look first"}',
@@ -91,3 +102,53 @@ async def test_two_actions_of_one_name_are_refused_before_any_call() -> None:
     with pytest.raises(ValueError, match="Think"):
         await run_ism("", "", "", twice, chooser)
     assert chooser.prompts == []
+
+
+async def test_the_seeds_phase_takes_a_bare_async_function() -> None:
+    asked: list[str] = []
+    replies = iter(
+        [
+            '{"actions": ["Think"], "reasoning": "look first"}',
+            "It may be the cache.",
+            '{"actions": ["Respond"], "reasoning": "now I know"}',
+            "Empty the cache.",
+        ]
+    )
+
+    async def invoke_llm(prompt: str) -> str:
+        asked.append(prompt)
+        return next(replies)
+
+    result = await problem_solving.run_ism_phase("The build is red.", invoke_llm, lambda: False)
+    assert (result.response, result.next_process) == ("Empty the cache.", None)
+    assert (result.stop_reason, result.loops) == ("finished", 2)
+    assert all(prompt.startswith("The build is red.") for prompt in asked)
+    assert "It may be the cache." in asked[-1]
+
+
+async def test_the_seeds_phase_needs_no_interrupts_and_heeds_them() -> None:
+    chooser = _giving('{"actions": ["DONE"], "reasoning": "there is nothing to do"}')
+    assert (await problem_solving.run_ism_phase("All is green.", chooser, None)).stop_reason == "done"
+    assert (await problem_solving.run_ism_phase("Stop.", chooser, lambda: True)).stop_reason == "interrupted"
+
+
+def test_a_process_is_imported_as_the_module_that_it_is() -> None:
+    assert inspect.ismodule(problem_solving)
+    assert problem_solving.COGNITIVE_STEPS[0] == "internal_monologue"
+    assert PROCESSES["problem_solving"] is problem_solving.problem_solving
+
+
+@pytest.mark.parametrize(
+    ("invoke_llm", "said"),
+    [
+        (lambda prompt: "{}", "async function from str to str; a call of it gave str"),
+        (lambda prompt: None, "async function from str to str; a call of it gave NoneType"),
+        (_giving(b"{}"), "has to return a str; it returned bytes"),
+        (_giving(None), "has to return a str; it returned NoneType"),
+        (_giving({"actions": ["DONE"]}), "has to return a str; it returned dict"),
+    ],
+)
+@pytest.mark.parametrize("phase", [run_ism_phase, problem_solving.run_ism_phase])
+async def test_what_cannot_be_asked_is_said_at_once(phase: Any, invoke_llm: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        await phase("The build is red.", invoke_llm, None)

@@ -18,11 +18,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.rehearsal.people import ALICE, SOUL, App
 from daemon.rehearsal.world import World
+from tests.attention import PATIENCE as PATIENCE
 from tests.clock import FakeClock
 
 DM = "D0ALICE0001"
-PATIENCE = 5.0
-"""Real seconds after which a test gives up on something that should come at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

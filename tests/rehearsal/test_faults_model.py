@@ -14,7 +14,8 @@ from aiohttp import ClientSession
 from anthropic import AsyncAnthropic
 
 from daemon.rehearsal.claude.understudy import Understudy
-from tests.claude.conftest import served, until
+from tests.attention import PATIENCE, until
+from tests.claude.conftest import served
 from tests.clock import FakeClock
 
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
@@ -123,7 +124,7 @@ async def test_a_slow_answer_takes_its_time_for_each_piece(
     model.say("abcd", chunk=1)
     model.faults.switch("slow", seconds=3)
     began, listening = clock.now(), asyncio.create_task(Listener(sdk).listen())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not listening.done():
             await clock.advance(3 if clock.sleepers else 0)
     assert (await listening, clock.now() - began) == ("abcd", 12)

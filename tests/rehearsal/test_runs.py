@@ -13,9 +13,9 @@ from aiohttp import ClientSession, web
 
 from daemon.rehearsal.claude.script import answer
 from daemon.rehearsal.claude.understudy import Understudy
+from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 
-PATIENCE = 5.0
 QUERY = {
     "type": "object",
     "properties": {"query": {"type": "string"}},
@@ -183,10 +183,7 @@ async def test_it_sees_within_a_moment_that_nobody_waits_for_its_answer(
         assert understudy.closed == []
         left = time.monotonic()
         response.close()
-        while True:
-            if understudy.closed:
-                break
-            await asyncio.sleep(0)
+        await until(lambda: understudy.closed)
     (closed,) = understudy.closed
     assert closed.request == 1
     assert 0 <= closed.at - left < 0.3

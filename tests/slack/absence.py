@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.slack.office import Office, office
 
@@ -56,6 +57,6 @@ async def read(here: Office) -> None:
 
 async def patiently(here: Office) -> None:
     """Until all is read, with all the time that this takes."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while here.slack.catch_up.running:
             await here.clock.advance(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from daemon.rehearsal.world import World
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from tests.attention import until as until
 from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
 
@@ -129,13 +130,6 @@ class Office:
         """What stands in a thread, but its root."""
         answer = await self.client("alice").conversations_replies(channel=channel, ts=root)
         return list(answer["messages"][1:])
-
-
-async def until(happened: Callable[[], bool]) -> None:
-    """Let the sockets work until this is so."""
-    async with asyncio.timeout(10):
-        while not happened():  # noqa: ASYNC110 - a socket has no event to wait for
-            await asyncio.sleep(0)
 
 
 @asynccontextmanager

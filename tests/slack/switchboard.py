@@ -20,11 +20,9 @@ from daemon.slack.exchange import Exchange
 from daemon.slack.hearing import BEAT, Hearing
 from daemon.slack.sockets import Sockets
 from daemon.slack.web import Web
+from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
-from tests.slack.office import until
 
-PATIENCE = 10.0
-"""Real seconds after which a test gives up."""
 LOST = 0.05
 """Seconds for a beat where a test waits for one to be missed."""
 

@@ -19,8 +19,9 @@ from daemon.server import address, bind, serving
 from daemon.slack.policy import Me
 from daemon.slack.surface import Slack
 from daemon.slack.web import AT_ONCE, LONGEST_PAUSE
+from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
-from tests.slack.office import OPEN, Notebook, Office, access, until, workspace
+from tests.slack.office import OPEN, Notebook, Office, access, workspace
 from tests.slack.voice import called, ours
 from tests.slack.wire import Wire
 
@@ -52,7 +53,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_a_wrong_key_is_said_at_once_and_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, changes: dict[str, str], expected: str
 ) -> None:
-    async with workspace(tmp_path, FakeClock(), Wire()) as (_, url), asyncio.timeout(10):
+    async with workspace(tmp_path, FakeClock(), Wire()) as (_, url), asyncio.timeout(PATIENCE):
         with pytest.raises(ConfigError, match=expected):
             await enter(tmp_path, url, FakeClock(), **changes)
     gc.collect()
@@ -65,7 +66,7 @@ async def test_a_slack_that_is_away_at_the_start_is_waited_for(
 ) -> None:
     wire, clock = Wire(), FakeClock()
     wire.refuse["auth.test"] = [word] * (AT_ONCE + 3)
-    async with workspace(tmp_path, clock, wire) as (_, url), asyncio.timeout(10):
+    async with workspace(tmp_path, clock, wire) as (_, url), asyncio.timeout(PATIENCE):
         entering = asyncio.create_task(enter(tmp_path, url, clock))
         await until(lambda: clock.sleepers == 1)
         assert len(wire.told("auth.test")) == AT_ONCE, "then it is not in a hurry"
@@ -83,7 +84,7 @@ async def test_a_slack_that_is_away_at_the_start_is_waited_for(
 async def test_a_slack_that_is_away_until_then_may_still_refuse(tmp_path: Path) -> None:
     wire, clock = Wire(), FakeClock()
     wire.refuse["auth.test"] = ["internal_error", "account_inactive"]
-    async with workspace(tmp_path, clock, wire) as (_, url), asyncio.timeout(10):
+    async with workspace(tmp_path, clock, wire) as (_, url), asyncio.timeout(PATIENCE):
         with pytest.raises(ConfigError, match=r"SLACK_BOT_TOKEN .*account_inactive"):
             await enter(tmp_path, url, clock)
 
@@ -151,7 +152,7 @@ async def test_a_bot_token_that_is_taken_back_ends_the_daemon(here: Office, word
         with pytest.raises(SpeechFailed, match=word):
             await here.slack.speaker.finish(thread, None, "Hello.", key, ours)
     with pytest.raises(ConfigError, match=f"SLACK_BOT_TOKEN .*{word}.*copy the bot token"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await here.slack.died
 
 

@@ -10,7 +10,8 @@ from daemon.entry import digest
 from daemon.errors import SpeechFailed
 from daemon.slack.stream import ENOUGH
 from daemon.slack.web import LONGEST_WAIT
-from tests.slack.office import GENERAL, Office, until
+from tests.attention import PATIENCE, until
+from tests.slack.office import GENERAL, Office
 from tests.slack.voice import KEY, called, ours, texts, times
 
 
@@ -52,7 +53,7 @@ async def test_a_silent_slack_does_not_hold_up_the_end(here: Office) -> None:
         ts = await speaker.start(thread, "Good", KEY, ours)
         await speaker.extend(thread, ts, "Good morning" + "x" * ENOUGH, ours)
     await times(here, "chat.appendStream", 2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await speaker.close()
     assert [await texts(here, root) for _, root in roots] == [["Good"], ["Good"]]
 
@@ -139,7 +140,7 @@ async def test_a_stop_for_which_slack_has_no_time_is_a_failure_and_tried_again(h
         await until(lambda: here.clock.sleepers > 0)
         await here.clock.advance(3)
     with pytest.raises(SpeechFailed, match="ratelimited"):
-        await asyncio.wait_for(stopping, 5)
+        await asyncio.wait_for(stopping, PATIENCE)
     assert here.wire.told("chat.update") == []
     here.wire.refuse.clear()
     await speaker.finish(thread, ts, "Good morning", KEY, ours)
@@ -154,4 +155,4 @@ async def test_a_rate_limit_that_does_not_end_is_a_failure(here: Office) -> None
         await until(lambda: here.clock.sleepers > 0)
         await here.clock.advance(3)
     with pytest.raises(SpeechFailed, match="ratelimited"):
-        await asyncio.wait_for(saying, 5)
+        await asyncio.wait_for(saying, PATIENCE)

@@ -17,10 +17,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.project import root
 from daemon.rehearsal.people import SOUL
+from tests.attention import PATIENCE as PATIENCE
 from tests.stories.stage import ALICE
-
-PATIENCE = 30.0
-"""Real seconds until a daemon must be ready, or gone."""
 
 
 async def start(home: Path, *command: str, within: Sequence[str] = (), **env: str) -> Process:

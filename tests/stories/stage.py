@@ -21,13 +21,13 @@ from daemon.project import root
 from daemon.rehearsal.claude.understudy import Understudy
 from daemon.rehearsal.people import SOUL
 from daemon.rehearsal.world import World
+from tests.attention import PATIENCE as PATIENCE
+from tests.attention import CountedWriter, rest, until
 from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
 
 UNSENT = ("reasoning", "chain of thought", "<thinking")
 """Words in a request over which a model may refuse it."""
-PATIENCE = 10.0
-"""Real seconds after which a story gives up on something that should come at once."""
 GENERAL, RANDOM = "C0GENERAL01", "C0RANDOM002"
 ALICE, BOB, CAROL = "D0ALICE0001", "D0BOB000001", "D0CAROL0001"
 """The soul's DMs with each of the people."""
@@ -71,7 +71,14 @@ class Stage:
             "soul_home": self.home,
             **self.settings,
         }
-        start = awake(Settings(**values), self.clock, self.words, grace=0.2, processes=self.processes)
+        start = awake(
+            Settings(**values),
+            self.clock,
+            self.words,
+            grace=0.2,
+            processes=self.processes,
+            writer=CountedWriter,
+        )
         self._soul = await self._life.enter_async_context(start)
         self._soul.waker.sweep()
 
@@ -97,22 +104,28 @@ class Stage:
 
     async def settled(self) -> None:
         """Everything that was sent is acked, and no turn is running or due."""
-        async with asyncio.timeout(PATIENCE):
-            while not await self._is_settled():
-                await self.clock.advance(0)
+        await self.until(self._is_settled)
 
-    async def _is_settled(self) -> bool:
-        async with self.session.get(f"{self.url}/rehearsal/state") as response:
-            app = (await response.json())["apps"][0]
-        waits = self.soul.journal.open("perception", "turn-began")
-        busy = self.soul.waker.busy or self.soul.slack.speaker.busy
-        return app["unacked"] == 0 and not waits and not busy
+    def _is_settled(self) -> bool:
+        if self.soul.waker.busy or self.soul.slack.speaker.busy:
+            return False
+        if self.world.workspace.courier.counts(SOUL.id)["unacked"]:
+            return False
+        return not self.soul.journal.open("perception", "turn-began")
 
     async def until(self, there: Callable[[], object]) -> None:
         """Until this is so."""
+        await until(there)
+        await self.clock.advance(0)  # whoever is on its way goes to the end of it
+
+    async def passing(self, step: float, there: Callable[[], object]) -> None:
+        """Until this is so, let time pass in steps of so many seconds, each when nobody can go on without."""
         async with asyncio.timeout(PATIENCE):
+            await rest()
             while not there():
-                await self.clock.advance(0)
+                await self.clock.advance(step)
+                self.soul.waker.sweep()
+                await rest()
 
     def entries(self, *kinds: str) -> list[Entry]:
         """The journal, or what is of these kinds."""

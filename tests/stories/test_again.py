@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 STAR = (
@@ -19,10 +19,7 @@ STAR = (
 
 async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None:
     """Time goes on, in steps of so many seconds, until this is so."""
-    async with asyncio.timeout(PATIENCE):
-        while not done():
-            await stage.clock.advance(step)
-            stage.soul.waker.sweep()
+    await stage.passing(step, done)
 
 
 def at_rest(stage: Stage) -> bool:

@@ -13,12 +13,11 @@ import pytest
 
 from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
 from daemon.rehearsal.switchboard import Switchboard
+from tests.attention import PATIENCE
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage
 
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
 AWAY = ("I can't gather my thoughts", "I can't think right now")
-PATIENCE = 20.0
-"""Real seconds for a story; its own time may be hours."""
 TALK = (
     ("carol", GENERAL, f"{ME} Name the north star.", None),
     ("bob", GENERAL, "Count the seven hills.", 0),

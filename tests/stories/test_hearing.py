@@ -12,6 +12,7 @@ import pytest
 
 from daemon.errors import ConfigError
 from daemon.lifetime import live
+from tests.attention import PATIENCE
 from tests.stories.stage import ALICE, Stage, staged
 
 HOUR = 3600.0
@@ -122,5 +123,5 @@ async def test_it_does_not_live_on_when_its_token_is_taken_back(stage: Stage) ->
     stage.wire.refuse["apps.connections.open"] = ["token_revoked"]
     await stage.world.workspace.links.close()
     with pytest.raises(ConfigError, match="token_revoked"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await live(stage.soul.waker, stage.soul.journal, stage.soul.slack.died)

@@ -77,6 +77,14 @@ async def test_a_wrong_slack_token_ends_the_start(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+async def test_as_it_starts_it_names_the_keys_that_nobody_reads(tmp_path: Path) -> None:
+    async with running(tmp_path, ANTHROPIC_APIKEY="hidden") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        _, said = await ended(process)
+    assert "ANTHROPIC_APIKEY in the environment is read by nobody: is it ANTHROPIC_API_KEY?" in said
+    assert "hidden" not in said
+
+
 async def test_killed_in_the_middle_of_a_turn_it_answers_once_when_it_lives_again(tmp_path: Path) -> None:
     async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
         async with running(tmp_path / "soul", **into(world)) as (process, _):

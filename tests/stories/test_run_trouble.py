@@ -6,6 +6,7 @@ import pytest
 
 from tests.stories.choosing import (
     ASKED,
+    EXPERT,
     FAST,
     ON_IT,
     SPEAK,
@@ -80,15 +81,33 @@ async def test_a_chooser_that_refuses_is_stood_in_for(stage: Stage) -> None:
     assert ended(stage) == ["finished"]
 
 
-async def test_where_all_refuse_it_says_so_honestly(stage: Stage) -> None:
-    await deciding(stage)
+@pytest.mark.parametrize("fallback", ["", EXPERT])
+async def test_a_chooser_that_refuses_to_the_end_is_asked_twice_and_the_run_says_so_honestly(
+    stage: Stage, fallback: str
+) -> None:
+    await deciding(stage, claude_model_fallback=fallback)
     answers(stage, turning())
-    for _ in range(8):
-        stage.model.refuse(asks='"why"')
+    stage.model.refuse(model=FAST)
+    stage.model.refuse(model=fallback or SPEAK)
     answers(stage, reply("I cannot work on that."))
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, "I cannot work on that."]
-    assert ended(stage) == ["failed"]
+    assert calls(stage) == ["pipeline", "choose", "choose", "pipeline"]
+    assert ended(stage) == ["refused"]
+
+
+async def test_where_whoever_speaks_refuses_too_it_is_not_asked_again(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning())
+    for _ in range(4):
+        stage.model.refuse()
+    ts = await stage.say("alice", ALICE, ASKED)
+    _, sorry = await stage.answers(ALICE, ts)
+    assert sorry.startswith("Forgive me, the words wouldn't come.")
+    assert len(stage.model.requests) == 5
+    answers(stage, reply("A fine day."))
+    await stage.say("alice", ALICE, "Never mind. How are you?", ts)
+    assert ASKED not in stage.asked()[-1], "what was refused is not asked again"
 
 
 async def test_a_choice_that_was_cut_is_asked_for_again(stage: Stage) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
 
@@ -90,12 +90,9 @@ async def test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_c
     stage.wire.refuse["chat.startStream"] = ["internal_error"]
     await stage.post("alice", ALICE, "Still there?", ts)
     await stage.until(lambda: stage.entries("failure"))
-    while len(stage.entries("failure")) < 7:
-        await stage.clock.advance(61)
+    await stage.passing(61, lambda: len(stage.entries("failure")) >= 7)
     stage.wire.lacking.clear()
-    async with asyncio.timeout(PATIENCE):
-        while stage.soul.journal.open("turn-began"):
-            await stage.clock.advance(61)
+    await stage.passing(61, lambda: not stage.soul.journal.open("turn-began"))
     assert (await stage.answers(ALICE, ts))[1:] == ["Worth waiting for."]
     assert len(stage.model.requests) == 2
 
@@ -110,8 +107,7 @@ async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Sta
         stage.wire.refuse[method] = ["is_archived"] * 1000
     held.set()
     await stage.until(lambda: stage.entries("failure"))
-    while len(stage.entries("turn-ended")) < 2:
-        await stage.clock.advance(301)
+    await stage.passing(301, lambda: len(stage.soul.journal.kind("turn-ended")) == 2)
     assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
     assert not stage.soul.journal.open("perception", "turn-began", "speech")
     stage.wire.refuse.clear()

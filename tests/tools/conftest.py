@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.stage import ALICE, GENERAL, ME, PATIENCE, Stage, reply, staged
+from tests.attention import PATIENCE, run
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 
 Life = Callable[[Stage], Awaitable[None]]
 
@@ -22,7 +23,7 @@ def journal_of(folder: Path, life: Life) -> Path:
             await stage.wake()
             await life(stage)
 
-    asyncio.run(lived())
+    run(lived())
     return folder / "home" / "journal.db"
 
 

@@ -100,7 +100,7 @@ async def test_a_port_that_another_holds_is_ill(world: Stage) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert f"port: PORT {port} on HOST 127.0.0.1 cannot be used" in await ill(world, port=port)
+        assert f"port: PORT {port} on this HOST cannot be used" in await ill(world, port=port)
 
 
 async def test_a_port_that_a_daemon_of_another_journal_holds_is_ill(world: Stage, tmp_path: Path) -> None:
@@ -250,6 +250,14 @@ async def test_a_token_that_others_could_guess_is_told_with_how_to_make_a_better
     assert "CONSOLE_TOKEN is shorter than 20 characters" in told
     assert "secrets.token_urlsafe(32)" in told
     assert "guess me" not in out.decode()
+
+
+async def test_it_finds_a_misspelt_key(tmp_path: Path) -> None:
+    process = await start(tmp_path, "doctor", "--json", BUDGET_DAYLY_USD="1")
+    out, _ = await process.communicate()
+    wrong = [one["said"] for one in json.loads(out)["findings"] if not one["ok"]]
+    assert process.returncode == 1
+    assert wrong == ["BUDGET_DAYLY_USD in the environment is read by nobody: is it BUDGET_DAILY_USD?"]
 
 
 async def test_without_any_key_it_says_what_is_rehearsed(tmp_path: Path) -> None:

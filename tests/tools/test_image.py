@@ -156,4 +156,4 @@ def test_without_a_token_it_says_so_and_does_not_start(image: Path) -> None:
     with daemon(image) as process:
         said = process.communicate(timeout=30)[1]
     assert process.returncode == 78
-    assert said.startswith("CONSOLE_TOKEN is missing; with HOST='0.0.0.0' others can reach the page.")
+    assert said.startswith("CONSOLE_TOKEN is missing; with a HOST that is not")

@@ -108,7 +108,7 @@ const given = (args) =>
 const RESULT = /<result of="([^"]+)">\s*([\s\S]*?)\s*<\/result>/g;
 const RUNS = {
   done: "its goal reached", finished: "having answered", transition: "going over", interrupted: "stopped",
-  loops: "at its last round", stagnation: "going in circles", failed: "without a readable choice",
+  loops: "at its last round", stagnation: "going in circles", refused: "refused by the model", failed: "without a readable choice",
   calls: "at a limit", tokens: "at a limit", money: "at a limit", time: "at a limit",
 };
 /** Model calls that nobody was to read. */

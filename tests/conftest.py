@@ -1,0 +1,32 @@
+"""What every test runs in; what a machine lacks is the reason why a module of tests is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.attention import AttentiveLoop
+
+TOOLS = ("hypothesis", "playwright")
+"""What only requirements-dev.txt names, and some tests are written with."""
+
+
+def pytest_asyncio_loop_factories() -> dict[str, type[AttentiveLoop]]:
+    """Each asynchronous test has a loop that tells when something stirred."""
+    return {"attentive": AttentiveLoop}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a module that is written with a tool that is not here."""
+    report = yield
+    if report.outcome == "failed":
+        for tool in TOOLS:
+            if f"No module named '{tool}'" in str(report.longrepr):
+                report.outcome = "skipped"
+                reason = f"Skipped: {tool} is not here: pip install -r requirements-dev.txt"
+                report.longrepr = (str(collector.path), 1, reason)
+    return report

@@ -1,0 +1,77 @@
+"""What the owner wrote where it does not belong: no error shows it, and a key that nobody reads is named."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+import config
+from config import Settings
+from daemon.errors import ConfigError
+from daemon.project import settle
+from daemon.server import bind
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "hidden",
+        "hidden=1",
+        "U1,hidden",
+        "calls=hidden",
+        "usd=hidden",
+        "http://[hidden",
+        "~hidden/x",
+        "5hidden",
+    ],
+)
+def test_whatever_stands_in_the_wrong_place_no_error_shows_it(secret: str) -> None:
+    complaints: list[str] = []
+    for one in dataclasses.fields(Settings):
+        name = one.name.upper()
+        try:
+            Settings.from_env({"ANTHROPIC_API_KEY": "x", name: secret})
+        except ConfigError as error:
+            complaints.append(str(error))
+    assert len(complaints) > 10
+    assert [one for one in complaints if "hidden" in one] == []
+
+
+def test_no_folder_or_address_that_cannot_be_used_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for use in (lambda: settle(tmp_path / "file" / "hidden"), lambda: bind("hidden", 0)):
+        with pytest.raises(ConfigError) as caught:
+            use()
+        assert "hidden" not in str(caught.value)
+
+
+def test_a_key_that_nobody_reads_is_named_with_the_nearest_real_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text(
+        "BUDGET_DAYLY_USD=1\nANTHROPIC_APIKEY=sk-ant-hidden\nbudget_daily_usd=2\nPORT=0\nTZ=UTC\nhidden-word=1\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LIMIT_TRUN", "calls=3")
+    monkeypatch.setenv("SLACK_TEAM", "is somebody else's")
+    monkeypatch.setenv("PORTS", "are, too")
+    said = [str(one) for one in config.misspelt()]
+    assert said == [
+        "BUDGET_DAYLY_USD in .env is read by nobody: is it BUDGET_DAILY_USD?",
+        "ANTHROPIC_APIKEY in .env is read by nobody: is it ANTHROPIC_API_KEY?",
+        "budget_daily_usd in .env is read by nobody: is it BUDGET_DAILY_USD?",
+        "TZ in .env is read by nobody; .env.example lists what is.",
+        "A line that is no name in .env is read by nobody; .env.example lists what is.",
+        "LIMIT_TRUN in the environment is read by nobody: is it LIMIT_TURN?",
+    ]
+
+
+def test_every_setting_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("".join(f"{one.name.upper()}=\n" for one in dataclasses.fields(Settings)))
+    assert not [one for one in config.misspelt() if one.place == ".env"]
