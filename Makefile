@@ -23,7 +23,8 @@ doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Clau
 test: $(DEV)    ## install what is missing, then run every test
 	@$(PY) -m pytest -n auto --dist worksteal
 
-soak: $(DEV)    ## every crash boundary in every way, every mutant, then deaths and a storm (SECONDS=300)
+soak: $(DEV)    ## fuzz of the gate, every crash boundary in every way, every mutant, deaths and a storm (SECONDS=300)
+	@$(PY) -m tests.mind.gate 100000
 	@$(PY) -m tests.core.soak
 	@$(PY) -m tests.wire
 	@$(PY) -m tests.wire.mortality

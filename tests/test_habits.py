@@ -13,8 +13,8 @@ CODE = modules("config.py", "daemon", "benchmarks")
 TESTS = modules("tests")
 ALL = CODE | TESTS
 
-MODULE_LINES = 250
-FUNCTION_LINES = 40
+MODULE_LINES = 400
+FUNCTION_LINES = 60
 DOCSTRING_LINES = 6
 TREE = "daemon/errors.py"
 """Its docstring draws the tree of errors, however many they become."""

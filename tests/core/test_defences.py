@@ -21,7 +21,7 @@ def test_against_each_fault_stands_something() -> None:
 
 def named(text: str) -> set[str]:
     """The words of a piece of code."""
-    return {*re.findall(r"[A-Za-z_]\w*", text)}
+    return {*re.findall(r"\b[A-Za-z_]\w*", text)}
 
 
 NAMES = {*dir(builtins), *dir(object), "__dict__"}
