@@ -6,7 +6,6 @@ import asyncio
 import socket
 from urllib.parse import urlsplit
 
-
 from daemon.rehearsal.channels import channel_of
 from daemon.rehearsal.feed import BEHIND as PAGE_BEHIND
 from daemon.rehearsal.feed import MOST
