@@ -59,16 +59,11 @@ async def console(
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
         protect(app, host=host, token=token, clock=clock)
-        mount(
-            app,
-            Console(
-                journal=journal,
-                rebuild=rebuild,
-                state=lambda: {"name": "Claudius"},
-                health=lambda: health,
-                patience=patience,
-            ),
+        told = {"name": "Claudius"}
+        shown = Console(
+            journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: health, patience=patience
         )
+        mount(app, shown)
         app.router.add_get("/link/", link)
         runner = web.AppRunner(app)
         await runner.setup()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-
-from yarl import URL
+from urllib.parse import urlsplit
 
 from daemon.rehearsal.channels import channel_of
 from daemon.rehearsal.feed import BEHIND as PAGE_BEHIND
@@ -24,7 +23,7 @@ async def deaf(place: Place) -> socket.socket:
     end = socket.socket()
     end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     end.setblocking(False)
-    url, loop = URL(place.url), asyncio.get_running_loop()
+    url, loop = urlsplit(place.url), asyncio.get_running_loop()
     await loop.sock_connect(end, ("127.0.0.1", url.port))
     ask = f"GET /rehearsal/events?token={ALICE.token} HTTP/1.1\r\nHost: localhost\r\n\r\n"
     await loop.sock_sendall(end, ask.encode())

@@ -9,10 +9,10 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
-from yarl import URL
 
 from tests.stories.process import ended, ready, start, visit
 from tests.stories.stage import PATIENCE
@@ -61,7 +61,7 @@ async def status(url: str, headers: dict[str, str]) -> int:
 @asynccontextmanager
 async def flooded(url: str) -> AsyncIterator[None]:
     """While inside, strangers hold what connections they can get, each saying little or nothing."""
-    port = URL(url).port
+    port = urlsplit(url).port
     ends: list[asyncio.StreamWriter] = []
     try:
         for n in range(STRANGERS):
