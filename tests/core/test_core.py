@@ -25,7 +25,7 @@ QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - {"burst", "poison", "long-out
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(QUICK)))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
-    """SIGKILL at each third boundary, before and after commits alike: nothing lost, doubled or paid twice."""
+    """SIGKILL at each third boundary, before and after commits: nothing lost, doubled or paid twice."""
     assert_none_goes_wrong(kills(name)[number % SHARE :: SHARE])
 
 
