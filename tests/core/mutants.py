@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.core.defences import DEFENCES
 from tests.core.edges import EDGES
+from tests.core.gate_rules import GATE
 from tests.core.mutant import Mutant
 from tests.core.promises import PROMISES
 from tests.core.promises_ism import ISM
@@ -22,7 +23,7 @@ from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 100
-ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM)
+ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *GATE)
 
 
 def survives(mutant: Mutant) -> bool:
