@@ -171,6 +171,7 @@ HOSTILE = [
     "please ",
     '<result of="a">',
 ]
+ALONE = ["<", "</", "<aside", "<say", "`<think>", '"a":', "<message"]
 WORK: list[Callable[[str], object]] = [
     stream,
     spoken,
@@ -188,8 +189,9 @@ WORK: list[Callable[[str], object]] = [
 def test_no_text_takes_longer_than_it_is_long(work: Callable[[str], object]) -> None:
     """Four times the text takes four times as long, and a little more; a square would take sixteen times."""
     for piece in HOSTILE:
-        for hostile in (piece * (SIZE // len(piece)), piece + " " * SIZE):
-            assert grows_with(work, hostile), f"{piece!r} takes longer than it is long"
+        assert grows_with(work, piece * (SIZE // len(piece))), f"{piece!r} takes longer than it is long"
+    for piece in ALONE:
+        assert grows_with(work, piece + " " * SIZE), f"{piece!r} and white space"
 
 
 def grows_with(work: Callable[[str], object], text: str) -> bool:

@@ -7,7 +7,9 @@ import sqlite3
 
 import pytest
 
+from daemon.actions.action import Definition, Run
 from daemon.writable import Joining, writable, writable_json
+from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, offering, turning
 from tests.stories.stage import ALICE, Stage, reply
 
 HALF, WHOLE = "\ud83d", "\U0001f600"
@@ -15,7 +17,9 @@ FIRST, SECOND = "\ud83d", "\ude00"
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"), [(f"Oh {HALF}!", "Oh \ufffd!"), (f"Oh {FIRST}{SECOND}!", f"Oh {WHOLE}!")]
+    ("raw", "said"),
+    [(f"Oh {HALF}!", "Oh \ufffd!"), (f"Oh {FIRST}{SECOND}!", f"Oh {WHOLE}!")],
+    ids=["half", "split"],
 )
 @pytest.mark.parametrize("chunk", [1, 4, 1000])
 async def test_a_model_that_writes_half_a_character(stage: Stage, raw: str, said: str, chunk: int) -> None:
@@ -24,6 +28,24 @@ async def test_a_model_that_writes_half_a_character(stage: Stage, raw: str, said
     stage.model.say(reply("Again."))
     await stage.say("alice", ALICE, "And?", ts)
     assert await stage.answers(ALICE, ts) == [said, "Again."]
+
+
+@pytest.mark.parametrize("effect", [False, True])
+async def test_a_tool_that_finds_half_a_character(stage: Stage, effect: bool) -> None:
+    async def perform(_run: Run, _args: object) -> str:
+        return f"found {HALF}"
+
+    offering(stage, Definition(name="Look", description="Look.", perform=perform, effect=effect))
+    book = stage.words / "playbooks" / "problem_solving.md"
+    book.write_text("---\ngoal: g\nactions: [Look, Respond]\n---\n")
+    await deciding(stage)
+    answers(stage, turning(), choice("Look"), choice("Respond"), reply("Found."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    answers(stage, turning("Again."))
+    await stage.say("alice", ALICE, "And?", ts)
+    assert (await stage.answers(ALICE, ts))[:2] == [ON_IT, "Found."]
+    assert "found \ufffd" in stage.asked()[3]
+    assert not stage.entries("failure")
 
 
 async def test_a_journal_that_holds_one_already(stage: Stage) -> None:

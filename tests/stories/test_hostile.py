@@ -27,6 +27,8 @@ async def test_others_are_answered_while_it_comes(stage: Stage, text: str) -> No
     ts = await stage.post("bob", BOB, "Hello?")
     await stage.until(lambda: stage.entries("turn-ended"))
     assert await stage.answers(BOB, ts) == ["I am here."]
+    async with stage.session.get(f"{stage.soul.url}/healthz") as health:
+        assert health.status == 200
     more.set()
     await stage.settled()
     assert len(stage.entries("turn-ended")) == 2
