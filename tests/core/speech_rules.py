@@ -44,7 +44,7 @@ SPEECH: tuple[Mutant, ...] = (
         "a speech goes on where its receipts end",
         "life/speech.py",
         'if entry and entry.kind == "spoken"]',
-        "if False]",
+        'if entry and entry.kind == "never"]',
         "slow/kills",
     ),
     rule(
