@@ -13,7 +13,7 @@ GATE = (
         "mind/marks.py",
         "if any(word in THOUGHTS or word in hidden for word in words):",
         "if any(word in hidden for word in words):",
-        f"{THOUGHTS}test_nobody_ever_reads_it[7-within the dialogue]",
+        f"{THOUGHTS}test_nobody_ever_reads_it[7-after words]",
     ),
     rule(
         "thoughts: a lone mark takes back what stood before it",
@@ -30,11 +30,11 @@ GATE = (
         f"{THOUGHTS}test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once",
     ),
     rule(
-        "halves of characters are joined",
-        "claude/answer.py",
-        "self.joining.feed(text)",
-        "text",
-        f"{HALVES}test_a_model_that_writes_half_a_character[1-split]",
+        "halves of characters never reach a request",
+        "claude/request.py",
+        '"text": writable(text)',
+        '"text": text',
+        f"{HALVES}test_a_tool_that_finds_half_a_character[False]",
     ),
 )
 """Each is shown by a story over the wire."""

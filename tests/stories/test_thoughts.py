@@ -19,6 +19,7 @@ SHAPES = {
     "reasoning": f"<reasoning>{SECRET}</reasoning>Hello.",
     "brackets": f"[THINK]{SECRET}[/THINK]Hello.",
     "within the dialogue": f"<say><think>{SECRET}</think>Hello.</say>",
+    "after words": f"<say>Hello<think>{SECRET}</think>.</say>",
     "that mentions the dialogue": f"<think>I <say>{SECRET}</say></think><say>Hello.</say>",
     "channels": f"<|channel|>analysis<|message|>{SECRET}<|end|>{FINAL}Hello.<|return|>",
     "a heading": f"**Aside:** {SECRET}\n\n**Say:** Hello.",
