@@ -40,7 +40,7 @@ async def test_a_daemon_leaves_alone_what_another_one_has_ended(tmp_path: Path, 
     async with late as journal:
         await journal.append("t", "perception", {}, key="one", author="U1")
         began, _ = await journal.append("t", "turn-began", TURN, key="t@1/began", cause=1)
-        world = cast(World, SimpleNamespace(journal=journal))
+        world = cast(World, SimpleNamespace(journal=journal, life=0))
         with pytest.raises(Fenced):
             await begin(world, cast(Blueprint, None), began.thread)
         *_, last = journal.kind("turn-began")
