@@ -21,6 +21,7 @@ from aiohttp.typedefs import Handler
 from daemon.console.address import whose
 from daemon.console.brake import Brake
 from daemon.console.crowd import CROWD, Crowd
+from daemon.errors import JournalError
 from daemon.ports import Clock
 
 HEADER = "X-Console-Token"
@@ -102,6 +103,8 @@ class Gate:
             return await handler(request)
         except web.HTTPNotFound:
             return refuse(404, NOTHING_HERE)
+        except JournalError as error:  # damaged, or not to be read now; its text is meant for the owner
+            return refuse(503, str(error))
         except ConnectionResetError:
             return web.Response()  # they are gone: nobody reads it
 

@@ -54,7 +54,7 @@ def _was_early(turn: Voice, taken: Entry) -> bool:
     if taken.kind != "perception" or taken.author != "core" or not taken.cause:
         return False
     cause = turn.world.journal.at(taken.cause)
-    return cause.kind == "watch" and cause.body["due"] > taken.at
+    return cause.kind == "watch" and bool(cause.at <= taken.at < cause.body["due"])
 
 
 async def tell(turn: Voice, failure: str, since: int) -> Sequence[Entry]:

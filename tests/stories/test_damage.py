@@ -41,6 +41,9 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
     assert status == 503
     assert said["ok"] is False
     assert str(said["damage"]).startswith(f"The entry {seq} cannot be read (its body is no object).")
+    async with stage.session.get(f"{stage.soul.url}/console/calls/{seq}") as response:
+        assert response.status == 503
+        assert f"The entry {seq} cannot be read" in (await response.json())["error"]
     for _ in range(5):
         stage.soul.waker.sweep()
         await stage.clock.advance(1)
