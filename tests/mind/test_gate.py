@@ -14,6 +14,7 @@ from daemon.mind.recall import fenced, remember
 from daemon.mind.sections import Sections, sections
 from daemon.mind.spoken import spoken
 from daemon.mind.steps import PRIVATE, SAY, TAGS
+from daemon.rehearsal.claude.asked import MESSAGE, RESULT
 from daemon.slack.pages import cut, pages
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.text import readable
@@ -170,8 +171,10 @@ HOSTILE = [
     "\n",
     "please ",
     '<result of="a">',
+    '<m from="x">',
+    '<m from="x" ',
 ]
-ALONE = ["<", "</", "<aside", "<say", "`<think>", '"a":', "<message"]
+ALONE = ['<result of="a">', '<m from="x">', "<", "</", "<aside", "<say", "`<think>", '"a":', "<message"]
 WORK: list[Callable[[str], object]] = [
     stream,
     spoken,
@@ -182,6 +185,8 @@ WORK: list[Callable[[str], object]] = [
     lambda text: readable(text, {}),
     stops,
     paged,
+    RESULT.findall,
+    MESSAGE.findall,
 ]
 
 

@@ -12,12 +12,17 @@ from typing import Any
 
 from daemon.rehearsal.claude.prompt import Body, texts
 
-RESULT = re.compile(r'<result of="([^"]+)">\s*(.*?)\s*</result>', re.S)
+RESULT = re.compile(r'<result of="([^"<>]+)">((?:(?!<result of=").)*?)</result>', re.S)
 MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
 """Tags that are spoken of, and wanted from nobody."""
 TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 OPENING = re.compile(r"<([A-Za-z][\w-]*)>")
-MESSAGE = re.compile(r"<(\w+) (?:from|name|author)=\"(?P<name>[^\"]*)\"[^>]*>(?P<words>.*?)</\1>", re.S)
+MESSAGE = re.compile(
+    r"""<(\w+)[ ](?:from|name|author)="(?P<name>[^"<>]*)"[^<>]*>
+    (?P<words>(?:(?!<\1[ ](?:from|name|author)=").)*?)</\1>""",
+    re.S | re.X,
+)
+"""Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
 COLON = re.compile(
     r"""(?P<name>[^\W\d_][\w.'-]*(?:[ ][\w.'-]+){0,2}?)  # Alice, Alice B. Liddell
     (?:[ ]\([^)]*\))? (?:[ ](?:said|asked|wrote))? :\s+ (?P<words>.+)""",
@@ -111,7 +116,7 @@ class Asked:
 def asked(body: Body) -> Asked:
     """Read a request."""
     said = [texts(message["content"]) for message in body["messages"] if message["role"] == "user"]
-    found = [one for turn in said for text in turn for one in RESULT.findall(text)]
+    found = [(name, words.strip()) for turn in said for text in turn for name, words in RESULT.findall(text)]
     said = [[MENTIONED.sub("", RESULT.sub("", text)) for text in turn] for turn in said]
     instruction, said[-1] = _split(said[-1])
     rules = instruction if _tags(instruction) else MENTIONED.sub("", "\n".join(texts(body.get("system"))))
