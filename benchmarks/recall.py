@@ -94,7 +94,7 @@ def _body(kind: str, asked: int) -> dict[str, Any]:
                 "ts": "1",
             }
         case "model-call":
-            return {"text": TEXT, "outcome": "ok", "cost": 0.0, "worth": 0.0}
+            return {"name": "think", "text": TEXT, "outcome": "ok", "cost": 0.0, "worth": 0.0}
         case "mood":
             return {"mood": "calm"}
         case "turn-ended":

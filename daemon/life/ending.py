@@ -19,6 +19,8 @@ from daemon.mind.answer import ALOUD, Answer
 from daemon.mind.recall import remember
 from daemon.mind.wording import fill
 
+HALTED = "halted"
+"""The name of the step with which a body is halted."""
 THINKING = frozenset({"model-call", "transition", "action", "observation", "look", "asked", "answered"})
 """Steps after which a body has more to say."""
 
@@ -86,16 +88,25 @@ async def fail(turn: Turn) -> None:
     await turn.finish("failed", working_memory(map(remember, told)))
 
 
+def is_halting(turn: Turn) -> bool:
+    """Has a former attempt begun to halt it?"""
+    return turn.world.journal.get(f"{turn.path}/{HALTED}#1") is not None
+
+
 async def halt(turn: Turn) -> None:
     """Somebody stops a body that fails, or of which the daemon may die: nothing of it runs any more.
 
-    What it began is settled; of its messages nothing is kept, and nobody is told: they know.
+    What it began is settled, and of its messages nothing is kept. Whoever waited reads that it has stopped.
     """
     for speech in _begun(turn):
         await speech.settle()
     await _close_actions(turn)
     waiting = turn.world.journal.open("perception", thread=turn.thread)
-    turn.absorb([entry for entry in waiting if rank(entry) == "stop"])
+    stops = [entry.seq for entry in waiting if rank(entry) == "stop"]
+    seen = await turn.once("look", {"seqs": stops}, HALTED)
+    turn.absorb(turn.world.journal.many(seen.body["seqs"]))
+    if not _silent(turn) and not _of_kind(turn, "spoken"):
+        await turn.say(turn.text("prompts/sentences/stopped").strip(), "halting")
     await turn.finish("abandoned", working_memory(map(remember, _of_kind(turn, "spoken"))))
 
 

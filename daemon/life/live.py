@@ -6,7 +6,17 @@ import logging
 
 from daemon.errors import Fenced, JournalError, ModelFailed, Parked, SpeechFailed, SpeechRefused
 from daemon.life.begin import Blueprint, begin, unbegun
-from daemon.life.ending import abandon, begin_afresh, fail, give_up, halt, let_go, postpone, unsaid
+from daemon.life.ending import (
+    abandon,
+    begin_afresh,
+    fail,
+    give_up,
+    halt,
+    is_halting,
+    let_go,
+    postpone,
+    unsaid,
+)
 from daemon.life.hopeless import beyond_words, hopeless, suspicious
 from daemon.life.overhearing import overhear
 from daemon.life.scope import World
@@ -72,7 +82,7 @@ class Life:
 
     async def _go_on(self, turn: Turn) -> None:
         """Run what this body does; or what is done instead, where that must not run any more."""
-        if turn.stopping.is_set() and suspicious(turn):
+        if is_halting(turn) or (turn.stopping.is_set() and suspicious(turn)):
             await halt(turn)
         elif turn.first.body["code"] != self._soul.code:
             await let_go(turn)

@@ -36,7 +36,7 @@ class Life:
         """A turn that keeps these words, and what was heard before it; the seqs that it kept."""
         heard = [entry.seq for entry in Pasts(self.journal).of(THREAD, self.journal.last() + 1).heard]
         began = await self.write("turn-began")
-        said = [(await self.write("model-call", text=text)).seq for text in texts]
+        said = [(await self.write("model-call", name="think", text=text)).seq for text in texts]
         kept = [*heard, *said] if keep else []
         await self.write("turn-ended", began.seq, keep=kept, process=process, params={"turn": began.seq})
         return kept
@@ -85,7 +85,7 @@ async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -
     began = await life.write("turn-began")
     heard = await life.hear("meanwhile")
     assert list(now(life, pasts).heard) == [heard]
-    said = await life.write("model-call", text="yes")
+    said = await life.write("model-call", name="think", text="yes")
     await life.write("turn-ended", began.seq, keep=[said.seq], process=None, params={})
     assert list(now(life, pasts).heard) == [heard]
 

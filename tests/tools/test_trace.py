@@ -47,7 +47,7 @@ def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry) 
     assert re.search(
         r"pipeline by claude-sonnet-5-5, ok, \d+ \+ \d+ tokens, \$0\.00\d\d, \d\.\d s: <aside>", shown
     )
-    assert "pipeline by claude-sonnet-5-5, failed (unauthorized)" in shown
+    assert "pipeline by claude-sonnet-5-5, failed (rate-limited)" in shown
     assert re.search(rf"^{alice.thread}  .* \d+ entries, 4 calls, \$0\.0\d\d\d$", shown, re.MULTILINE)
 
 

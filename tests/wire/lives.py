@@ -31,6 +31,7 @@ from daemon.lifetime import live
 from daemon.ports import Clock
 from daemon.project import root
 from daemon.rehearsal.people import SOUL
+from tests.attention import run
 from tests.core.lives import HOMES
 from tests.stories.stage import ALICE, staged
 from tests.wire.board import Board, SwiftClock, board
@@ -80,7 +81,7 @@ def fork(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
         logging.disable()
     os.environ["SSL_CERT_DIR"] = os.devnull  # all is on the loopback, and reading certificates takes long
     try:
-        asyncio.run(work())
+        run(work())
         os._exit(0)
     except BaseException:  # noqa: BLE001  whatever ends a life, the process ends with it
         if "VERBOSE" in os.environ:

@@ -1,7 +1,6 @@
 """The daemon over the real wire, killed and stopped: nothing lost, nothing doubled, nothing paid twice.
 
-Each commit and each effect of each story in one way here, of those in which the soul decides each kill of a
-run and a fifth of the rest; `make soak` has every boundary in every way.
+A share of the commits and effects of each story in one way here; `make soak` has every boundary in every way.
 """
 
 from __future__ import annotations
@@ -14,30 +13,29 @@ from tests.wire.mark import Boundary
 from tests.wire.stories import STORIES
 from tests.wire.storm import weathered
 
-PARTS = 4
-"""Into which the cases of the plainest stories are dealt, so that workers share them."""
+SHARE = 4
+"""Of the cases each fourth one: no two of its boundaries are of one commit, and they fall before and after."""
 EACH = 5
+"""The same, for the stories in which the soul decides."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_boundary_of_a_conversation_may_be_the_last(part: int) -> None:
-    """Killed before and after each commit and effect of a streamed turn; stopped while another takes over."""
-    cases = every("dm")[part::PARTS]
-    print(f"dm: {len(boundaries('dm'))} boundaries, {len(cases)} cases in this part")
+def test_any_boundary_of_a_conversation_may_be_the_last() -> None:
+    """Killed before and after commits and effects of a streamed turn; stopped while another takes over."""
+    cases = every("dm")[::SHARE]
+    print(f"dm: {len(boundaries('dm'))} boundaries, {len(cases)} cases")
     assert problems(cases) == {}
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_boundary_of_a_run_may_be_the_last(part: int) -> None:
+def test_any_boundary_of_a_run_may_be_the_last() -> None:
     """Three rounds, two actions in one choice: no recorded call is paid again, and people read one answer."""
-    cases = [job for job in every("decides") if job[0] == KILLED][part::PARTS]
-    print(f"decides: {len(boundaries('decides'))} boundaries, {len(cases)} cases in this part")
+    cases = [job for job in every("decides") if job[0] == KILLED][::SHARE]
+    print(f"decides: {len(boundaries('decides'))} boundaries, {len(cases)} cases")
     assert problems(cases) == {}
 
 
 @pytest.mark.parametrize("name", sorted(STORIES.keys() - {"dm", "decides"}))
 def test_each_step_of_each_story_may_be_the_last(name: str) -> None:
-    cases = covering(name)[:: EACH if name in DECIDING else 1]
+    cases = covering(name)[:: EACH if name in DECIDING else SHARE]
     print(f"{name}: {len(boundaries(name))} boundaries, {len(cases)} cases")
     assert problems(cases) == {}
 
