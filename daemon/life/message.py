@@ -30,6 +30,8 @@ class Message:
         """How it reads since its stream was ended; its receipt comes with the end of the speech."""
         self._doubt = False
         """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
+        self._grows_since: float | None = None
+        """When it was begun here, by the clock that nobody sets."""
 
     @property
     def intent(self) -> Entry | None:
@@ -49,7 +51,7 @@ class Message:
     @property
     def age(self) -> float:
         """Seconds for which it has grown; 0 if it does not grow."""
-        return self._scope.world.clock.now() - self.intent.at if self.intent and self.fresh else 0.0
+        return 0.0 if self._grows_since is None else self._scope.world.clock.steady() - self._grows_since
 
     async def hear(self, text: str) -> None:
         """It reads so by now. An attempt that did not write the intent never streams.
@@ -140,7 +142,10 @@ class Message:
         return list(await self._scope.world.speaker.own(self._scope.thread, since))
 
     async def _intend(self) -> Entry:
-        return self.intent or await self._scope.append("speech", {}, key=self._key)
+        if intent := self.intent:
+            return intent
+        self._grows_since = self._scope.world.clock.steady()
+        return await self._scope.append("speech", {}, key=self._key)
 
     async def _receipt(self, kind: str, body: Mapping[str, Any], intent: Entry) -> Entry:
         key = f"{self._key}/receipt"

@@ -13,6 +13,7 @@ from daemon.mind.frames import Frame, Text
 from daemon.mind.marks import Mark, Token
 from daemon.mind.scanner import Scanner
 from daemon.mind.steps import SAY
+from daemon.mind.unmarked import Unmarked
 
 FRAMES = frozenset(
     {"answer", "response", "reply", "output", "final", "final_answer", "message", "assistant", "dialogue"}
@@ -33,6 +34,7 @@ class Sections:
 
     def __init__(self, tags: Iterable[str], private: Iterable[str] = ()) -> None:
         self._private = frozenset(private)
+        self._unmarked = Unmarked()
         self._scanner = Scanner(tags, self._private)
         self._texts: dict[str, Text] = {OUTSIDE: Text()}
         self._kept = Text()
@@ -76,10 +78,12 @@ class Sections:
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
-        self._take(self._scanner.feed(delta))
+        self._take(self._scanner.feed(self._unmarked.feed(delta)))
+        self.foreign = self.foreign or self._unmarked.found
 
     def end(self) -> None:
         """No more will come: what looked like the beginning of a mark was text, or is gone."""
+        self._take(self._scanner.feed(self._unmarked.end()))
         self._take(self._scanner.end())
         if [frame.kind for frame in self._frames] == ["doubt"]:
             self._believe()

@@ -17,8 +17,8 @@ CUT_OFF = (
     rule(
         "only what grows is too old to grow",
         "life/message.py",
-        "if self.intent and self.fresh else 0.0",
-        "if self.intent else 0.0",
+        "self._grows_since: float | None = None",
+        "self._grows_since: float | None = 0.0",
         AGAIN + "test_what_was_killed_long_ago_is_told_anew_in_one_message",
     ),
     rule(

@@ -230,6 +230,13 @@ THINKING = (
         f"{LONG}test_what_takes_long_goes_on_in_a_new_message_before_slack_ends_it",
     ),
     rule(
+        "slow: how long it has grown is told by a clock that nobody sets",
+        "life/message.py",
+        "self._scope.world.clock.steady() - self._grows_since",
+        "self._scope.world.clock.now() - (self.intent.at if self.intent else 0.0)",
+        f"{LONG}test_so_it_does_where_the_time_of_the_machine_is_set_back_meanwhile",
+    ),
+    rule(
         "malformed: what has no dialogue is asked for plainly",
         "mind/pipeline.py",
         "if not _will_do(turn, answer):",

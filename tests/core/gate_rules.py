@@ -23,6 +23,13 @@ GATE = (
         f"{THOUGHTS}test_nobody_ever_reads_it[7-closed and never opened]",
     ),
     rule(
+        "thoughts: channels are known without their marks",
+        "mind/unmarked.py",
+        "return first.isalpha() and not first.islower()",
+        "return False",
+        f"{THOUGHTS}test_nobody_ever_reads_it[7-channels without their marks]",
+    ),
+    rule(
         "thoughts: what was shown of one is replaced at once",
         "life/speech.py",
         "if self._heard and not text:",

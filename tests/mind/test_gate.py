@@ -40,6 +40,9 @@ PUBLIC = [
     "if i <| f then <name> is what you called it",
     "<name> is a placeholder.",
     "It`s 5 o`clock < noon",
+    "analysis is what assistantfinal ends, they say.",
+    "analysis2024.csv",
+    "analysis",
 ]
 
 
@@ -58,6 +61,8 @@ def test_ordinary_words_are_said_as_they_are(text: str) -> None:
         "[THINK]S[/THINK]Hello",
         "<|channel|>analysis<|message|>S<|end|><|start|>assistant<|channel|>final<|message|>Hello<|return|>",
         "S<|end|><|start|>assistant<|channel|>final<|message|>Hello",
+        "analysisThe user says <say>S</say>assistantcommentary to=x S assistantfinalHello",
+        "assistantanalysis\n\nThe user S assistantfinalHello",
         "**Aside:** S\n**Say:** Hello\n**Mood:** S",
         "## Aside\nS\n\n## Say\nHello",
         "<aside S</aside>Hello",
@@ -69,6 +74,18 @@ def test_of_an_untagged_answer_only_what_is_proven_is_said(text: str) -> None:
     call = entry("plainly", text)
     assert Answer(call).plainly == "Hello"
     assert remember(call).content == "<say>Hello</say>", "and nothing else is remembered as said"
+
+
+def test_channels_without_their_marks_are_known_at_any_cut() -> None:
+    text = " analysisS <say>S</say> assistantassistantfinal<aside>a</aside><say>Hello</say>"
+    for size in range(1, len(text) + 1):
+        coming = Sections(TAGS, PRIVATE)
+        for at in range(0, len(text), size):
+            coming.feed(text[at : at + size])
+            assert "Hello".startswith(coming.said(SAY))
+        coming.end()
+        assert (coming.said(SAY), coming.foreign) == ("Hello", True)
+    assert Answer(entry("plainly", "analysisThe user S")).plainly == "", "it broke off before it was said"
 
 
 def test_an_answer_that_ends_in_a_thought_is_asked_for_again() -> None:
@@ -174,7 +191,11 @@ HOSTILE = [
     '<m from="x">',
     '<m from="x" ',
 ]
+<<<<<<< HEAD
 ALONE = ['<result of="a">', '<m from="x">', "<", "</", "<aside", "<say", "`<think>", '"a":', "<message"]
+=======
+ALONE = ["<", "</", "<aside", "<say", "`<think>", '"a":', "<message", "analysis", "analysisA"]
+>>>>>>> check1
 WORK: list[Callable[[str], object]] = [
     stream,
     spoken,

@@ -91,10 +91,13 @@ def test_what_is_not_said_is_as_usual() -> None:
         (f"{HEAD}limits: {{calls: many}}\n---\n", "`limits.calls` is 'many', where a whole number belongs"),
         (f"{HEAD}limits: {{usd: nan}}\n---\n", "`limits.usd` is 'nan', but it should be a finite number"),
         (f"{HEAD}limits: {{usd: 0}}\n---\n", "`limits.usd` is '0', but it should be greater than 0"),
-        (f"{HEAD}limits: {{time: 5}}\n---\n", "`limits.time` is '5', not a number with a unit of time"),
+        (
+            f"{HEAD}limits: {{time: 5}}\n---\n",
+            "`limits.time` is not a number with a unit of time (it has 1 c",
+        ),
         (
             f"{HEAD}limits: {{time: [5m]}}\n---\n",
-            "`limits.time` is \"['5m']\", not a number with a unit of time",
+            "`limits.time` is not a number with a unit of time (it has 6 c",
         ),
         (f"{HEAD}limits: {{time: 0s}}\n---\n", "`limits.time` is '0s', but it should be greater than 0"),
         (f"{HEAD}transitions: [closing]\n---\n", "`transitions` is ['closing'], where lines of the form"),

@@ -67,6 +67,17 @@ async def test_what_takes_long_goes_on_in_a_new_message_before_slack_ends_it(sta
     assert max(lasted) < STREAM_LASTS, lasted
 
 
+async def test_so_it_does_where_the_time_of_the_machine_is_set_back_meanwhile(stage: Stage) -> None:
+    text = " ".join(f"This is sentence {n}, and there are more." for n in range(1, 41))
+    stage.model.faults.switch("slow", seconds=7)
+    stage.model.say(reply(text), chunk=22)
+    ts = await stage.post("alice", ALICE, "Tell me something, slowly.")
+    await passing(stage, 2, lambda: stage.entries("speech-started"))
+    stage.clock.set_ahead(-3_600)
+    await passing(stage, 2, lambda: is_over(stage))
+    assert len(await stage.answers(ALICE, ts)) == 3
+
+
 @pytest.mark.parametrize("lost", [*CHAT, "chat.update", "chat.*"])
 @pytest.mark.parametrize("fault", ["rate-limit", "answer-lost"])
 async def test_what_slack_does_in_the_middle_is_made_good(stage: Stage, fault: str, lost: str) -> None:

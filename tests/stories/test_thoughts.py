@@ -22,6 +22,7 @@ SHAPES = {
     "after words": f"<say>Hello<think>{SECRET}</think>.</say>",
     "that mentions the dialogue": f"<think>I <say>{SECRET}</say></think><say>Hello.</say>",
     "channels": f"<|channel|>analysis<|message|>{SECRET}<|end|>{FINAL}Hello.<|return|>",
+    "channels without their marks": f"analysisThe user: {SECRET} <say>{SECRET}</say>assistantfinalHello.",
     "a heading": f"**Aside:** {SECRET}\n\n**Say:** Hello.",
     "a bracket missing": f"<aside {SECRET}</aside>Hello.",
 }

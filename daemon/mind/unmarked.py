@@ -1,0 +1,59 @@
+"""Harmony's channels where a server has dropped their marks: `analysisThe user … assistantfinalHello`.
+
+Only an answer that begins so is one; sections.py reads what is left.
+"""
+
+from __future__ import annotations
+
+CHANNELS = ("analysis", "commentary", "assistantanalysis", "assistantcommentary")
+FINAL = "assistantfinal"
+LONGEST = 1_000
+"""Characters that are kept back at the most, until it is known how an answer begins."""
+
+
+class Unmarked:
+    """Takes such a thought, which no mark of its own closes, out of an answer that comes in pieces."""
+
+    def __init__(self) -> None:
+        self.found = False
+        """Did the answer begin with one?"""
+        self._passes = False
+        """Is all that comes now what the model says?"""
+        self._kept = ""
+
+    def feed(self, delta: str) -> str:
+        """Take the next piece; returns what of it, and of what was kept back, is no such thought."""
+        if self._passes:
+            return delta
+        self._kept += delta
+        if not self.found:
+            begun = begins(self._kept)
+            if begun is None and len(self._kept) <= LONGEST:
+                return ""
+            self.found = bool(begun)
+        return self._rest() if self.found else self.end()
+
+    def end(self) -> str:
+        """No more will come: returns what was kept back, if it was no thought."""
+        self._passes = True
+        kept, self._kept = self._kept, ""
+        return "" if self.found else kept
+
+    def _rest(self) -> str:
+        _, final, rest = self._kept.partition(FINAL)
+        self._passes = bool(final)
+        self._kept = "" if final else self._kept[1 - len(FINAL) :]
+        return rest
+
+
+def begins(text: str) -> bool | None:
+    """Does an answer that begins so begin with a channel's name? None: that is not known yet.
+
+    A word that is no more than the name of a channel stands before what begins a sentence.
+    """
+    text = text.lstrip()
+    for name in CHANNELS:
+        first = text.removeprefix(name).lstrip()[:1]
+        if text.startswith(name) and first:
+            return first.isalpha() and not first.islower()
+    return None if any(name.startswith(text.rstrip()) for name in CHANNELS) else False
