@@ -30,6 +30,7 @@ from daemon.setting import (
     name,
     password,
     port,
+    secret,
     token,
     truth,
     url,
@@ -74,7 +75,7 @@ class Settings:
     slack_api_url: str = setting("https://slack.com/api/", url, "Leave it out for Slack itself.")
     slack_connections: int = setting(2, count(1, 10), "Slack allows one to ten.")
     catch_up_max_age: float = setting(86_400.0, duration, "Write it like 30m, 24h or 7d.")
-    anthropic_api_key: str = setting("", str, KEY_HINT, secret=True)
+    anthropic_api_key: str = setting("", secret, KEY_HINT, secret=True)
     anthropic_base_url: str = setting("", model_url, "Leave out /v1, or the whole key for Anthropic itself.")
     claude_model: str = setting("claude-sonnet-5-5", name, MODEL_HINT)
     claude_model_fast: str = setting("claude-haiku-5-5", name, MODEL_HINT)

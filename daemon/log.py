@@ -37,7 +37,14 @@ class Terse(logging.StreamHandler[TextIO]):
         self._places: dict[object, list[float]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it, if it is news; and of what is old by now, how often it came."""
+        """Write it, if it is news; and of what is old by now, how often it came. Never raises: whoever
+        complains in words that do not fit goes on."""
+        try:
+            self._write(record)
+        except Exception:  # noqa: BLE001  as every handler does
+            self.handleError(record)
+
+    def _write(self, record: logging.LogRecord) -> None:
         self._tell_of_old()
         line = (record.name, record.levelno, record.getMessage(), _cause(record))
         if line in self._lines:

@@ -19,6 +19,8 @@ from daemon.limits import Limits
 
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
 """How secrets begin; of a value that begins so, an error shows no more than that."""
+UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What no header of a request may hold."""
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -38,6 +40,13 @@ def name(text: str) -> str:
     return text
 
 
+def secret(text: str) -> str:
+    """A secret that goes along with requests; a broken line would break each of them."""
+    if UNSENDABLE.search(text):
+        raise ValueError("holds a line break or another character that cannot be sent")
+    return text
+
+
 def token(kind: str) -> Callable[[str], str]:
     """A reader of Slack tokens of this kind. Its errors never hold the token."""
 
@@ -45,7 +54,7 @@ def token(kind: str) -> Callable[[str], str]:
         if not text.startswith(kind):
             other = next((f", it begins with {other}" for other in SECRETS if text.startswith(other)), "")
             raise ValueError(f"does not begin with {kind}{other}")
-        return text
+        return secret(text)
 
     return read
 
@@ -56,7 +65,7 @@ def password(least: int) -> Callable[[str], str]:
     def read(text: str) -> str:
         if len(text) < least:
             raise ValueError(f"is shorter than {least} characters, so that others could guess it")
-        return text
+        return secret(text)
 
     return read
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import logging
 
+import pytest
+
 from daemon.log import ALIKE, KEPT, MINUTE, Terse
 
 
@@ -63,3 +65,12 @@ def test_what_is_remembered_is_bounded() -> None:
         log.now += 1
         log.logger.error("line %d", n)
     assert len(log.handler._lines) <= KEPT + 1
+
+
+def test_whoever_complains_in_words_that_do_not_fit_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """As with every handler of logging: the fault of a line is no fault of whatever wrote it."""
+    log = Log()
+    log.logger.warning("%d connections", "many")
+    log.logger.warning("all is well")
+    assert log.lines == ["all is well"]
+    assert "--- Logging error ---" in capsys.readouterr().err

@@ -240,3 +240,19 @@ def test_a_file_that_cannot_be_read_is_a_complaint(tmp_path: Path, monkeypatch: 
         ConfigError, match=r"\.env cannot be read \(it is not UTF-8\)\. Save it as UTF-8 text"
     ):
         config.load()
+
+
+@pytest.mark.parametrize(
+    ("key", "begin"),
+    [
+        ("SLACK_BOT_TOKEN", "xoxb-1"),
+        ("SLACK_APP_TOKEN", "xapp-1"),
+        ("ANTHROPIC_API_KEY", "sk-ant-1"),
+        ("CONSOLE_TOKEN", "a long word that nobody guesses"),
+    ],
+)
+def test_a_secret_in_two_lines_is_named_at_once(key: str, begin: str) -> None:
+    """Each request would fail at it, as if nobody could be reached."""
+    [line] = complaints({**SLACK, **KEY, key: f"{begin}\nsecond"})
+    assert line.startswith(f"{key} holds a line break")
+    assert "second" not in line

@@ -8,6 +8,7 @@ from daemon.actions.action import Args, Definition, Outcome, Run
 from daemon.entry import who
 from daemon.ism import Finish, ISMResult
 from daemon.mind.recall import remember
+from daemon.mind.spoken import spoken
 from daemon.process import Question
 
 MINUTE = 60.0
@@ -31,7 +32,10 @@ class Reminder(Args):
 
 async def ask_person(run: Run, asked: Asked) -> str:
     """Asks, and waits for the answer without holding anything."""
-    question = Question(text=asked.question, to=run.turn.people)
+    words = spoken(asked.question)
+    if not words:
+        raise ValueError("a question that someone is to answer needs words")
+    question = Question(text=words, to=run.turn.people)
     answered = await run.turn.ask("ask", question)
     run.hear(answered.memories)
     return run.label("answered")

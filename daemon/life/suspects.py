@@ -16,7 +16,7 @@ from daemon.entry import Entry, rank
 from daemon.errors import JournalError
 from daemon.journal.journal import Journal
 from daemon.journal.reading import Reading
-from daemon.life.resting import rest
+from daemon.life.resting import SPEAKING, rest
 from daemon.life.texts import SELF
 from daemon.ports import Clock
 
@@ -160,7 +160,7 @@ class Suspects:
         """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs."""
         suspects = self._suspects()
         half = next((one for one in suspects if one.began.thread == thread), None)
-        if half is None or self._stopped(thread):
+        if half is None or self._ends(half.began):
             return True
         if any(one.standing.control for one in suspects):
             return False
@@ -217,8 +217,12 @@ class Suspects:
             self._known = last, suspects
         return self._known[1]
 
-    def _stopped(self, thread: str) -> bool:
-        return any(rank(entry) == "stop" for entry in self._journal.open("perception", thread=thread))
+    def _ends(self, began: Entry) -> bool:
+        """Does what came since end this turn? A stop does; an afterthought yields to whoever speaks."""
+        came = {rank(entry) for entry in self._journal.open("perception", thread=began.thread)}
+        took = self._journal.many(began.body.get("took", ()))
+        yields = came & SPEAKING and all(rank(entry) == "after" for entry in took)
+        return "stop" in came or bool(yields)
 
     def _next(self, suspects: Sequence[Suspect]) -> Suspect | None:
         """The one that goes first: counted least, then tried least. Who rests lets others go first."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
-"""A string of JSON, or the beginning or end of an object or list."""
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A string of JSON, or the beginning or end of an object or list. One that breaks off is read once, too."""
 
 
 def parsed(text: object) -> object:

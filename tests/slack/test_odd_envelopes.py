@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from daemon.rehearsal.people import ALICE, SOUL, TEAM
+from daemon.slack.parsed import value_of
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.switchboard import ours
 
@@ -213,3 +215,10 @@ async def test_what_is_nested_too_deeply_is_acked_and_the_line_lives(
         await until(lambda: end.heard == ["still here"])
     assert len(end.board.ends) == 1
     assert [record for record in caplog.records if record.levelno > logging.WARNING] == []
+
+
+def test_a_frame_that_breaks_off_in_a_string_is_read_once() -> None:
+    """Else each of its quotes is tried as the beginning of a string, up to the end."""
+    began = time.perf_counter()
+    assert value_of('{"a": "' + '\\"' * 50_000, "envelope_id") == ""
+    assert time.perf_counter() - began < 5

@@ -52,6 +52,16 @@ async def test_it_asks_and_goes_on_after_a_restart(stage: Stage) -> None:
     assert not stage.soul.journal.open("asked", "perception", "turn-began")
 
 
+async def test_nobody_reads_a_thought_in_its_question(stage: Stage) -> None:
+    await deciding(stage)
+    thought = "<think>They have no idea.</think>"
+    empty = {"name": "AskPerson", "args": {"question": thought}}
+    answers(stage, turning(), choice(empty), choice({**ASK, "args": {"question": thought + WHICH}}))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert await stage.answers(ALICE, ts) == [ON_IT, WHICH]
+    assert "no idea" not in str(stage.wire.calls)
+
+
 async def test_only_who_was_asked_answers(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice(ASK))
