@@ -191,11 +191,8 @@ HOSTILE = [
     '<m from="x">',
     '<m from="x" ',
 ]
-<<<<<<< HEAD
-ALONE = ['<result of="a">', '<m from="x">', "<", "</", "<aside", "<say", "`<think>", '"a":', "<message"]
-=======
 ALONE = ["<", "</", "<aside", "<say", "`<think>", '"a":', "<message", "analysis", "analysisA"]
->>>>>>> check1
+ALONE += ['<result of="a">', '<m from="x">']
 WORK: list[Callable[[str], object]] = [
     stream,
     spoken,
