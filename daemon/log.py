@@ -41,7 +41,7 @@ class Terse(logging.StreamHandler[TextIO]):
         complains in words that do not fit goes on."""
         try:
             self._write(record)
-        except Exception:  # noqa: BLE001  as every handler does
+        except (TypeError, ValueError, KeyError, OSError):
             self.handleError(record)
 
     def _write(self, record: logging.LogRecord) -> None:

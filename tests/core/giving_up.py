@@ -47,7 +47,7 @@ GIVES_UP = (
     rule(
         "rests: a body that fails runs no more once somebody stops it",
         "life/live.py",
-        "if turn.stopping.is_set() and suspicious(turn):",
+        "if is_halting(turn) or (turn.stopping.is_set() and suspicious(turn)):",
         "if False:",
         f"{RESTING}test_a_stop_ends_it_at_once_and_nothing_of_it_runs_again",
     ),

@@ -54,7 +54,7 @@ async def test_a_stop_ends_it_at_once_and_nothing_of_it_runs_again(stage: Stage,
     assert len(stage.model.requests) == asked
     assert await stage.answers(ALICE, failing) == ["Stopped."]
     await stage.say("alice", ALICE, "Hello again", failing)
-    assert await stage.answers(ALICE, failing) == ["Well."]
+    assert await stage.answers(ALICE, failing) == ["Stopped.", "Well."]
 
 
 async def test_a_message_is_heard_at_once_and_a_flood_hammers_nothing(stage: Stage, failing: str) -> None:

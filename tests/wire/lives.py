@@ -164,7 +164,7 @@ def warm() -> Path:
             await Texts(root(), journal).current()
 
     with tempfile.TemporaryDirectory(dir=HOMES) as folder:
-        asyncio.run(rehearse(Path(folder)))
+        run(rehearse(Path(folder)))
     gc.collect()
     gc.freeze()  # so that no child copies what it only counts
     return home
