@@ -48,6 +48,16 @@ def test_ordinary_words_are_said_as_they_are(text: str) -> None:
     assert sections(text, TAGS, PRIVATE).outside == text
 
 
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_what_a_channel_says_beside_its_name_is_read_alike_at_any_cut(size: int) -> None:
+    said = "<|channel|>final to=user<|message|>Hello<|return|>"
+    parsed = Sections(TAGS, PRIVATE)
+    for start in range(0, len(said), size):
+        parsed.feed(said[start : start + size])
+    parsed.end()
+    assert parsed.outside == "Hello"
+
+
 @pytest.mark.parametrize("size", [1, 3, 1_000])
 def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
     """An `<aside>` is a part of HTML, too. Beyond the block, and where nothing is said aloud, it is ours."""
