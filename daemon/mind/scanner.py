@@ -24,7 +24,7 @@ Reader = Generator[None, str, str]
 
 
 class Scanner:
-    """Splits an answer into texts and marks, in order. Within code only our own tags are marks.
+    """Splits an answer into texts and marks, in order. Within code only our own tags are marks (see code.py).
 
     `hidden` are those of our tags in which nothing is spoken: they are open even where a bracket is missing.
     """
@@ -32,7 +32,7 @@ class Scanner:
     def __init__(self, tags: Iterable[str], hidden: Iterable[str] = ()) -> None:
         self._tags = frozenset(tags)
         self._hidden = frozenset(hidden)
-        self._code = Code()
+        self._code = Code(self._hidden)
         self._out: list[Token] = []
         self._plain = False
         """Is what comes next within a line, and in the middle of nothing?"""
@@ -113,7 +113,7 @@ class Scanner:
         if not char and self._unfinished(kind, name):
             return char
         match kind:
-            case "tag" if closing or name.lower() not in self._hidden:
+            case "tag" if closing or name.lower() not in self._hidden or self._code.says_block:
                 return (yield from self._rest_of_tag(held, name.lower(), char, closing=closing))
             case "tag":
                 return (yield from self._open_hidden(held, name.lower(), char))

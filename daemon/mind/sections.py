@@ -21,6 +21,8 @@ FRAMES = frozenset(
 """Tags that some models put around all that they say: what stands in them is said, they are not."""
 FINAL = "final"
 """The one channel of harmony that people read."""
+LONGEST_HEADER = 100
+"""Characters of what stands between a channel's token and its message that are looked at."""
 OUTSIDE = ""
 
 
@@ -240,10 +242,10 @@ class Sections:
             self._kept.add(text)
         elif here.kind == "doubt":
             here.within.append(text)
-        elif text.strip():
-            here.blank = False
-            if here.header is not None and len(here.header) < len(text) + 100:
-                here.header += text
+        else:
+            here.blank = here.blank and not text.strip()
+            if here.header is not None:
+                here.header = (here.header + text)[:LONGEST_HEADER]
 
 
 def sections(text: str, tags: Iterable[str], private: Iterable[str] = ()) -> Sections:

@@ -51,11 +51,13 @@ PROSE = (
         "| a | ",
         "<!-- c --> ",
     ),
-    *("`<think>` ", "`code` ", "``a`b`` ", "~ ", "- ", "i <| f ", "(a) ", "a > b ", "</b> ", "< ", "[", "`"),
+    "\n```html\n<aside id='x'>at the side</aside>\n```\n",
+    *("`<think>` ", "`code` ", "``a`b`` ", "~ ", "- ", "i <| f ", "(a) ", "a > b ", "</b> ", "< ", "[", "` "),
 )
 MARKS = re.compile(
     r"<\s*/?\s*(?:think|thought|reason|aside|say|mood|scratch)|\[/?think\]|<\|\w+\|>|\*\*aside", re.I
 )
+BLOCK = re.compile(r"^```html$.*?(?:^```$|\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`\n])\1(?!`)")
 
 
@@ -140,7 +142,7 @@ def leaks(shown: str) -> str:
     """What of it nobody should have read."""
     if SECRET in shown:
         return SECRET
-    found = MARKS.search(CODE.sub("", shown))
+    found = MARKS.search(CODE.sub("", BLOCK.sub("", shown)))
     return found[0] if found else ""
 
 

@@ -52,6 +52,59 @@ def test_ordinary_words_are_said_as_they_are(text: str) -> None:
     assert sections(text, TAGS, PRIVATE).outside == text
 
 
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_what_a_channel_says_beside_its_name_is_read_alike_at_any_cut(size: int) -> None:
+    said = "<|channel|>final to=user<|message|>Hello<|return|>"
+    parsed = Sections(TAGS, PRIVATE)
+    for start in range(0, len(said), size):
+        parsed.feed(said[start : start + size])
+    parsed.end()
+    assert parsed.outside == "Hello"
+
+
+@pytest.mark.parametrize("size", [1, 3, 1_000])
+def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
+    """An `<aside>` is a part of HTML, too. Beyond the block, and where nothing is said aloud, it is ours."""
+    page = (
+        "Like so:\n```html\n<main>\n<aside class='note'>\n  by the way\n</aside>\n</main>\n```\nThat is all."
+    )
+    said = f"<aside>S</aside><say>{page}<aside>S</aside></say><aside>S</aside>"
+    parsed = Sections(TAGS, PRIVATE)
+    for start in range(0, len(said), size):
+        parsed.feed(said[start : start + size])
+    parsed.end()
+    assert parsed.said(SAY) == page
+    for untold in (
+        f"```xml\n<aside>S</aside>\n<say>{page}</say>\n```",
+        f"<aside>x\n```\n<aside>S</aside>\n```\nS</aside><say>{page}</say>",
+        f"<think><say></think>\n```\n<aside>S</aside>\n```\n<say>{page}</say>",
+        f"<say>{page}\n```\nx\n``` <aside>S</aside></say>",
+    ):
+        assert "S" not in sections(untold, TAGS, PRIVATE).said(SAY)
+        assert "S" not in sections(untold, TAGS, PRIVATE).outside
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```html\n<main>\n<think>x</think>\n<aside>x</aside>\n```",
+        "```xml\n<aside>x</aside>\n```",
+        "```\na\n``` <think>x</think>\n```",
+        "```html <think>x</think>\na\n```",
+        "~~~ <think>x</think>\na\n~~~",
+    ],
+)
+@pytest.mark.parametrize("before", ["<say>", "", "<aside>x</aside><say><think>x</think>"])
+def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
+    before: str, block: str
+) -> None:
+    """Else the end of the block would be taken for the beginning of another one."""
+    parsed = sections(f"{before}Well:\n{block}\n<think>S</think>\n`<think>`", TAGS, PRIVATE)
+    said = parsed.said(SAY) if before else parsed.outside
+    assert "S" not in said
+    assert said.endswith("`<think>`")
+
+
 @pytest.mark.parametrize(
     "text",
     [

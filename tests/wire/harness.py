@@ -101,6 +101,8 @@ def problem_of(job: Job) -> str | None:
 def every(name: str) -> list[Job]:
     """A kill at each boundary of a story, and a pause at each where its turn waits for nothing else."""
     pauses = [one for one in boundaries(name) if not any(word in one for word in NEVER_ALONE)]
+    if STORIES[name].crowded:
+        pauses = []
     return [(KILLED, name, one) for one in boundaries(name)] + [(STOPPED, name, one) for one in pauses]
 
 

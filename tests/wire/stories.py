@@ -82,6 +82,7 @@ STORIES: Mapping[str, Story] = {
         ],
         away=[0],
         penniless=True,
+        crowded=True,
         settings={"owner_user_ids": frozenset({OWNER.id})},
         last_phase=1,
         told=[AT_FAULT, MENDING],

@@ -69,6 +69,8 @@ class Story:
     script: Callable[[Body], str] = echo
     processes: Callable[[Board], Mapping[str, Process] | None] = usual
     settings: Mapping[str, Any] = field(default_factory=dict)
+    crowded: bool = False
+    """Do several threads take turns at once? Then a pause may always fall into somebody's HTTP request."""
     pace: float = 0.0
     """Seconds of the story between two pieces of an answer."""
     thinks: float = 0.0
