@@ -48,7 +48,7 @@ WAITING = (
 )
 SINCE = ENTRIES.where(ENTRY.c.seq > bindparam("seq")).limit(bindparam("limit"))
 FIRST_AFTER = (
-    select(ENTRY.c.at)
+    select(ENTRY.c.seq, ENTRY.c.at)
     .where(ENTRY.c.seq > bindparam("seq"), ENTRY.c.at <= bindparam("now"))
     .order_by(ENTRY.c.seq)
     .limit(1)

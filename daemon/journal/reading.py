@@ -34,6 +34,8 @@ class Reading:
 
     def __init__(self, connection: Connection) -> None:
         self._reader = connection
+        self._right: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
+        """What `first_after` found last: for all seqs from the first to before the second one, and when."""
 
     def held(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
@@ -116,9 +118,18 @@ class Reading:
         return int(self._scalar(queries.LAST) or 0)
 
     def first_after(self, seq: int, now: float) -> float | None:
-        """When the first entry after this seq was written that is not of the future; None: there is none."""
-        found: float | None = self._scalar(queries.FIRST_AFTER, seq=seq, now=now)
-        return found
+        """When the first entry after this seq was written that is not of the future; None: there is none.
+
+        Whoever asks for many seqs asks for the lowest first: the others mostly have the same answer.
+        """
+        since, upto, at, then = self._right
+        lasts = at <= now if at is not None else (now, self.last() + 1) == (then, upto)
+        if not (lasts and since <= seq < upto):
+            with self._reading():
+                found = run(self._reader, queries.FIRST_AFTER, {"seq": seq, "now": now}).fetchone()
+            upto, at = (found[0], found[1]) if found else (self.last() + 1, None)
+            self._right = (seq, upto, at, now)
+        return at
 
     def rows(self) -> Iterator[RowMapping]:
         """Every entry as its row stands in the file, in order; few of them are in memory at once."""

@@ -51,6 +51,8 @@ class Spot:
     """When what stands there was set."""
     swept: bool = False
     """Did Slack take it away while a request was on its way?"""
+    left: bool = False
+    """Is it what a dead daemon left, so that it can wait for whoever is at work now?"""
     task: asyncio.Task[None] | None = None
 
     @property
@@ -91,6 +93,7 @@ class Sign:
         self._rested = rested
         self._spots: dict[str, Spot] = {}
         self._asleep: set[asyncio.Task[None] | None] = set()
+        self._one_by_one = asyncio.Lock()
         self._lacking = False
         self._closing = False
 
@@ -116,13 +119,16 @@ class Sign:
                 return
             spot = self._spots[thread] = Spot(place=place, hold=hold)
         spot.wanted, spot.hold = value, hold
+        if value and spot.left:
+            spot.left = False
+            self._wake(spot)
         if value and value == spot.stands and self._web.clock.steady() - spot.since >= self._lasts:
             spot.stands = None
         self._start(thread, spot)
 
     def doubt(self, thread: str, place: Place, hold: Hold) -> None:
         """Nobody knows what stands there, and nothing is to."""
-        spot = self._spots[thread] = Spot(place=place, hold=hold, stands=None)
+        spot = self._spots[thread] = Spot(place=place, hold=hold, stands=None, left=True)
         self._start(thread, spot)
 
     def swept(self, thread: str) -> None:
@@ -142,9 +148,7 @@ class Sign:
         self._closing = True
         for spot in self._spots.values():
             spot.wanted = None if spot.wanted is None else NOTHING
-            if spot.task in self._asleep and spot.task:
-                spot.task.cancel()
-                spot.task = None
+            self._wake(spot)
         ours = [(thread, spot) for thread, spot in self._spots.items() if spot.astray or spot.task]
         tries = [spot.task or self._begin(thread, spot) for thread, spot in ours]
         with suppress(TimeoutError):
@@ -153,6 +157,12 @@ class Sign:
         for late in tries:
             late.cancel()
         await asyncio.gather(*tries, return_exceptions=True)
+
+    def _wake(self, spot: Spot) -> None:
+        """What waits for its slot waits no more; it is begun anew."""
+        if spot.task in self._asleep and spot.task:
+            spot.task.cancel()
+            spot.task = None
 
     def _start(self, thread: str, spot: Spot) -> None:
         if spot.astray and not (spot.task or self._lacking or self._closing):
@@ -179,13 +189,26 @@ class Sign:
         """Until it is so. What is wanted may change at each await."""
         failures = 0
         while spot.astray and not self._lacking:
-            await self._wait(max(self._pace.slot(), pause(failures + 1)))
+            await self._take_slot(spot, pause(failures + 1))
             if self._pace.resting and not self._closing:
                 continue
             if spot.astray and not self._lacking:
                 failures = 0 if await self._try(thread, spot) else failures + 1
             if failures and self._closing:
                 return
+
+    async def _take_slot(self, spot: Spot, least: float) -> None:
+        """Wait until it may be told. What a dead daemon left goes one by one, or nobody would see for a
+        minute who is at work now."""
+        if not spot.left or self._closing:
+            return await self._wait(max(self._pace.slot(), least))
+        task = asyncio.current_task()
+        self._asleep.add(task)
+        try:
+            async with self._one_by_one:
+                await self._wait(max(self._pace.slot(), least))
+        finally:
+            self._asleep.discard(task)
 
     async def _wait(self, seconds: float) -> None:
         if seconds <= 0 or self._closing:

@@ -203,6 +203,33 @@ async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office
     assert len(here.wire.told(SESSION)) == told, "and it is noted that nothing is shown any more"
 
 
+async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(here: Office) -> None:
+    threads = [await called(here) for _ in range(60)]
+    for thread in threads:
+        attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
+        await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+    one, other = threads[0], await called(here)
+    place = here.journal.of(other, "thread")[0].body["ts"]
+    async with Slack(
+        access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
+    ) as next_life:
+        next_life.speaker.status(other, "is musing…", ours)
+        next_life.speaker.status(one, "is typing…", ours)
+        for _ in range(6):
+            await until(lambda: not next_life.speaker.busy)
+            await here.clock.advance(1)
+        working = [session["thread_ts"] for session in sessions(here)]
+        assert place in working
+        assert sorted(lines(here)) == ["is musing…", "is typing…"]
+        assert len(here.wire.told(SESSION)) < 30, "and all the others have their turn later"
+        for _ in range(120):
+            await until(lambda: not next_life.speaker.busy)
+            await here.clock.advance(1)
+        assert {args["thread_ts"] for args in here.wire.told(SESSION)} >= {
+            here.journal.of(thread, "thread")[0].body["ts"] for thread in threads
+        }
+
+
 async def show_and_clear(here: Office) -> None:
     thread = await called(here)
     await show(here, thread, "is musing…")
