@@ -1,7 +1,7 @@
 """The core under kills and pauses: each rule is shown by the scenario that fails without it.
 
-`make soak` runs every boundary of every scenario in every way, and every mutant; here is each third kill, and
-of bodies that wait each fifth.
+`make soak` runs every boundary of every scenario in every way, and every mutant; here is each fifth kill, and
+of bodies that wait each seventh.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tests.core.outside import StoryClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
 
-SHARE, EACH = 3, 5
+SHARE, EACH = 5, 7
 QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - {"burst", "poison", "long-outage"})
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(QUICK)))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
-    """SIGKILL at each third boundary, before and after commits: nothing lost, doubled or paid twice."""
+    """SIGKILL at each fifth boundary, before and after commits: nothing lost, doubled or paid twice."""
     assert_none_goes_wrong(kills(name)[number % SHARE :: SHARE])
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(WAITING)))
 def test_a_body_that_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
-    """Each fifth boundary, a kill before a commit as often as one after it."""
+    """Each seventh boundary, a kill before a commit as often as one after it."""
     assert_none_goes_wrong(kills(name)[number % EACH :: EACH])
 
 

@@ -47,7 +47,7 @@ async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
 async def test_killed_when_the_answer_stood_its_sign_is_taken_away_by_the_next_life(tmp_path: Path) -> None:
     async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
         async with running(tmp_path / "soul", **into(world)) as (process, _):
-            await alice.cue(reply("Hi, Alice."))
+            await alice.cue(reply("Hi, Alice."), delay=3)
             ts = await alice.say("Hello?")
             async with asyncio.timeout(PATIENCE):
                 while not await alice.working():
@@ -110,8 +110,9 @@ async def test_a_turn_that_fails_shows_nothing_while_it_waits_and_nothing_in_the
     await stage.until(lambda: stage.entries("failure"))
     await stage.until(lambda: not stage.soul.slack.speaker.busy)
     assert working(stage) == 0
-    await passing(stage, 1_200)
+    await stage.passing(5, lambda: stage.entries("turn-ended"))
     assert [entry.body["outcome"] for entry in stage.entries("turn-ended")] == ["failed"]
+    await stage.until(lambda: not stage.soul.slack.speaker.busy)
     assert working(stage) == 0
 
 

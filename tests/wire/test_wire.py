@@ -13,8 +13,8 @@ from tests.wire.mark import Boundary
 from tests.wire.stories import STORIES
 from tests.wire.storm import weathered
 
-SHARE, EACH = 3, 5
-"""Of the cases each third or fifth one: odd, so that kills before a commit and after one take turns."""
+SHARE, EACH = 5, 7
+"""Of the cases each fifth or seventh one: odd, so that kills before a commit and after one take turns."""
 
 
 def test_any_boundary_of_a_conversation_may_be_the_last() -> None:
