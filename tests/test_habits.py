@@ -18,7 +18,12 @@ FUNCTION_LINES = 60
 DOCSTRING_LINES = 6
 TREE = "daemon/errors.py"
 """Its docstring draws the tree of errors, however many they become."""
-BOUNDARIES = {"daemon/life": 2, "daemon/mind/acting.py": 1, "daemon/actions/binding.py": 1}
+BOUNDARIES = {
+    "daemon/engine/worker.py": 2,
+    "daemon/life": 2,
+    "daemon/mind/acting.py": 1,
+    "daemon/actions/binding.py": 1,
+}
 """How often `except Exception` may stand: at a turn's and a task's boundary, and around actions."""
 BLANKETS = ("Exception", "BaseException")
 MOCKS = ("unittest", "mock", "pytest_mock")

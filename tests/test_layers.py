@@ -30,7 +30,7 @@ ROOMS = (
     ("process",),
     ("ports",),
     ("entry", "memory", "reply", "errors", "setting", "misspelt"),
-    ("limits", "writable"),
+    ("limits", "writable", "engine"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}

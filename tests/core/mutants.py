@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.core.defences import DEFENCES
 from tests.core.edges import EDGES
+from tests.core.engine_rules import ENGINE
 from tests.core.gate_rules import GATE
 from tests.core.mutant import Mutant
 from tests.core.promises import PROMISES
@@ -36,7 +37,7 @@ CRASH = re.compile(
     re.MULTILINE,
 )
 """What Python says of code that cannot run, and not of a rule that is missing."""
-ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *WIRE, *JOURNAL, *GATE)
+ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *WIRE, *JOURNAL, *GATE, *ENGINE)
 
 
 def fate(mutant: Mutant) -> str:

@@ -1,0 +1,1 @@
+"""Durable execution: a library of its own, which knows no Slack, no model and no soul."""

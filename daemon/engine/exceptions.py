@@ -1,0 +1,59 @@
+"""What the engine raises: errors that a caller may handle, and control flow that nobody may swallow.
+
+Control flow derives from BaseException, so that `except Exception` lets it pass; the engine raises it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+
+class EngineError(Exception):
+    """The root of what goes wrong in the engine."""
+
+
+class JournalError(EngineError):
+    """The journal cannot be read or written; the text says why and what to do."""
+
+
+class JournalHeld(JournalError):
+    """Another process has this journal open."""
+
+
+class Conflict(JournalError):
+    """The key is there already, or the thread's id belongs to another conversation."""
+
+
+class Fenced(EngineError):
+    """Another attempt at this thread began after ours: stop, and touch nothing."""
+
+
+class Unavailable(EngineError):
+    """What a step needs cannot be reached now. The text is a word for the journal."""
+
+
+class ControlFlow(BaseException):
+    """Ends a run of an execution. No failure: code that catches Exception must let it pass."""
+
+
+class Suspended(ControlFlow):
+    """The execution waits for an input; the text is the key that it waits at."""
+
+
+class Nondeterminism(ControlFlow):
+    """What the code does now does not fit what is recorded of this execution."""
+
+
+class RunAgain(ControlFlow):
+    """The execution runs again from the top: so tests find out whether it reads back what it did."""
+
+
+def first_error(results: Sequence[object]) -> BaseException | None:
+    """Of several errors the one that counts: it follows from their kinds, not from which came first."""
+    errors = [result for result in results if isinstance(result, BaseException)]
+    for kind in (asyncio.CancelledError, Fenced, Nondeterminism, Exception, RunAgain, Suspended):
+        for error in errors:
+            if isinstance(error, kind):
+                return error
+    return errors[0] if errors else None

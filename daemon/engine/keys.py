@@ -1,0 +1,51 @@
+"""How steps are named: a key is a path that says where in an execution it stands."""
+
+from __future__ import annotations
+
+# thread@seq                      an execution: its thread, and the seq of its first input
+# thread@seq~1                    the same, after its first restart
+# thread@seq/draw#2               a step: the second `draw` of the trunk
+# thread@seq/branch#1/draw#1      a step of a context within it
+# thread@seq/:3f9a#1/draw#1       a step of a context that is named by its content
+# thread@seq/draw#2!done          a part of a step
+
+PART = "!"
+
+
+def context_of(key: str) -> str:
+    """The path of the context that a step, or a context, stands in."""
+    return key.rpartition("/")[0]
+
+
+def part(key: str, name: str) -> str:
+    """The key of what belongs to a step."""
+    return f"{key}{PART}{name}"
+
+
+def step_of(key: str) -> str:
+    """The key of the step that this belongs to: itself, where it is no part."""
+    return key.partition(PART)[0]
+
+
+def is_part(key: str) -> bool:
+    """Does it belong to a step, and is none itself?"""
+    return PART in key
+
+
+def by_content(path: str) -> bool:
+    """Is this context named by what it is about, and not by where it stands?"""
+    return path.rpartition("/")[2].startswith(":")
+
+
+def ancestors(path: str, root: str) -> list[str]:
+    """The contexts from `root` down to this one, both with it."""
+    found = [path]
+    while path != root and "/" in path:
+        path = context_of(path)
+        found.append(path)
+    return found[::-1]
+
+
+def restarted(execution: str, times: int) -> str:
+    """The path of an execution after so many restarts."""
+    return f"{execution}~{times}" if times else execution

@@ -1,0 +1,107 @@
+"""What is recorded of one execution, and what of it this run has read back: the rules of replay.
+
+Every step is looked up here before it is done. A difference between what the code does and what is recorded
+is Nondeterminism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from daemon.engine.event import Entry, StepEvent
+from daemon.engine.exceptions import Nondeterminism
+from daemon.engine.keys import ancestors, by_content, context_of, is_part, step_of
+
+
+class Record:
+    """The steps of an execution under its path. `log` are the steps of those that it stands for, in order."""
+
+    def __init__(
+        self, path: str, entries: Iterable[Entry[Any]], log: Sequence[Entry[StepEvent]] = ()
+    ) -> None:
+        self.path = path
+        self.log = log
+        self._entries = {entry.key: entry for entry in entries}
+        steps = [entry for entry in self._entries.values() if isinstance(entry.event, StepEvent)]
+        self._unread = {entry.key for entry in steps}
+        self._taken = {entry.event.taken_from for entry in steps}
+        self._claimed = {path}
+
+    @property
+    def replaying(self) -> bool:
+        """Is anything recorded, in whatever context, that was not read back yet?"""
+        return bool(self._unread)
+
+    def add(self, entry: Entry[Any]) -> None:
+        """Something that this run has just appended."""
+        self._entries[entry.key] = entry
+
+    def claim(self, path: str) -> None:
+        """The code has come to this context."""
+        self._claimed.add(path)
+
+    def find(self, key: str) -> Entry[Any] | None:
+        """What is recorded under this key; the look alone changes nothing."""
+        return self._entries.get(key)
+
+    def read(self, key: str, fingerprint: str = "") -> Entry[Any] | None:
+        """Read a step back, or a part of one. Raises Nondeterminism where something else was asked then."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if fingerprint and entry.event.fingerprint != fingerprint:
+            raise Nondeterminism(f"{key} asks for something else than what is recorded")
+        self._unread.discard(key)
+        if is_part(key):
+            self._read_parts(step_of(key))
+        return entry
+
+    def _read_parts(self, step: str) -> None:
+        """The end of a step ends all its parts."""
+        self._unread -= {key for key in self._unread if is_part(key) and step_of(key) == step}
+
+    def goes_live(self, key: str) -> None:
+        """A step that is not recorded is to be done. Raises Nondeterminism where a recorded one was missed.
+
+        What is recorded in this context, and in those that wait for it, must have been read, and each context
+        beside it that is recorded must have been claimed. A context named by its content stands alone.
+        """
+        if not self._unread:
+            return
+        line = self._line(context_of(key))
+        for unread in self._unread:
+            there = context_of(unread)
+            if there in line and not is_part(unread):
+                raise Nondeterminism(f"{key} is new, and {unread} was not read")
+            passed = self._unclaimed(there)
+            if passed and not by_content(passed) and context_of(passed) in line:
+                raise Nondeterminism(f"{key} is new, and nobody came to {passed}")
+
+    def _line(self, path: str) -> set[str]:
+        """This context and those above it, up to the nearest that is named by its content."""
+        line = set[str]()
+        for above in reversed(ancestors(path, self.path)):
+            line.add(above)
+            if by_content(above):
+                break
+        return line
+
+    def _unclaimed(self, path: str) -> str | None:
+        """The uppermost context on the way to this one that the code has not come to."""
+        return next((above for above in ancestors(path, self.path) if above not in self._claimed), None)
+
+    def ends(self, path: str) -> None:
+        """A context is through, or suspends. Raises Nondeterminism where a recorded step was not read."""
+        left = next((key for key in sorted(self._unread) if key.startswith(f"{path}/")), None)
+        if left:
+            raise Nondeterminism(f"{path} came to its end, and {left} was not read")
+
+    def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[StepEvent] | None:
+        """What an abandoned execution finished and asked with the same words; each only once, in order."""
+        for entry in self.log:
+            fits = entry.event.fingerprint == fingerprint and isinstance(entry.event, finished)
+            if fits and entry.key not in self._taken:
+                self._taken.add(entry.key)
+                return entry
+        return None

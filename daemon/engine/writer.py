@@ -1,0 +1,158 @@
+"""The one writer: a thread that commits what waits, together and in order.
+
+Awaiting one append means that it, and all before it, are on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from daemon.engine.exceptions import Conflict, Fenced, JournalError
+from daemon.engine.store import Row, Store
+
+log = logging.getLogger(__name__)
+
+GROUP = 256
+"""How many appends one commit takes at the most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """An append that is refused unless this attempt still holds the thread."""
+
+    thread: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """A row on its way to disk. `requires` is an entry that must still be pending."""
+
+    row: Row
+    fence: Fence | None
+    requires: int | None
+    done: asyncio.Future[int]
+
+
+Result = int | Exception
+
+
+class Writer:
+    """Takes appends from the event loop, commits them in its own thread, and answers in the loop."""
+
+    def __init__(self, store: Store, committed: Callable[[], None]) -> None:
+        self._store = store
+        self._committed = committed
+        self._loop = asyncio.get_running_loop()
+        self._waiting: queue.SimpleQueue[Append | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
+        self.died: asyncio.Future[None] = self._loop.create_future()
+        self.failing = False
+        """Could the last append not be written?"""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit what waits, then end."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def submit(self, row: Row, fence: Fence | None, requires: int | None) -> asyncio.Future[int]:
+        """A future of the new seq; it fails with Conflict, Fenced or JournalError."""
+        if self.died.done():
+            raise JournalError("The journal's writer has died; see the log and restart the daemon.")
+        append = Append(row=row, fence=fence, requires=requires, done=self._loop.create_future())
+        self._waiting.put(append)
+        return append.done
+
+    def _run(self) -> None:
+        batch: list[Append] = []
+        try:
+            while batch := self._next():
+                results = self.commit(batch)
+                self._loop.call_soon_threadsafe(self._answer, batch, results)
+        except BaseException as error:
+            log.critical("The journal's writer died; nothing more can be remembered.", exc_info=True)
+            self._loop.call_soon_threadsafe(self._die, batch, error)
+            raise
+
+    def _next(self) -> list[Append]:
+        """All that waits, in order, up to a group; empty when the writer is to end."""
+        append = self._waiting.get()
+        if append is None:
+            return []
+        batch = [append]
+        while len(batch) < GROUP and not self._waiting.empty():
+            append = self._waiting.get()
+            if append is None:
+                self._waiting.put(None)  # seen again when this batch is on disk
+                break
+            batch.append(append)
+        return batch
+
+    def commit(self, batch: Sequence[Append]) -> list[Result]:
+        """One transaction for all; where it fails, one for each, so that one bad row fails alone."""
+        try:
+            self._store.begin()
+            results = [self._insert(append) for append in batch]
+            self._store.commit()
+        except (sqlite3.Error, OverflowError) as error:
+            self._store.rollback()
+            if len(batch) == 1:
+                self._ill(error)
+                return [JournalError(f"The journal could not be written ({error}).")]
+            return [result for append in batch for result in self.commit([append])]
+        self._well()
+        return results
+
+    def _insert(self, append: Append) -> Result:
+        row, fence = append.row, append.fence
+        if fence and self._store.epoch(fence.thread) != fence.epoch:
+            return Fenced(f"{row.key}: another attempt at {fence.thread} began after this one")
+        if append.requires is not None and not self._store.is_pending(append.requires):
+            return Fenced(f"{row.key}: {append.requires} was closed meanwhile")
+        seq = self._store.insert(row)
+        if seq is None:
+            return Conflict(row.key)
+        return seq
+
+    def _ill(self, reason: BaseException) -> None:
+        """An owner reads it once, and not once a second."""
+        level = logging.DEBUG if self.failing else logging.ERROR
+        self.failing = True
+        log.log(level, "The journal could not be written (%s): nothing is acked until it can be.", reason)
+
+    def _well(self) -> None:
+        if self.failing:
+            log.warning("The journal can be written again.")
+        self.failing = False
+
+    def _answer(self, batch: Sequence[Append], results: Sequence[Result]) -> None:
+        for append, result in zip(batch, results, strict=True):
+            if append.done.done():
+                continue
+            if isinstance(result, Exception):
+                append.done.set_exception(result)
+            else:
+                append.done.set_result(result)
+        self._committed()
+
+    def _die(self, batch: Sequence[Append], error: BaseException) -> None:
+        """Everyone who waits is told, now and later."""
+        lost = JournalError(f"The journal's writer died ({error.__class__.__name__}).")
+        rest = list(batch)
+        while not self._waiting.empty():
+            append = self._waiting.get()
+            if append is not None:
+                rest.append(append)
+        for append in rest:
+            if not append.done.done():
+                append.done.set_exception(lost)
+        self.died.set_exception(lost)

@@ -1,0 +1,209 @@
+"""Toy programs that use every primitive of the engine, each in a few lines, with what must come of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from daemon.engine.context import Context
+from daemon.engine.kinds import Asked, Intent, Outcome, Woke
+from daemon.engine.worker import Program
+from tests.engine.harness import Comes, Pressed, Said, Scenario, World
+
+Body = Callable[[Context, World], Awaitable[Any]]
+
+
+class Toy(Program):
+    """A program that is one function."""
+
+    def __init__(self, body: Body, world: World) -> None:
+        self._body = body
+        self._world = world
+
+    async def run(self, ctx: Context) -> object:
+        return await self._body(ctx, self._world)
+
+    async def failed(self, ctx: Context) -> None:
+        await do(ctx, self._world, "failed")
+
+
+def toy(body: Body) -> Callable[[World], Program]:
+    return lambda world: Toy(body, world)
+
+
+async def do(ctx: Context, world: World, name: str, *, repeatable: bool = False, **more: Any) -> Any:
+    """An effect on the world."""
+
+    async def act() -> Outcome:
+        return Outcome(result=await world.do(name, **more))
+
+    unknown = Outcome(result="unknown", unknown=True)
+    done = await ctx.effect(Intent(name=name), act, unknown, repeatable=repeatable)
+    return done.event.result
+
+
+async def call(ctx: Context, world: World, name: str, asks: object = None) -> str:
+    """Something that is paid for: a step whose result is kept."""
+    return str(await ctx.run(name, lambda: world.do(f"call:{name}", asks=asks), asks))
+
+
+def texts(ctx: Context) -> list[str]:
+    """What was said to this execution."""
+    return [entry.event.text for entry in ctx.execution.inputs if isinstance(entry.event, Said)]
+
+
+def once(world: World, *names: str) -> str | None:
+    """Each of these was done exactly once, but where nobody can tell; nothing that was kept is paid again."""
+    done = Counter(line["name"] for line in world.done())
+    wrong = {name: done[name] for name in names if done[name] != 1}
+    return f"done {wrong}, all in all {dict(done)}" if wrong else None
+
+
+async def order(ctx: Context, world: World) -> None:
+    """A row of steps and effects."""
+    await call(ctx, world, "price", texts(ctx))
+    await do(ctx, world, "charge")
+    await call(ctx, world, "thank")
+
+
+async def branches(ctx: Context, world: World) -> None:
+    """Two branches side by side, one with an effect; then the trunk looks what came."""
+
+    async def a(ctx: Context) -> str:
+        await asyncio.sleep(0)
+        return await call(ctx, world, "think")
+
+    async def b(ctx: Context) -> str:
+        await do(ctx, world, "notify")
+        return await call(ctx, world, "think")
+
+    ctx.accept(await ctx.receive())
+    await ctx.gather((ctx.within("a"), a), (ctx.within("b"), b))
+    ctx.accept(await ctx.receive())
+    await call(ctx, world, "sum", texts(ctx))
+
+
+async def asks_owner(ctx: Context, world: World) -> None:
+    """A question, its answer in a later phase, and what was agreed to."""
+    await call(ctx, world, "choose")
+    answer = await ctx.ask("may I", Asked())
+    if answer and isinstance(answer.event, Pressed) and answer.event.text == "yes":
+        await do(ctx, world, "delete")
+
+
+async def asks_in_vain(ctx: Context, world: World) -> None:
+    """A question that nobody answers in time."""
+    answer = await ctx.ask("may I", Asked(), within=60)
+    await do(ctx, world, "deleted" if answer else "left alone")
+
+
+async def sleeps(ctx: Context, world: World) -> None:
+    await do(ctx, world, "before")
+    await ctx.sleep(600)
+    await do(ctx, world, "after")
+
+
+async def family(ctx: Context, world: World) -> None:
+    """Children three deep; one never ends in time, and is stopped when the root is through."""
+    stop = any(entry.kind == "stop" for entry in ctx.execution.inputs)
+    if stop:
+        await ctx.withdraw()
+        await ctx.end_thread(status="cancelled")
+        return
+    depth = ctx.execution.thread.count(".")
+    if ctx.execution.thread.endswith("slow"):
+        await ctx.sleep(3600 * 24)
+    if depth == 2:
+        await ctx.end_thread(await call(ctx, world, "leaf"))
+        return
+    children = [
+        await ctx.spawn(label, Said(text=label)) for label in (["a", "b", "slow"] if not depth else ["c"])
+    ]
+    joined = await ctx.join(children, within=60)
+    if not depth:
+        await do(ctx, world, "sum", found=[one.status for one in joined])
+    await ctx.end_thread([one.result for one in joined])
+
+
+async def pieces(ctx: Context, world: World) -> None:
+    """Many sub-calls that are named by what they ask, in whatever order they come."""
+
+    def one(text: str) -> tuple[Context, Callable[[Context], Awaitable[str]]]:
+        return ctx.about(text), lambda inner: call(inner, world, f"ask {text}", text)
+
+    await ctx.gather(*(one(str(n)) for n in range(12)))
+    await call(ctx, world, "sum")
+
+
+async def letters(ctx: Context, world: World) -> None:
+    """Two threads that write to each other."""
+    if ctx.execution.thread == "ann":
+        await ctx.send("to bob", "bob", Said(text=f"hi {texts(ctx)}"))
+    elif len(texts(ctx)) and texts(ctx)[0].startswith("hi"):
+        await do(ctx, world, "bob heard")
+
+
+async def reminded(ctx: Context, world: World) -> None:
+    """A timer that nobody waits for, and that becomes a turn of its own."""
+    notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, Woke)]
+    if notes:
+        await do(ctx, world, f"reminded of {notes[0]}")
+        return
+    await ctx.watch(within=60, note="tea")
+    await do(ctx, world, "promised")
+
+
+def hears(text: str = "go", thread: str = "t", phase: int = 0) -> Comes:
+    return Comes(thread=thread, event=Said(text=text), phase=phase)
+
+
+def press(text: str, answers: str, thread: str = "t", phase: int = 1) -> Comes:
+    return Comes(thread=thread, event=Pressed(text=text), phase=phase, answers=answers)
+
+
+def done_once(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
+    return lambda world, _entries: once(world, *names)
+
+
+def calls_kept(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
+    """These effects were done at most once, where a kill left them unknown; the others exactly once."""
+
+    def check(world: World, entries: Sequence[Any]) -> str | None:
+        done = Counter(line["name"] for line in world.done())
+        unknown = sum(getattr(entry.event, "unknown", False) for entry in entries)
+        twice = {name: done[name] for name in names if done[name] > 1}
+        missing = [name for name in names if not done[name]]
+        if twice or len(missing) > unknown:
+            return f"twice {twice}, missing {missing}, {unknown} unknown"
+        return None
+
+    return check
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "order": Scenario(programs=[toy(order)], comes=[hears()], check=calls_kept("charge")),
+    "branches": Scenario(
+        programs=[toy(branches)], comes=[hears(), hears("more")], check=calls_kept("notify")
+    ),
+    "question": Scenario(
+        programs=[toy(asks_owner)],
+        comes=[hears(), press("yes", "may I")],
+        check=calls_kept("delete"),
+        phases=2,
+    ),
+    "deadline": Scenario(
+        programs=[toy(asks_in_vain)], comes=[hears()], check=calls_kept("left alone"), phases=2
+    ),
+    "sleep": Scenario(programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=2),
+    "family": Scenario(programs=[toy(family)], comes=[hears()], check=calls_kept("sum"), phases=2),
+    "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
+    "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
+    "reminded": Scenario(
+        programs=[toy(reminded)],
+        comes=[hears()],
+        check=calls_kept("promised", "reminded of tea"),
+        phases=2,
+    ),
+}
