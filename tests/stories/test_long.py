@@ -57,9 +57,9 @@ async def test_what_takes_long_goes_on_in_a_new_message_before_slack_ends_it(sta
     stage.model.faults.switch("slow", seconds=7)
     stage.model.say(reply(text), chunk=22)
     ts = await stage.post("alice", ALICE, "Tell me something, slowly.")
-    await passing(stage, 2, lambda: is_over(stage))
+    await stage.passing(2, lambda: is_over(stage))
     said = await stage.answers(ALICE, ts)
-    assert len(said) == 3
+    assert len(said) in (3, 4)
     assert " ".join(said) == text
     assert all(re.match(r"This is .* more\.$", message) for message in said), said
     started, ended = times(stage, "speech-started"), times(stage, "spoken")
@@ -72,10 +72,10 @@ async def test_so_it_does_where_the_time_of_the_machine_is_set_back_meanwhile(st
     stage.model.faults.switch("slow", seconds=7)
     stage.model.say(reply(text), chunk=22)
     ts = await stage.post("alice", ALICE, "Tell me something, slowly.")
-    await passing(stage, 2, lambda: stage.entries("speech-started"))
+    await stage.passing(2, lambda: stage.entries("speech-started"))
     stage.clock.set_ahead(-3_600)
-    await passing(stage, 2, lambda: is_over(stage))
-    assert len(await stage.answers(ALICE, ts)) == 3
+    await stage.passing(2, lambda: is_over(stage))
+    assert len(await stage.answers(ALICE, ts)) in (3, 4)
 
 
 @pytest.mark.parametrize("lost", [*CHAT, "chat.update", "chat.*"])
