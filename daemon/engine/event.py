@@ -110,10 +110,6 @@ class Kinds:
         """The names of the kinds that a thread takes up."""
         return frozenset(name for name, each in self._classes.items() if issubclass(each, Input))
 
-    def named(self, name: str) -> type[Event] | None:
-        """The class of a kind, if it is known."""
-        return self._classes.get(name)
-
     def __iter__(self) -> Iterator[type[Event]]:
         return iter(self._classes.values())
 

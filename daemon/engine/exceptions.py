@@ -29,10 +29,6 @@ class Fenced(EngineError):
     """Another attempt at this thread began after ours: stop, and touch nothing."""
 
 
-class Unavailable(EngineError):
-    """What a step needs cannot be reached now. The text is a word for the journal."""
-
-
 class ControlFlow(BaseException):
     """Ends a run of an execution. No failure: code that catches Exception must let it pass."""
 

@@ -6,7 +6,6 @@ Reads are synchronous and small. An append is on disk when it has been awaited, 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -294,11 +293,6 @@ def with_engine_kinds(kinds: Iterable[type[Event]]) -> Kinds:
     own = list(kinds)
     taken = {each.kind for each in own}
     return Kinds([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])
-
-
-def thread_id(key: str, digits: int = 8) -> str:
-    """A short id for what this natural key names."""
-    return f"sess-{hashlib.sha256(key.encode()).hexdigest()[:digits]}"
 
 
 def _names(kinds: Iterable[type[Event]]) -> list[str]:

@@ -13,20 +13,6 @@ from daemon.engine.event import Event, Input, Rank, StepEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LifeBegan(Event):
-    """A worker has started: attempts name the life that made them."""
-
-    kind: ClassVar[str] = "life-began"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifeEnded(Event):
-    """A worker has stopped in peace. A life without this entry was killed."""
-
-    kind: ClassVar[str] = "life-ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan(Event):
     """A thread takes a turn: an execution begins over these inputs, or goes on with them.
 
@@ -38,7 +24,6 @@ class TurnBegan(Event):
     closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended"})
     execution: str
     inputs: tuple[int, ...]
-    life: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +32,6 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn-resumed"
     attempt: int
-    life: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,8 +223,6 @@ class Undeliverable(Event):
 
 
 ENGINE_KINDS: tuple[type[Event], ...] = (
-    LifeBegan,
-    LifeEnded,
     TurnBegan,
     TurnResumed,
     TurnEnded,

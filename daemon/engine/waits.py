@@ -21,12 +21,6 @@ async def end_waits(journal: Journal, now: float, thread: str | None = None) -> 
     return woken
 
 
-def next_due(journal: Journal) -> float | None:
-    """When the next wait comes to its time."""
-    times = [waiting.event.due for waiting in journal.pending(Waiting) if waiting.event.due is not None]
-    return min(times, default=None)
-
-
 def _is_over(waiting: Entry[Waiting], missing: list[int], now: float) -> bool:
     event = waiting.event
     if event.due is not None and event.due <= now:

@@ -232,12 +232,8 @@ class Worker:
         finally:
             del self._running[thread]
         if execution.parent:
-            self._start_parent(execution.parent)
+            self._start(execution.parent)  # what its parent waits for may be over
         return True
-
-    def _start_parent(self, parent: str) -> None:
-        """A child has done something: what its parent waits for may be over."""
-        self._start(parent)
 
     async def _run(self, execution: Execution) -> None:
         """Run the program over the execution until its turn ends; again where its code no longer fits."""
