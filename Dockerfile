@@ -9,7 +9,8 @@ COPY config.py manifest.json soul.md ./
 COPY prompts prompts
 COPY playbooks playbooks
 COPY daemon daemon
-RUN python -m compileall -q config.py daemon \
+COPY rehearsal rehearsal
+RUN python -m compileall -q config.py daemon rehearsal \
  && useradd --system --uid 10001 --no-create-home soul \
  && install -d -o soul -g soul /soul
 

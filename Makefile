@@ -25,6 +25,7 @@ test: $(DEV)    ## install what is missing, then run every test
 
 soak: $(DEV)    ## fuzz of the gate, every crash boundary in every way, every mutant, deaths and a storm (SECONDS=300)
 	@$(PY) -m tests.mind.gate 100000
+	@$(PY) -m tests.engine.soak
 	@$(PY) -m tests.core.soak
 	@$(PY) -m tests.wire
 	@$(PY) -m tests.wire.mortality

@@ -28,6 +28,7 @@ from daemon.setting import (
     loopback,
     model_url,
     name,
+    one_of,
     password,
     port,
     secret,
@@ -54,6 +55,7 @@ IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
+CAPACITY_HINT = "Write high, medium, low or none."
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
 
 
@@ -83,6 +85,8 @@ class Settings:
     claude_model_expert: str = setting("", name, MODEL_HINT)
     ism_enabled: bool = setting(False, truth, "Write true or false.")
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
+    iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
+    spawn_max_depth: int = setting(3, count(0, 10), "Three branches deep is usual.")
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
@@ -103,15 +107,18 @@ class Settings:
 
         Raises ConfigError with a line for each bad key: what is wrong, and what to do.
         """
-        given = {f.name: text for f in fields(cls) if (text := environ.get(f.name.upper(), "").strip())}
+        given: dict[str, str] = {}
         values: dict[str, Any] = {}
         wrong: list[str] = []
         for one in fields(cls):
-            if one.name in given:
-                try:
-                    values[one.name] = one.metadata["read"](given[one.name])
-                except ValueError as error:
-                    wrong.append(f"{one.name.upper()} {error}. {one.metadata['hint']}")
+            text = environ.get(one.name.upper(), "").strip()
+            if not text:
+                continue
+            given[one.name] = text
+            try:
+                values[one.name] = one.metadata["read"](text)
+            except ValueError as error:
+                wrong.append(f"{one.name.upper()} {error}. {one.metadata['hint']}")
         wrong.extend(conflicts(given))
         if wrong:
             raise ConfigError("\n".join(wrong))

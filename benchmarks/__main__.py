@@ -15,9 +15,10 @@ from benchmarks.recall import recall
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
+from benchmarks.thinking import thoughts
 from benchmarks.turns import turns
 
-ALL = (calls, rounds, ism, turns, speech, start, recall, appends)
+ALL = (calls, rounds, ism, thoughts, turns, speech, start, recall, appends)
 
 
 async def run(names: list[str]) -> str:

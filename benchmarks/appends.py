@@ -10,7 +10,8 @@ from pathlib import Path
 from benchmarks.bare import rows, write
 from benchmarks.figure import Figure, side_by_side
 from daemon.clock import SystemClock
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Noted
 
 TEXT = "x" * 700
 
@@ -19,10 +20,10 @@ async def appends(folder: Path, *, rounds: int = 400, at_once: int = 200) -> Seq
     """One at a time, each awaited; then many tasks at once, which share commits as rows a transaction."""
     keys = count()
     with rows(folder / "rows.db") as bare:
-        async with Journal(folder / "journal.db", SystemClock()) as journal:
+        async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
 
             async def append() -> None:
-                await journal.append("thread", "note", {"text": TEXT}, key=f"key-{next(keys)}")
+                await journal.append("thread", Noted(text=TEXT), key=f"key-{next(keys)}")
 
             async def append_all() -> None:
                 await asyncio.gather(*(append() for _ in range(at_once)))

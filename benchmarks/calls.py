@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.bare import streamed, whole
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.life.turn import Turn
+from daemon.soul.turn import Turn
 
 DURABLE = 1.5
 """Times the bare call that a durable one may cost."""
@@ -76,7 +76,7 @@ async def _at_once(here: Ground, conversations: int, each: int = 5, rounds: int 
 async def _call(turn: Turn) -> None:
     """As a step calls it: every delta is heard."""
     call = await turn.call("step", turn.memory, "speak", _hear)
-    assert call.body["outcome"] == "ok", call.body
+    assert call.event.outcome == "ok", call.event
 
 
 async def _hear(_delta: str) -> None:

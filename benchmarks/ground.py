@@ -16,25 +16,31 @@ from benchmarks.instant import CHOOSER, MODEL, instant
 from benchmarks.slow_slack import status
 from daemon.claude.client import Claude
 from daemon.clock import SystemClock
-from daemon.entry import Entry
-from daemon.journal.journal import Journal
+from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Outage
+from daemon.engine.outage import Around
+from daemon.engine.turns import Turns
+from daemon.kinds import SOUL_KINDS, Message, Opened, Planned
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
-from daemon.life.begin import Blueprint, begin
-from daemon.life.budget import Budget
-from daemon.life.limits import Gauge
-from daemon.life.past import Pasts
-from daemon.life.reach import Reach
-from daemon.life.scope import World
-from daemon.life.texts import Texts
-from daemon.life.turn import Turn
 from daemon.limits import Limits
+from daemon.mind.wording import catalogue
 from daemon.ports import Choices, Heard, Hold, Page, Posted, Role
-from daemon.processes import OFFERED, PROCESSES
+from daemon.processes import INITIAL, PROCESSES
 from daemon.project import root
 from daemon.slack.status import Status
-
-MESSAGE = {"address": "dm", "user": "U1", "name": "Alice", "bot": False, "files": []}
+from daemon.soul.budget import Budget
+from daemon.soul.limits import Gauge
+from daemon.soul.past import Pasts
+from daemon.soul.program import Soul
+from daemon.soul.reach import Reach
+from daemon.soul.taking import Taken
+from daemon.soul.texts import Texts
+from daemon.soul.turn import Turn
+from daemon.soul.world import World
 
 
 class Mute:
@@ -65,6 +71,10 @@ class Mute:
         hold()
         return ts or "1.000000"
 
+    async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
+        hold()
+        return ts or "1.000000"
+
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
 
@@ -90,35 +100,88 @@ class Ground:
     """A soul without Slack, and beside it the bare SDK on the same model."""
 
     world: World
-    soul: Blueprint
     bare: AsyncAnthropic
 
     async def open(self, name: str) -> str:
         """A new conversation; its thread."""
-        body = {"team": "T", "channel": name, "ts": "1", "kind": "im", "place": "a direct message"}
-        body |= {"user": "U1", "called_by": "1"}
-        entry, _ = await self.world.journal.thread(f"thread:T:{name}:1", body)
+        opened = Opened(
+            team="T",
+            channel=name,
+            ts="1",
+            where="im",
+            place="a direct message",
+            audience="dm",
+            user="U1",
+            called_by="1",
+        )
+        entry, _ = await self.world.journal.open_thread(f"thread:T:{name}:1", opened)
         return entry.thread
 
-    async def say(self, thread: str, text: str, ts: str) -> Entry:
+    async def say(self, thread: str, text: str, ts: str) -> Entry[Message]:
         """Somebody says something there."""
-        body = {**MESSAGE, "text": text, "ts": ts}
-        key = f"msg:T:{thread}:{ts}"
-        entry, _ = await self.world.journal.append(thread, "perception", body, key=key, author="U1")
+        said = message(text, ts)
+        entry, _ = await self.world.journal.append(thread, said, key=f"msg:T:{thread}:{ts}", author="U1")
         return entry
 
     async def turn(self, name: str) -> Turn:
         """A turn that has begun in a new conversation."""
         thread = await self.open(name)
-        await self.say(thread, "What would you do with a free afternoon?", "1")
-        turn = await begin(self.world, self.soul, thread)
-        assert turn is not None, "somebody spoke"
-        turn.load()
-        return turn
+        said = await self.say(thread, "What would you do with a free afternoon?", "1")
+        return self.recalled(await self.begin(said))
+
+    async def begin(self, said: Entry[Message]) -> Execution:
+        """A turn begins over what was said."""
+        journal, soul = self.world.journal, Soul(self.world)
+        path = f"{said.thread}@{said.seq}"
+        event = await soul.began(Taken(inputs=[said]), path)
+        began, _ = await journal.append(said.thread, event, key=f"{path}/began", cause=said.seq)
+        around = Around(
+            journal=journal,
+            clock=self.world.clock,
+            author=soul.author,
+            patience=soul.patience,
+            went_down=_unheard,
+            succeeded=_ignored,
+            changed=_unnoticed,
+        )
+        return Execution(around, began, began.seq)
+
+    def recalled(self, execution: Execution) -> Turn:
+        """The soul's side of it, which has read all that it reads before it thinks."""
+        return Turn(self.world, Context(execution, execution.path))
+
+    def turns(self) -> Turns:
+        """What takes turns, as a worker does."""
+        return Turns(
+            self.world.journal,
+            self.world.clock,
+            Soul(self.world),
+            life=0,
+            succeeded=_ignored,
+            changed=_unnoticed,
+            replays_always=False,
+        )
 
     def request(self, turn: Turn) -> Mapping[str, Any]:
         """What this turn's call sends; the bare SDK sends the same."""
         return self.world.llm.request(turn.memory, "speak")
+
+
+async def _unheard(_thread: str, _outage: Entry[Outage]) -> None:
+    """Nobody is told of an outage: there is none."""
+
+
+def _ignored(_subject: str) -> None:
+    """Nobody waits for it."""
+
+
+def _unnoticed() -> None:
+    """Nobody sleeps."""
+
+
+def message(text: str, ts: str) -> Message:
+    """What Alice says in a direct message."""
+    return Message(address="dm", user="U1", name="Alice", text=text, ts=ts)
 
 
 @asynccontextmanager
@@ -129,7 +192,7 @@ async def ground(
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(model or instant())
-        journal = await stack.enter_async_context(Journal(folder / "journal.db", clock))
+        journal = await stack.enter_async_context(Journal(folder / "journal.db", clock, SOUL_KINDS))
         models: dict[Role, str] = {"speak": MODEL, "fast": CHOOSER, "fallback": MODEL}
         claude = await stack.enter_async_context(
             Claude(api_key="any", models=models, clock=clock, base_url=url)
@@ -146,14 +209,11 @@ async def ground(
             people=PersonModels(journal, Places(journal)),
             reach=Reach(journal, clock, models),
             gauge=Gauge(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
-        )
-        soul = Blueprint(
-            texts=Texts(root(), journal),
-            processes=PROCESSES,
-            initial=OFFERED[0],
-            code="benchmark",
+            texts=Texts(root(), journal, catalogue(PROCESSES.values())),
             surroundings=Alone(),
+            processes=PROCESSES,
+            initial=INITIAL,
         )
         gc.freeze()  # as the daemon does when it is awake
         stack.callback(gc.unfreeze)
-        yield Ground(world=world, soul=soul, bare=bare)
+        yield Ground(world=world, bare=bare)

@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from benchmarks.figure import Figure
-from benchmarks.ground import Ground, ground
-from daemon.life.begin import begin
-from daemon.life.live import Life
+from benchmarks.ground import Ground, ground, message
+from benchmarks.instant import MODEL
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.kinds import (
+    ModelCall,
+    MoodChanged,
+    SpeechBegan,
+    SpeechStarted,
+    Spoken,
+    TurnBegan,
+    TurnEnded,
+)
 
 AIM = 2.0
 """Milliseconds for the next turn's recall."""
-TURN = ("perception", "turn-began", "model-call", "speech", "speech-started", "spoken", "mood", "turn-ended")
-"""The kinds of an ordinary turn's entries."""
+LENGTH = 8
+"""Entries of an ordinary turn."""
 TEXT = "a sentence of some length that somebody may well have said " * 5
 
 
@@ -45,59 +54,58 @@ async def recall(folder: Path, *, entries: int = 10_000, rounds: int = 30) -> Se
 
 async def _recalled(here: Ground, thread: str, ts: str) -> float:
     """Milliseconds for the past and what follows from it, once before `turn-began` and once after it."""
-    await here.say(thread, TEXT, ts)
+    said = await here.say(thread, TEXT, ts)
     began = time.perf_counter()
     here.world.pasts.of(thread, here.world.journal.last() + 1)
     took = time.perf_counter() - began
-    turn = await begin(here.world, here.soul, thread)
-    assert turn is not None, "somebody spoke"
+    execution = await here.begin(said)
     began = time.perf_counter()
-    turn.load()
+    turn = here.recalled(execution)
     took += time.perf_counter() - began
     assert len(turn.memory.conversation) > 1
-    await Life(here.world, here.soul).live(thread)
+    assert await here.turns().take(thread)
     return took * 1e3
 
 
 async def _live_long(here: Ground, thread: str, entries: int) -> None:
     """A past of ordinary turns, as they leave it."""
     first = here.world.journal.last() + 1
-    rows = _past(first, entries // len(TURN))
-    await asyncio.gather(*(here.world.journal.append(thread, kind, body, **how) for kind, body, how in rows))
+    turns = [first + n * LENGTH for n in range(entries // LENGTH)]
+    await asyncio.gather(
+        *(append for asked in turns for append in _appended(here.world.journal, thread, asked))
+    )
 
 
-def _past(first: int, count: int) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    for n in range(count):
-        asked, began = first + n * len(TURN), first + n * len(TURN) + 1
-        for step, kind in enumerate(TURN):
-            yield (
-                kind,
-                _body(kind, asked),
-                {
-                    "key": f"{asked}/{kind}",
-                    "cause": began,
-                    "closes": [asked, began, began + 2] if step == len(TURN) - 1 else [],
-                },
-            )
+def _appended(journal: Journal, thread: str, asked: int) -> Iterator[Awaitable[object]]:
+    """The appends of a turn whose first entry is this one."""
+    began, speech = asked + 1, asked + 3
+    for event in _turn(thread, asked):
+        closes = [asked, began, speech] if isinstance(event, TurnEnded) else []
+        yield journal.append(thread, event, key=f"{asked}/{event.kind}", cause=began, closes=closes)
 
 
-def _body(kind: str, asked: int) -> dict[str, Any]:
-    match kind:
-        case "perception":
-            return {
-                "address": "dm",
-                "user": "U1",
-                "name": "Alice",
-                "bot": False,
-                "files": [],
-                "text": TEXT,
-                "ts": "1",
-            }
-        case "model-call":
-            return {"name": "think", "text": TEXT, "outcome": "ok", "cost": 0.0, "worth": 0.0}
-        case "mood":
-            return {"mood": "calm"}
-        case "turn-ended":
-            return {"outcome": "ended", "keep": [asked, asked + 2], "process": None, "params": {}}
-        case _:
-            return {}
+def _turn(thread: str, asked: int) -> Sequence[Event]:
+    """The events of an ordinary turn, the first of which is this entry."""
+    call = ModelCall(
+        name="think",
+        role="speak",
+        saw="",
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording={},
+        people=(),
+        outcome="ok",
+        model=MODEL,
+        text=TEXT,
+    )
+    return (
+        message(TEXT, "1"),
+        TurnBegan(execution=f"{thread}@{asked}", inputs=(asked,), process="conversation", texts={}),
+        call,
+        SpeechBegan(),
+        SpeechStarted(ts="1"),
+        Spoken(ts="1", text=TEXT),
+        MoodChanged(mood="calm"),
+        TurnEnded(outcome="completed", keep=(asked, asked + 2)),
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.project import root
-from daemon.rehearsal.people import SOUL
+from rehearsal.people import SOUL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

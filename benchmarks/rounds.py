@@ -11,13 +11,13 @@ from typing import Any
 from benchmarks.bare import streamed
 from benchmarks.ferry import ASKED, EXCHANGES, actions
 from benchmarks.figure import Figure, side_by_side
-from benchmarks.ground import MESSAGE, Ground, ground
-from daemon.actions.run import Run
-from daemon.life.begin import begin
+from benchmarks.ground import Ground, ground
+from daemon.actions.run import Player, Run
+from daemon.ism import run_ism
+from daemon.kinds import Heard
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.ports import LLM, Hear, Hold, Role
-from daemon.processes.problem_solving import NAME, run_ism_phase
+from daemon.processes.problem_solving import NAME
 from daemon.reply import Reply
 
 DURABLE = 1.5
@@ -75,18 +75,24 @@ async def _run(here: Ground, name: str, loops: int) -> Run:
     """A run that is about to begin, in a turn of a conversation of its own."""
     thread = await here.open(name)
     for number, text in enumerate(text for exchange in EXCHANGES for text in exchange):
-        heard = {**MESSAGE, "text": text, "ts": f"{number}"}
-        await here.world.journal.append(thread, "heard", heard, key=f"heard:{thread}:{number}", author="U1")
-    await here.say(thread, ASKED, "100")
-    turn = await begin(here.world, here.soul, thread)
-    assert turn is not None, "somebody spoke"
-    turn.load()
-    book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-    return Run(turn, book, actions().offered(book), loops)
+        heard = Heard(user="U1", name="Alice", text=text, ts=f"{number}")
+        await here.world.journal.append(thread, heard, key=f"heard:{thread}:{number}", author="U1")
+    turn = here.recalled(await here.begin(await here.say(thread, ASKED, "100")))
+    return Player(registry=actions(), loops=loops).run(turn, NAME)
 
 
 async def _through(run: Run) -> None:
     """To its last round; what it then says is not measured."""
-    run.begin()
-    result = await run_ism_phase(run.context, run, run.interrupt)
+    book = run.playbook
+    result = await run_ism(
+        run.context,
+        book.goal,
+        book.text,
+        run.actions,
+        run,
+        run.loops,
+        run.interrupt,
+        bound=run.standing,
+        wording=run.wording,
+    )
     assert result.stop_reason == "loops", result

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
 from daemon.ports import Clock
 from daemon.slack.status import Status
 from daemon.slack.web import Web

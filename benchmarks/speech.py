@@ -16,7 +16,7 @@ from benchmarks.figure import Figure
 from benchmarks.instant import MODEL
 from benchmarks.resident import child, resident
 from benchmarks.town import town
-from daemon.rehearsal.people import ALICE, ECHO
+from rehearsal.people import ALICE, ECHO
 
 SOULS_DM, BOTS_DM = "D0ALICE0001", "D0ALICE0002"
 AIM = 20.0

@@ -6,7 +6,7 @@ The understudy is its model. What the choices took is for ism.py to compare.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -18,18 +18,17 @@ from benchmarks.ferry import ASKED, WHY, actions, found
 from benchmarks.ground import Ground, ground
 from benchmarks.instant import CHOOSER, MODEL
 from benchmarks.seed import run_seed
-from daemon.actions.playing import Player
-from daemon.actions.run import Run
+from daemon.actions.run import Player, Run, play
 from daemon.clock import SystemClock
-from daemon.ism import DONE, Action, ISMResult
-from daemon.life.live import Life
+from daemon.ism import DONE, Action
+from daemon.kinds import ModelCall
 from daemon.memory import WorkingMemory
 from daemon.process import Transition, Turn
 from daemon.processes import PROCESSES
-from daemon.processes.problem_solving import NAME, run_ism_phase
-from daemon.rehearsal.claude.understudy import Understudy
+from daemon.processes.problem_solving import NAME
 from daemon.reply import Usage
 from daemon.server import BODY, address, bind, serving
+from rehearsal.claude.understudy import Understudy
 
 RESEARCH = {"name": "Research", "args": {"query": "harbour log"}}
 
@@ -49,10 +48,13 @@ class Talk:
         player = Player(registry=actions(), loops=rounds)
 
         async def process(turn: Turn) -> WorkingMemory | Transition:
-            return await player.play(turn, NAME, self._phase)
+            run = player.run(turn, NAME)
+            system = [memory.content for memory in run.memory.system]
+            self._seen = Seen(run=run, context="\n\n".join([*system, run.context]))
+            return await play(run)
 
-        soul = replace(here.soul, processes={**PROCESSES, NAME: process}, at_once={NAME})
-        self._life = Life(here.world, soul)
+        world = replace(here.world, processes={**PROCESSES, NAME: process}, at_once={NAME})
+        self._turns = replace(here, world=world).turns()
         self._here, self._understudy, self._rounds = here, understudy, rounds
         self._stamps = count(1)
 
@@ -62,7 +64,7 @@ class Talk:
         self._understudy.say(text, model=MODEL)
         thread = await self._here.open("ferry")
         await self._here.say(thread, asked, f"{next(self._stamps)}")
-        assert await self._life.live(thread)
+        assert await self._turns.take(thread)
 
     async def run(self) -> list[Usage]:
         """They want something worked out; what each choice took."""
@@ -97,16 +99,9 @@ class Talk:
         await run_seed(self._seen.context, book.goal, book.text, offered, invoke, self._rounds)
         return usages
 
-    async def _phase(
-        self, context: str, run: Run, interrupt: Callable[[], Awaitable[bool | tuple[str, ...]]]
-    ) -> ISMResult:
-        system = (memory.content for memory in run.memory.system)
-        self._seen = Seen(run=run, context="\n\n".join([*system, context]))
-        return await run_ism_phase(context, run, interrupt)
-
     def _chosen(self) -> list[Usage]:
-        calls = self._here.world.journal.kind("model-call")
-        return [Usage(**call.body["usage"]) for call in calls if call.body["name"] == "choose"]
+        calls = self._here.world.journal.kind(ModelCall)
+        return [call.event.usage for call in calls if call.event.name == "choose"]
 
 
 async def _never(_context: str, _log: list[str]) -> None:

@@ -18,9 +18,9 @@ from aiohttp.typedefs import Handler
 
 from benchmarks.instant import streamed
 from daemon.clock import SystemClock
-from daemon.rehearsal.people import PEOPLE
-from daemon.rehearsal.world import World
 from daemon.server import address, bind, serving
+from rehearsal.people import PEOPLE
+from rehearsal.world import World
 
 TOKENS = tuple(f"Bearer {person.token}" for person in PEOPLE)
 

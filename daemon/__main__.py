@@ -12,14 +12,17 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from config import Settings, load, misspelt
-from daemon.errors import ConfigError, JournalError, JournalHeld, JournalOther
+from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
+from daemon.errors import ConfigError
 from daemon.log import Terse
 from daemon.private import create, keep_private
+
+if TYPE_CHECKING:
+    from daemon.connections import Rehearsal
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +44,10 @@ def main() -> int:
     try:
         status: int = asked.command(asked)
     except (ConfigError, JournalError) as error:
-        print(error, file=sys.stderr)
+        said = str(error)
+        if isinstance(error, JournalHeld | JournalOther):
+            said = f"{said} SOUL_HOME names its folder."
+        print(said, file=sys.stderr)
         return MISCONFIGURED if isinstance(error, OWNERS) else UNWRITABLE
     return status
 
@@ -64,6 +70,7 @@ def commands() -> argparse.ArgumentParser:
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
+    add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
     trace = add(
         "trace", _trace, "a thread as a tree of causes, with all that was thought: for its owner alone"
     )
@@ -85,7 +92,11 @@ def _run(_: argparse.Namespace) -> int:
     settings = _settings()
     from daemon import app, lifetime  # after the settings: a bad key answers at once
 
-    asyncio.run(lifetime.until_told(app.run(settings)))
+    slack, claude = settings.slack == "rehearsed", settings.claude == "rehearsed"
+    rehearsal = None
+    if slack or claude:
+        rehearsal = _rehearsal(settings, slack=slack, claude=claude)
+    asyncio.run(lifetime.until_told(app.run(settings, rehearsal)))
     return 0
 
 
@@ -93,8 +104,17 @@ def _rehearse(_: argparse.Namespace) -> int:
     settings = _settings()
     from daemon import app, lifetime
 
-    asyncio.run(lifetime.until_told(app.rehearse(settings)))
+    rehearsal = _rehearsal(settings, slack=True, claude=True)
+    asyncio.run(lifetime.until_told(app.rehearse(settings, rehearsal)))
     return 0
+
+
+def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
+    """A local Slack, a local Claude, or both; who needs neither never loads them."""
+    from daemon.clock import SystemClock
+    from rehearsal.rehearsed import Rehearsed
+
+    return Rehearsed(clock=SystemClock(), slack=settings.rehearsal_path if slack else None, claude=claude)
 
 
 def _settings() -> Settings:
@@ -129,12 +149,20 @@ def _actions(_: argparse.Namespace) -> int:
     return 0
 
 
+def _kinds(_: argparse.Namespace) -> int:
+    from daemon.kinds.table import table
+
+    print(table(), end="")
+    return 0
+
+
 def _trace(asked: argparse.Namespace) -> int:
-    from daemon.journal.reading import reading
+    from daemon.engine.reading import reading
+    from daemon.kinds import SOUL_KINDS
     from daemon.trace import find, trace
 
     _like_a_filter()
-    with reading(asked.path or load().journal_path) as journal:
+    with reading(asked.path or load().journal_path, SOUL_KINDS) as journal:
         try:
             opened = find(journal, asked.thread)
         except LookupError as unknown:
@@ -146,27 +174,31 @@ def _trace(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    from daemon.journal.reading import reading
-    from daemon.journal.verify import verify
+    from daemon.engine.reading import reading
+    from daemon.kinds import SOUL_KINDS
+    from daemon.rules import verify
     from daemon.trace import plain
 
     _like_a_filter()
     path = asked.path or load().journal_path
-    with reading(path) as journal:
+    with reading(path, SOUL_KINDS) as journal:
         verdict = verify(journal)
     for violation in verdict.violations:
         print(plain(str(violation)))
     print(plain(f"{path}: {verdict}"))
-    return 1 if verdict.violations else 0
+    return int(bool(verdict.violations))
 
 
 def _export(asked: argparse.Namespace) -> int:
-    from daemon.journal.reading import reading
+    from daemon.engine.event import as_json
+    from daemon.engine.reading import reading
+    from daemon.kinds import SOUL_KINDS
 
     _like_a_filter()
-    with reading(asked.path or load().journal_path) as journal, _written(asked.out) as out:
+    path = asked.path or load().journal_path
+    with reading(path, SOUL_KINDS) as journal, _written(asked.out) as out:
         for entry in journal.entries():
-            print(json.dumps(asdict(entry)), file=out)
+            print(json.dumps(as_json(entry)), file=out)
     return 0
 
 

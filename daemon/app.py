@@ -4,56 +4,51 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 
 from aiohttp import web
 
 from config import Settings
-from daemon.behaviour import blueprint, processes_of, world_of
+from daemon.behaviour import world_of
 from daemon.clock import SystemClock
-from daemon.connections import access_for, allowed_by, claude_for, models_of
+from daemon.connections import Rehearsal, access_for, claude_for, models_of, slack_for
 from daemon.console.guard import protect
-from daemon.console.server import mount
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.engine.worker import Worker
+from daemon.engine.writer import Writer
 from daemon.introduction import introduce
-from daemon.journal.journal import Journal
-from daemon.journal.writer import Writer
-from daemon.life.budget import Budget
-from daemon.life.live import Life
-from daemon.life.reach import Reach
-from daemon.life.suspects import wake_up
-from daemon.life.texts import Texts
-from daemon.life.waker import AsyncioWaker
+from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live
+from daemon.mind.wording import catalogue
 from daemon.ports import Clock
 from daemon.process import Process
+from daemon.processes import PROCESSES
 from daemon.project import root, settle
-from daemon.rehearsal.claude.understudy import Understudy
-from daemon.rehearsal.people import SOUL
-from daemon.rehearsal.world import World as RehearsedSlack
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.slack.surface import Slack
-from daemon.view import console, metrics
+from daemon.soul.budget import Budget
+from daemon.soul.program import Soul
+from daemon.soul.reach import Reach
+from daemon.soul.texts import Texts
+from daemon.view import show
 
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
 
 
-async def rehearse(settings: Settings) -> None:
+async def rehearse(settings: Settings, rehearsal: Rehearsal) -> None:
     """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
-    settle(settings.soul_home)
-    clock = SystemClock()
-    app = _application(settings, clock)
     async with AsyncExitStack() as stack:
-        listener = stack.enter_context(bind(settings.host, settings.port))
-        await _rehearsed_slack(stack, app, settings, clock)
-        Understudy(clock).mount(app)
+        app, listener = await _port(stack, settings, SystemClock(), rehearsal)
         here = address(listener)
         await stack.enter_async_context(serving(app, listener, most=roomy()))
         print(f"workspace  SLACK_API_URL={here}/api/")
-        print(f"           SLACK_BOT_TOKEN={SOUL.bot_token}  SLACK_APP_TOKEN={SOUL.app_token}")
+        print(f"           SLACK_BOT_TOKEN={rehearsal.bot_token}  SLACK_APP_TOKEN={rehearsal.app_token}")
         print(f"model      ANTHROPIC_BASE_URL={here}")
         print(f"ready  {here}", flush=True)
         await asyncio.Event().wait()
@@ -67,15 +62,15 @@ class Awake:
     journal: Journal
     slack: Slack
     budget: Budget
-    waker: AsyncioWaker
+    worker: Worker
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: Settings, rehearsal: Rehearsal | None) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
-    async with awake(settings, SystemClock()) as soul:
+    async with awake(settings, SystemClock(), rehearsal=rehearsal) as soul:
         gc.freeze()  # what is there by now stays for good: the collector need not go through it again
         introduce(settings, soul.slack.name, soul.budget, soul.url)
-        await live(soul.waker, soul.journal, soul.slack.died)
+        await live(soul.journal.died, soul.slack.died)
 
 
 @asynccontextmanager
@@ -85,82 +80,59 @@ async def awake(
     words: Path | None = None,
     grace: float = GRACE,
     *,
+    rehearsal: Rehearsal | None = None,
     processes: Mapping[str, Process] | None = None,
     writer: type[Writer] = Writer,
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
-    `words` is the folder of the owner's texts; without `processes`, they are those that the settings ask for.
+    `words` is the folder of the owner's texts; `rehearsal` is what the settings do not name of the world;
+    without `processes`, they are those that the settings ask for.
     """
-    settle(settings.soul_home)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        listener = stack.enter_context(bind(settings.host, settings.port))
-        here, app = address(listener), _application(settings, clock)
-        await _rehearsed(stack, app, settings, clock)
-        journal = await enter(Journal(settings.journal_path, clock, writer))
-        texts = Texts(words or root(), journal)
+        app, listener = await _port(stack, settings, clock, rehearsal)
+        here = address(listener)
+        journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
+        texts = Texts(words or root(), journal, catalogue([*PROCESSES.values(), *(processes or {}).values()]))
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids)
         reach = Reach(journal, clock, models_of(settings))
-        slack = _slack(settings, here, journal, clock, lambda thread: waker.wake(thread))
-        mount(app, console(settings, journal, texts, budget, slack, reach))
-        metrics(journal, slack, reach).mount(app)
+        access = access_for(settings, rehearsal, here)
+        slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
+        show(app, settings, journal, texts, budget, slack, reach)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        suspects = await wake_up(journal, clock)
         world = world_of(
             settings,
+            stack.enter_context(ExitStack()),
             journal,
             clock,
-            budget,
-            reach,
-            suspects.life,
+            budget=budget,
+            reach=reach,
+            texts=texts,
             llm=claude,
-            speaker=slack.speaker,
+            slack=slack,
             here=here,
+            processes=processes,
         )
-        found = processes or processes_of(settings, stack.enter_context(ExitStack()), journal, texts)
-        life = Life(world, blueprint(settings, texts, found, slack.surroundings))
-        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects, reach.due)
-        stack.push_async_callback(waker.drain, grace)
+        worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        yield Awake(url=here, journal=journal, slack=slack, budget=budget, waker=waker)
+        yield Awake(url=here, journal=journal, slack=slack, budget=budget, worker=worker)
 
 
-def _slack(
-    settings: Settings, here: str, journal: Journal, clock: Clock, wake: Callable[[str], None]
-) -> Slack:
-    """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
-    return Slack(
-        access_for(settings, here),
-        allowed_by(settings),
-        journal=journal,
-        wake=wake,
-        clock=clock,
-        connections=settings.slack_connections,
-        max_age=settings.catch_up_max_age,
-        owners=settings.owner_user_ids,
-    )
-
-
-def _application(settings: Settings, clock: Clock) -> web.Application:
+async def _port(
+    stack: AsyncExitStack, settings: Settings, clock: Clock, rehearsal: Rehearsal | None
+) -> tuple[web.Application, socket]:
+    """The application, with what is rehearsed in it, and the socket on which it is to answer."""
+    settle(settings.soul_home)
+    listener = stack.enter_context(bind(settings.host, settings.port))
     app = web.Application(client_max_size=BODY)
     protect(app, host=settings.host, token=settings.console_token, clock=clock)
-    return app
-
-
-async def _rehearsed(stack: AsyncExitStack, app: web.Application, settings: Settings, clock: Clock) -> None:
-    """As much of the world as the settings do not name."""
-    if settings.slack == "rehearsed":
-        await _rehearsed_slack(stack, app, settings, clock)
-    if settings.claude == "rehearsed":
-        Understudy(clock).mount(app)
-
-
-async def _rehearsed_slack(
-    stack: AsyncExitStack, app: web.Application, settings: Settings, clock: Clock
-) -> None:
-    world = await stack.enter_async_context(RehearsedSlack(settings.rehearsal_path, clock))
-    world.mount(app)
+    if rehearsal:
+        try:
+            await stack.enter_async_context(rehearsal.mounted(app))
+        except OSError as error:
+            raise JournalError(str(error)) from error
+    return app, listener

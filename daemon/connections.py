@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from aiohttp import web
 
 from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
+from daemon.engine.journal import Journal
 from daemon.ports import Clock, Role
-from daemon.rehearsal.people import SOUL
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
+from daemon.slack.surface import Slack
+
+
+class Rehearsal(Protocol):
+    """What of Slack and Claude is rehearsed on this machine. `__main__` loads it, only where it is asked for.
+
+    The tokens are those of the soul's app in the rehearsed Slack.
+    """
+
+    @property
+    def bot_token(self) -> str: ...
+    @property
+    def app_token(self) -> str: ...
+    def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
+        """While inside, this application plays them. Raises OSError where it cannot be."""
 
 
 def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
@@ -28,34 +47,48 @@ def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
 
 def models_of(settings: Settings) -> Mapping[Role, str]:
     """The name of the model of each role; where no fallback is set, the model that speaks stands in."""
-    return {
+    models: dict[Role, str] = {
         "speak": settings.claude_model,
         "fast": settings.claude_model_fast,
         "fallback": settings.claude_model_fallback or settings.claude_model,
-        **({"expert": settings.claude_model_expert} if settings.claude_model_expert else {}),
     }
+    if settings.claude_model_expert:
+        models["expert"] = settings.claude_model_expert
+    return models
 
 
-def access_for(settings: Settings, here: str) -> Access:
-    """The way into the workspace of these settings; `here` is where it is rehearsed."""
-    if settings.slack == "real":
+def access_for(settings: Settings, rehearsal: Rehearsal | None = None, here: str = "") -> Access:
+    """The way into the Slack of these settings, or into the rehearsed one, which stands at `here`."""
+    if rehearsal is None or settings.slack == "real":
         return Access(
             bot_token=settings.slack_bot_token,
             app_token=settings.slack_app_token,
             base_url=settings.slack_api_url,
         )
     return Access(
-        bot_token=SOUL.bot_token,
-        app_token=SOUL.app_token,
+        bot_token=rehearsal.bot_token,
+        app_token=rehearsal.app_token,
         base_url=f"{here}/api/",
         headers=_headers(settings),
     )
 
 
-def allowed_by(settings: Settings) -> Allowed:
-    """Who is answered, and where."""
-    return Allowed(
+def slack_for(
+    settings: Settings, access: Access, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> Slack:
+    """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
+    allowed = Allowed(
         users=settings.allowed_users, channels=settings.allowed_channels, bots=settings.allowed_bots
+    )
+    return Slack(
+        access,
+        allowed,
+        journal=journal,
+        wake=wake,
+        clock=clock,
+        connections=settings.slack_connections,
+        max_age=settings.catch_up_max_age,
+        owners=settings.owner_user_ids,
     )
 
 

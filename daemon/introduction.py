@@ -6,20 +6,13 @@ from urllib.parse import urlsplit
 
 from config import Settings
 from daemon.claude.models import is_known
-from daemon.life.budget import Budget
 from daemon.slack.access import SLACK
+from daemon.soul.budget import Budget
 
 
 def elsewhere(url: str, home: str) -> str:
     """The host of a URL that is not the usual one."""
     return "" if url in ("", home) else urlsplit(url).netloc.rpartition("@")[2]
-
-
-def _watched(settings: Settings) -> str:
-    """Who may let a run go on that reached a limit."""
-    if settings.owner_user_ids:
-        return "at a limit an owner may let it go on"
-    return "a limit ends a run (with OWNER_USER_IDS, an owner may let it go on)"
 
 
 def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
@@ -39,7 +32,10 @@ def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
     print(f"model      {thinker}")
     print(f"journal    {settings.journal_path}")
     if settings.ism_enabled:
-        print(f"decides    by itself, in runs of {settings.ism_max_loops} rounds; {_watched(settings)}")
+        watched = "a limit ends a run (with OWNER_USER_IDS, an owner may let it go on)"
+        if settings.owner_user_ids:
+            watched = "at a limit an owner may let it go on"
+        print(f"decides    by itself, in runs of {settings.ism_max_loops} rounds; {watched}")
     spent = budget.today().cost
     print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
     if settings.console_token:

@@ -8,24 +8,12 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from daemon.journal.journal import Journal
-from daemon.life.waker import AsyncioWaker
 
-
-async def live(waker: AsyncioWaker, journal: Journal, *needs: asyncio.Future[None]) -> None:
-    """Live until cancelled; raises JournalError when nothing can be remembered any more.
-
-    `needs` fail when something else is gone without which it cannot go on: then their error.
-    """
-    sweeping = asyncio.create_task(waker.run())
-    try:
-        ends: set[asyncio.Future[None]] = {sweeping, journal.died, *needs}
-        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for end in done:
-            end.result()
-    finally:
-        sweeping.cancel()
-        await asyncio.gather(sweeping, return_exceptions=True)
+async def live(*needs: asyncio.Future[None]) -> None:
+    """Live until cancelled. `needs` fail when something is gone that it cannot go on without."""
+    done, _ = await asyncio.wait(needs, return_when=asyncio.FIRST_COMPLETED)
+    for end in done:
+        end.result()
 
 
 async def until_told(work: Coroutine[Any, Any, None]) -> None:

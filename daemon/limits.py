@@ -8,6 +8,10 @@ CONTINUE = "continue"
 """The value of the choice with which an owner lets the soul go on past a bound."""
 
 
+ITERATIONS = "iterations"
+"""The bound of open thought: how often the soul calls itself for one message of a person."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What something may take at the most: calls of a model, their tokens, dollars, seconds; None: any."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
@@ -34,7 +35,7 @@ class Terse(logging.StreamHandler[TextIO]):
         super().__init__(stream)
         self._now = now
         self._lines: dict[object, Seen] = {}
-        self._places: dict[object, list[float]] = {}
+        self._places = defaultdict[object, list[float]](list)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write it, if it is news; and of what is old by now, how often it came. Never raises: whoever
@@ -47,11 +48,12 @@ class Terse(logging.StreamHandler[TextIO]):
     def _write(self, record: logging.LogRecord) -> None:
         self._tell_of_old()
         line = (record.name, record.levelno, record.getMessage(), _cause(record))
+        place = (record.name, record.pathname, record.lineno)
         if line in self._lines:
             self._lines[line].more += 1
-        elif self._is_crowded((record.name, record.pathname, record.lineno)):
-            place = (record.name, record.pathname, record.lineno)
-            self._count(place, f"like: {record.getMessage()}")
+        elif self._is_crowded(place):
+            like = Seen(at=self._now(), said=f"like: {record.getMessage()}")
+            self._lines.setdefault(place, like).more += 1
         else:
             self._lines[line] = Seen(at=self._now(), said=record.getMessage())
             super().emit(record)
@@ -61,17 +63,13 @@ class Terse(logging.StreamHandler[TextIO]):
         self._tell_of_old(everything=True)
         super().close()
 
-    def _count(self, place: object, said: str) -> None:
-        if place not in self._lines:
-            self._lines[place] = Seen(at=self._now(), said=said)
-        self._lines[place].more += 1
-
     def _is_crowded(self, place: object) -> bool:
         """Has this place in the code said enough in this minute?"""
-        recent = [at for at in self._places.get(place, ()) if self._now() - at < MINUTE]
-        crowded = len(recent) >= ALIKE
-        self._places[place] = recent if crowded else [*recent, self._now()]
-        return crowded
+        recent = self._places[place] = [at for at in self._places[place] if self._now() - at < MINUTE]
+        if len(recent) >= ALIKE:
+            return True
+        recent.append(self._now())
+        return False
 
     def _tell_of_old(self, *, everything: bool = False) -> None:
         ends = self._now() - MINUTE

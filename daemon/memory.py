@@ -37,6 +37,10 @@ class WorkingMemory:
         """This memory and these, at its end."""
         return replace(self, memories=self.memories + more)
 
+    def heard_since(self, before: WorkingMemory) -> tuple[Memory, ...]:
+        """What the conversation has got more than this earlier one, which it grew from."""
+        return self.conversation[len(before.conversation) :]
+
     def with_region(self, region: str, content: str) -> WorkingMemory:
         """A trailing region replaced by this text; an empty text takes it away."""
         if region not in TRAILING:

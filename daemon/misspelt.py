@@ -39,7 +39,8 @@ def unread(written: Iterable[str], environ: Iterable[str], known: Collection[str
             yield Unread(name=name, place=".env", meant=nearest(name, known))
     families = tuple(f"{one.partition('_')[0]}_" for one in known if "_" in one)
     for name in sorted(there):
-        if name not in known and name.upper().startswith(families) and (meant := nearest(name, known)):
+        meant = nearest(name, known)
+        if meant and name not in known and name.upper().startswith(families):
             yield Unread(name=name, place="the environment", meant=meant)
 
 

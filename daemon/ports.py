@@ -1,4 +1,4 @@
-"""The Protocols between rooms: implemented in claude/, slack/ and life/, handed over in app.py."""
+"""The Protocols between rooms: implemented in claude/, slack/ and soul/, handed over in app.py."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from daemon import kinds
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Spawned
 from daemon.memory import WorkingMemory
 from daemon.reply import Reply
 
@@ -40,11 +43,9 @@ class LLM(Protocol):
 
         `schema` is the JSON schema that the answer is held to, where this model can be held to one.
         """
-        ...
 
     def reserve(self, request: Mapping[str, Any]) -> float:
         """The most that this request can cost, in dollars."""
-        ...
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
@@ -53,7 +54,6 @@ class LLM(Protocol):
 
         Once `stop` is set the connection is closed and the reply is `cancelled`, with what had come.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +84,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """The buttons under a message. `asked` is the key of the question that a press answers."""
+    """The buttons under a message. `asked` is the key of the question that a press answers.
+
+    `question` stands for all that it asks: under another one the same words have buttons of their own.
+    """
 
     asked: str
     choices: tuple[Choice, ...]
+    question: str = ""
 
 
 class Speaker(Protocol):
@@ -100,26 +104,21 @@ class Speaker(Protocol):
         given as `ended`, are not made again.
         An open code fence, or a table, goes on in the next page.
         """
-        ...
 
     def cut(self, text: str, since: int) -> int:
         """Where a page that began at `since` had best end if it has to end now: at most at the text's end."""
-        ...
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
         """From now on Slack is to show that the soul is doing this ("is musing…"), or nothing more ("").
 
         It will be so, sooner or later, as long as the thread is held. Waits for nothing, and never raises.
         """
-        ...
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         """Begin a streamed message with this text; returns its ts."""
-        ...
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The streamed message now reads so; it may be shown a moment later. Returns at once."""
-        ...
 
     async def finish(
         self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
@@ -128,23 +127,25 @@ class Speaker(Protocol):
 
         Without `choices` it has no buttons, also where it had some before.
         """
-        ...
+
+    async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
+        """A card shows this plan: one that is posted (ts None), or this one in place. Returns its ts.
+
+        `key` is what the message is known by from then on. Raises SpeechFailed (look with `own` whether it
+        was done after all), CardRefused, and CardGone where there is no message of this ts.
+        """
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Tell one person something in this conversation that nobody else sees. Raises SpeechFailed."""
-        ...
 
     async def direct(self, person: str, hold: Hold) -> str:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
-        ...
 
     async def name(self, person: str) -> str:
         """What someone is called; empty where nobody says so within a second."""
-        ...
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ class Heard:
 
     key: str
     author: str
-    body: Mapping[str, Any]
+    event: kinds.Heard
 
 
 class Surroundings(Protocol):
@@ -164,7 +165,6 @@ class Surroundings(Protocol):
 
         None: nobody would say.
         """
-        ...
 
 
 class Library(Protocol):
@@ -172,7 +172,6 @@ class Library(Protocol):
 
     async def search(self, query: str) -> str:
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,8 +193,50 @@ class Memories(Protocol):
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best, and all readers of `thread` could have read; of itself, what is before `since`."""
-        ...
 
     async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
         """A page of what was said in this thread before `since`, oldest first; page 1 is the latest."""
-        ...
+
+
+class Tree(Protocol):
+    """The threads under one root, as one of them sees them: its branches, its timers, its messages."""
+
+    thread: str
+    root: str
+    parent: str
+    """The thread above this one; empty in a root."""
+
+    @property
+    def branches(self) -> Sequence[Entry[Spawned]]:
+        """Those of this thread that have not ended."""
+
+    @property
+    def waits(self) -> bool:
+        """Will something come by itself: a branch's answer, or the time of a timer?"""
+
+    def knows(self, thread: str) -> bool:
+        """Is there such a thread in this tree?"""
+
+    def refusal(self, wanted: int = 1) -> str:
+        """Why so many more branches cannot be begun: "depth", "children", "branches"; empty: they can."""
+
+    async def spawn(self, label: str, first: kinds.InnerMessage) -> Entry[Spawned]:
+        """Begin a branch with this message. The core assigns its id, from this label where that is free."""
+
+    async def await_answers(self, branches: Sequence[Entry[Spawned]], *, collect: bool) -> None:
+        """What they come to will be a message to this thread: one each, or collected in one."""
+
+    async def cancel(self) -> Sequence[str]:
+        """Stop its branches, whose answers nobody waits for any more; the ids of these."""
+
+    async def end(self, text: str, status: str = "completed") -> None:
+        """This branch has come to this; all under it is stopped."""
+
+    async def send(self, name: str, to: str, message: kinds.InnerMessage) -> bool:
+        """A message to a thread of this tree; False where that has ended."""
+
+    async def set_timer(self, label: str, seconds: float) -> str:
+        """This thread will hear of it in so many seconds; the id of the timer."""
+
+    async def cancel_timer(self, id: str) -> bool:
+        """Will it not fire? Not where there is none of this id."""

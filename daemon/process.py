@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from daemon.entry import Entry
+from daemon.engine.event import Entry, Input, StepEvent
+from daemon.kinds import (
+    InnerMessage,
+    Limited,
+    ModelCall,
+    Observed,
+    Planned,
+    Said,
+    SelfCall,
+    Spoken,
+    SystemMessage,
+    Timer,
+    Unsaid,
+)
 from daemon.limits import Limits
 from daemon.memory import Memory, WorkingMemory
-from daemon.ports import Choice, Hear, Role
+from daemon.ports import Choice, Hear, Role, Tree
+
+S = TypeVar("S", bound=StepEvent)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +44,17 @@ class Speech(Protocol):
 
     async def hear(self, text: str) -> None:
         """It reads so by now (whole text). The first character appends the intent; "" takes all back."""
-        ...
 
-    async def close(self, text: str) -> Sequence[Entry]:
+    async def close(self, text: str) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good; the receipts. Nothing to say and nothing begun: none."""
-        ...
 
-    async def settle(self) -> Sequence[Entry]:
+    async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
         """There is no more to say: what stands in Slack stays as it is, for good."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a body asks and then waits for, without holding anything.
+    """What an execution asks and then waits for, without holding anything.
 
     `text` is said, if any. `to` may answer (ids of people), those in `owners` as long as they own the soul.
     With `choices` a press answers, else the next message of one of them; with `resumes`, a message that says
@@ -58,22 +71,29 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """How a question was answered: the choice's value, or the words; by whom; both empty if by nobody.
+class Answer:
+    """How a question was answered: the choice's value, or the words, and by whom; both empty if by nobody.
 
-    `memories` are the question, what this thread kept meanwhile, and the answer: what the body goes on from.
+    `at` is when (Unix seconds).
+
+    `memories` are the question, what this thread kept meanwhile, and the answer: from these it goes on.
     `more`: was anything else said meanwhile?
     """
 
     value: str
     by: str
+    at: float
     memories: tuple[Memory, ...] = ()
     more: bool = False
 
 
+NO_ANSWER = Answer(value="", by="", at=0.0)
+"""The answer where nobody may give one, or can any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a body did, in figures. `link` leads to its thread in the console."""
+    """What an execution did, in figures. `link` leads to its thread in the console."""
 
     processes: tuple[str, ...]
     actions: tuple[str, ...]
@@ -86,91 +106,90 @@ class Facts:
 class Turn(Protocol):
     """What a mental process is given: what it answers, what it remembers, and the steps it may take.
 
-    Each step is recorded under a key and read back when the body runs again.
+    Each step is recorded under a key and read back when the execution runs again.
     """
 
     thread: str
-    process: str
     memory: WorkingMemory
     params: Mapping[str, Any]
     known: Sequence[tuple[str, str]]
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
 
     @property
-    def answers(self) -> Sequence[Entry]:
-        """The messages that this turn answers, in Slack's order."""
-        ...
+    def answers(self) -> Sequence[Entry[Said]]:
+        """The messages that this turn answers, in Slack's order; the last one, if it is still about that."""
+
+    @property
+    def tree(self) -> Tree:
+        """Its thread's place among those of its root."""
+
+    @property
+    def came(self) -> Sequence[Entry[SelfCall | InnerMessage]]:
+        """What it took up that came from within: thoughts of its own, and what became of them."""
+
+    @property
+    def late(self) -> bool:
+        """Did all that come after its thread had turned to something else?"""
+
+    def self_calls(self) -> int:
+        """How often the soul had called itself in this tree, since a person spoke or an owner let it."""
+
+    async def warned(self) -> Entry[SystemMessage] | None:
+        """That a bound of this tree is near, if that has not been said yet."""
+
+    def open_steps(self) -> Sequence[str]:
+        """The steps of this thread's plan that were open as this execution began."""
+
+    async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
+        """Do these beside each other; each is given a turn with steps of its own, named by its place."""
 
     @property
     def must_answer(self) -> bool:
         """Someone spoke to the soul itself (a DM, a mention): silence would be rude."""
-        ...
-
-    @property
-    def postponed(self) -> Sequence[Entry]:
-        """The watches that this turn goes on from, of an outage."""
-        ...
 
     @property
     def people(self) -> Sequence[str]:
-        """The ids of those whose messages this body answers, in order."""
-        ...
+        """The ids of those whose messages this execution answers, in order."""
 
     def notes(self, person: str) -> tuple[int, str]:
         """What was learned here about this person: the seq of the entry (0: none), and its text."""
-        ...
 
     @property
     def owners(self) -> Sequence[str]:
         """The ids of those who own the soul, in order."""
-        ...
 
     @property
     def deciders(self) -> Sequence[str]:
         """Those of the owners who can read this conversation: in a DM, only whose it is."""
-        ...
-
-    @property
-    def wary(self) -> bool:
-        """Does it go on from an outage, so that nothing is shown before it is whole?"""
-        ...
 
     @property
     def place(self) -> str:
         """Where this conversation is, for a sentence: "a direct message", "#general"."""
-        ...
 
     @property
-    def processes(self) -> Sequence[str]:
-        """The processes that this one may go over into, by name."""
-        ...
+    def processes(self) -> Mapping[str, Sequence[str]]:
+        """The processes that this one may go over into: name to the texts of which the first says when."""
 
     @property
     def at_once(self) -> Collection[str]:
         """Those of them that go to work within the turn that chooses them."""
-        ...
 
     @property
     def mood(self) -> str:
-        """The soul's mood in this thread as this body began."""
-        ...
+        """The soul's mood in this thread as this execution began."""
 
     @property
     def began_at(self) -> float:
-        """When this body began, or last heard an answer: the only time it may look at."""
-        ...
+        """When this execution began, or last heard an answer: the only time it may look at."""
 
     def text(self, name: str) -> str:
-        """The owner's file of that name ("soul", "prompts/…") as of this body's first begin."""
-        ...
+        """The owner's file of that name ("soul", "prompts/…") as of this execution's first begin."""
 
     async def claim(self, key: str) -> bool:
-        """What may happen once across threads: True for the one body that claimed it first."""
-        ...
+        """What may happen once across threads: True for the one execution that claimed it first."""
 
-    async def once(self, kind: str, body: Mapping[str, Any], name: str = "") -> Entry:
+    async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""
-        ...
 
     async def call(
         self,
@@ -179,72 +198,123 @@ class Turn(Protocol):
         role: Role,
         hear: Hear | None = None,
         schema: Mapping[str, Any] | None = None,
-    ) -> Entry:
+    ) -> Entry[ModelCall]:
         """One model call, recorded whatever came of it: `cancelled` if someone stopped the soul meanwhile."""
-        ...
 
-    async def look(self) -> Sequence[Entry]:
+    async def talk(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None = None,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        partial: bool = False,
+    ) -> tuple[WorkingMemory, Entry[ModelCall]]:
+        """One model call that can be spoken to while the model cannot be reached.
+
+        The memory grows by what was heard meanwhile, which is answered, too. Not for what runs in parallel.
+        With `partial` an answer that broke off is an answer.
+        """
+
+    async def look(self) -> Sequence[Entry[Said]]:
         """What came for this thread since it was last looked at, and waits: stops and messages."""
-        ...
 
-    def absorb(self, perceptions: Sequence[Entry]) -> None:
+    def absorb(self, perceptions: Sequence[Entry[Any]]) -> None:
         """These, too, are answered by this turn."""
-        ...
 
-    async def ask(self, name: str, question: Question) -> Answered:
-        """Ask, and go on when it is answered: the turn ends here, and this body runs again from the top.
-        Raises Parked, which nobody but the turn may catch."""
-        ...
+    async def ask(self, name: str, question: Question) -> Answer:
+        """Ask, and go on when it is answered: the turn ends here, and this execution runs again from the top.
+        Raises Suspended, which nobody but the engine may catch."""
 
     async def withdraw(self) -> int:
-        """Let go of every body that waits for an answer in this thread; how many there were."""
-        ...
+        """Let go of every execution that waits for an answer in this thread; how many there were."""
 
-    async def tell(self, name: str, body: Mapping[str, Any]) -> Entry:
-        """A perception for this very thread: how anything goes on after this turn."""
-        ...
+    async def tell(self, name: str, event: Input) -> None:
+        """An input for this very thread: how anything goes on after this turn."""
+
+    async def remind(self, reminder: Timer, seconds: float) -> None:
+        """This will be an input of this thread so many seconds after `began_at`."""
+
+    @property
+    def wished(self) -> Question | None:
+        """What a branch wants to ask here, of those who can read it; if that is what this turn is about."""
+
+    async def wait_for_other_wishes(self) -> None:
+        """Until nothing is asked here any more for a branch that wished it earlier. Raises Suspended."""
+
+    async def answered_since(self, question: Question) -> Answer | None:
+        """How the same bound was answered for another branch, after this one wished to ask."""
+
+    async def relay(self, answer: Answer) -> None:
+        """Hand on what people answered to the branch that wished to ask it."""
+
+    async def show_plan(self, plan: Planned) -> None:
+        """Slack shows this plan as a card: the first one while the thread is in this process posts it, later
+        ones change it in place. Never raises for what Slack refuses. Not for what runs in parallel, and of
+        no effect in a branch.
+        """
 
     async def whisper(self, name: str, person: str, text: str) -> None:
         """Tell one person something in this conversation that nobody else sees."""
-        ...
 
-    async def limit(self, limits: Limits | None = None) -> Mapping[str, str]:
+    async def limit(self, limits: Limits | None = None) -> Limited | None:
         """Which `bound` ("calls", "tokens", "money", "time") stands in the way of another call, and what a
-        consent `resets` ("turn", "thread", "person", "day"); empty: none. `limits` hold besides the owner's.
+        consent `resets` ("turn", "thread", "person", "day"); None: none. `limits` hold besides the owner's.
         """
-        ...
 
     def facts(self) -> Facts | None:
-        """What this body has done; of one beside the thread's matter, what the one before it has done."""
-        ...
-
-    async def outlast(self, failure: str) -> Answered:
-        """Claude could not answer: tell people once an outage, and go on from here later, with what was said.
-        Raises Parked; ModelFailed when it has lasted a day."""
-        ...
+        """What this execution has done; of one beside the thread's matter, what the one before it did."""
 
     def show(self, status: str) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
-        ...
 
     async def effect(
         self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
-    ) -> Entry:
+    ) -> Entry[Observed]:
         """Do something in the world, once; the entry tells what came of it, or that nobody knows."""
-        ...
 
-    async def say(self, text: str) -> Sequence[Entry]:
+    async def say(self, text: str) -> Sequence[Entry[Spoken | Unsaid]]:
         """A message to the person, posted whole; its receipts: a long one is several messages."""
-        ...
 
     def speech(self) -> Speech:
         """A message to the person, not yet begun."""
-        ...
 
     def showing(self, status: str) -> AbstractAsyncContextManager[None]:
         """While inside, Slack shows what the soul is doing."""
-        ...
 
 
 Process = Callable[[Turn], Awaitable["WorkingMemory | Transition"]]
 """A mental process: one mode of behaviour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What one of the owner's texts may hold: its placeholders, and one that it must have.
+
+    `may` is None where the text is taken as it is, `$` and all.
+    """
+
+    may: Collection[str] | None = ()
+    must: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MentalProcess:
+    """One mode of behaviour, and all that is to be known of it: each is one file of daemon/processes/.
+
+    `when` one goes there: a sentence for the model, and the text `prompts/when/{name}` unless the owner has
+    written that file; a process without one is not offered. `leads`: the processes that it names itself.
+    `called` says what else leads to it. `texts`: those of the owner's that it needs, by their paths.
+    """
+
+    name: str
+    run: Process
+    when: str = ""
+    leads: Sequence[str] = ()
+    called: str = ""
+    texts: Mapping[str, Words] = field(default_factory=dict)
+
+    async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
+        """Run it."""
+        return await self.run(turn)

@@ -15,6 +15,24 @@ class Usage:
     cache_write: int = 0
     output: int = 0
 
+    def __add__(self, more: Usage) -> Usage:
+        return Usage(
+            input=self.input + more.input,
+            cache_read=self.cache_read + more.cache_read,
+            cache_write=self.cache_write + more.cache_write,
+            output=self.output + more.output,
+        )
+
+    @property
+    def prompt(self) -> int:
+        """The tokens that went in."""
+        return self.input + self.cache_read + self.cache_write
+
+    @property
+    def total(self) -> int:
+        """All tokens, in and out."""
+        return self.prompt + self.output
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:

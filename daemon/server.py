@@ -36,15 +36,9 @@ BREATH = 0.1
 log = logging.getLogger(__name__)
 
 
-class Ours(logging.Filter):
-    """Lets pass what went wrong here, and not what strangers send that is no request at all."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Is it a fault of ours?"""
-        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
-
-
-OURS = Ours()
+def ours(record: logging.LogRecord) -> bool:
+    """Did something go wrong here? What strangers send that is no request at all is no news."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -68,8 +62,10 @@ def bind(host: str, port: int) -> socket.socket:
 def address(listener: socket.socket) -> str:
     """The URL under which this machine reaches the socket."""
     host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::", "::1"):
-        host = "127.0.0.1" if host == "0.0.0.0" else "[::1]"
+    if host == "0.0.0.0":
+        host = "127.0.0.1"
+    elif host in ("::", "::1"):
+        host = "[::1]"
     return f"http://{host}:{port}"
 
 
@@ -91,7 +87,7 @@ async def serving(
     crowd = app.get(CROWD, Crowd())
     crowd.most = most
     faults = logging.getLogger(f"{__name__}.faults")
-    faults.addFilter(OURS)
+    faults.addFilter(ours)
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -113,7 +109,8 @@ async def serving(
 
 async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Crowd) -> None:
     """Let in whoever comes, for ever."""
-    loop = asyncio.get_running_loop()
+    loop, handlers = asyncio.get_running_loop(), runner.server
+    assert handlers is not None, "it was set up"
     listener.setblocking(False)
     while True:
         try:
@@ -126,14 +123,8 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Crowd) 
             await asyncio.sleep(BREATH)
             continue
         try:
-            _, handler = await loop.connect_accepted_socket(_handlers(runner), connection)
+            _, handler = await loop.connect_accepted_socket(handlers, connection)
         except OSError:
             connection.close()
             continue
         crowd.enter(handler, whose(remote[0]))
-
-
-def _handlers(runner: web.AppRunner) -> web.Server:
-    """What makes the handler of each connection."""
-    assert runner.server is not None, "it was set up"
-    return runner.server

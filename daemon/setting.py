@@ -27,9 +27,9 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 
 def unlike(text: str, wanted: str) -> str:
     """That a value is not what is wanted; of the value itself its length, and how a known secret begins."""
-    kind = next((kind for kind in SECRETS if text.startswith(kind)), None)
-    if kind:
-        return f"is a secret that begins with {kind}, not {wanted}"
+    for kind in SECRETS:
+        if text.startswith(kind):
+            return f"is a secret that begins with {kind}, not {wanted}"
     return f"is not {wanted} (it has {len(text)} characters)"
 
 
@@ -123,18 +123,23 @@ def folder(text: str) -> Path:
 
 def folders(text: str) -> tuple[Path, ...]:
     """Folders that exist, separated by commas, each once."""
-    found = {folder(part): None for raw in text.split(",") if (part := raw.strip())}
+    found = dict.fromkeys(map(folder, _parts(text)))
     for place, path in enumerate(found, 1):
         if not path.is_dir():
             raise ValueError(f"names a folder that does not exist (number {place} of {len(found)})")
     return tuple(found)
 
 
+def _parts(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def ids(initials: str) -> Callable[[str], frozenset[str]]:
     """A reader of Slack ids, separated by commas, each beginning with one of these letters."""
 
     def read(text: str) -> frozenset[str]:
-        found = tuple(part for raw in text.split(",") if (part := raw.strip()))
+        found = _parts(text)
         for place, one in enumerate(found, 1):
             if not re.fullmatch(f"[{initials}][A-Z0-9]+", one):
                 where = f"number {place} of {len(found)}"
@@ -151,6 +156,17 @@ def count(least: int, most: int) -> Callable[[str], int]:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
             raise ValueError(unlike(text, f"a number from {least} to {most}"))
         return int(text)
+
+    return read
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A reader of one of these words."""
+
+    def read(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(unlike(text, " or ".join(choices)))
+        return text.lower()
 
     return read
 
@@ -202,9 +218,13 @@ def _bound(part: str) -> tuple[str, float | None]:
     return field, found
 
 
+def _number(text: str) -> int:
+    return count(1, 999_999_999)(text)
+
+
 BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
-    "calls": ("calls", lambda text: count(1, 999_999_999)(text)),
-    "tokens": ("tokens", lambda text: count(1, 999_999_999)(text)),
+    "calls": ("calls", _number),
+    "tokens": ("tokens", _number),
     "usd": ("usd", dollars),
     "time": ("seconds", duration),
 }

@@ -5,15 +5,16 @@ What the soul thought stands in it, too: it is for nobody but the owner.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from daemon.entry import Entry
-from daemon.journal.reading import Reading
+from daemon.engine.event import Entry, Event
+from daemon.engine.reading import Reading
+from daemon.kinds import CardShown, Claim, ModelCall, Opened, Said, Spoken
 
 LINK = re.compile(r"/archives/([A-Z0-9]+)/p([0-9]+)([0-9]{6})$")
 PLACE = re.compile(r"([A-Z0-9]+):([0-9]+\.[0-9]+)$")
@@ -23,75 +24,57 @@ DEEPEST = 12
 """Levels that are indented: an outage goes on for many."""
 
 
-def find(reading: Reading, asked: str) -> Entry:
+def find(reading: Reading, asked: str) -> Entry[Opened]:
     """The `thread` entry of what is meant: an id or its beginning, a link of Slack's, or `C…:ts`.
 
     Raises LookupError, which names the latest threads.
     """
-    threads = reading.kind("thread")
-    if place := _place(asked):
+    threads = reading.kind(Opened)
+    place = _place(asked)
+    if place:
         found = [one for one in threads if _holds(reading, one, *place)]
     else:
         found = [one for one in threads if asked and one.thread.startswith(asked)]
         found = [one for one in found if one.thread == asked] or found
     if len(found) == 1:
         return found[0]
-    said = f"{len(found)} threads begin with {plain(asked)}:" if found else f"No thread is {plain(asked)}."
-    listed = [_titled(one) for one in (found or threads)[-LATEST:]]
-    raise LookupError("\n".join([said, *listed] if listed else [said, "The journal holds none yet."]))
+    said = [f"No thread is {plain(asked)}."]
+    if found:
+        said = [f"{len(found)} threads begin with {plain(asked)}:"]
+    elif not threads:
+        said.append("The journal holds none yet.")
+    raise LookupError("\n".join([*said, *map(_titled, (found or threads)[-LATEST:])]))
 
 
-def trace(reading: Reading, opened: Entry, width: int) -> Iterator[str]:
+def trace(reading: Reading, opened: Entry[Opened], width: int) -> Iterator[str]:
     """The lines of its tree, none longer than `width`; what causes something stands above it."""
-    entries = reading.of(opened.thread)
-    calls = [entry for entry in entries if entry.kind == "model-call"]
-    spent = sum(call.body["cost"] for call in calls)
+    entries: list[Entry[Event]] = reading.of(opened.thread)
+    calls = [call for call in reading.of(opened.thread, ModelCall) if not call.event.taken_from]
+    spent = sum(call.event.cost for call in calls)
     yield f"{_titled(opened)}, {len(entries)} entries, {len(calls)} calls, ${spent:.4f}"
     for depth, entry in _tree(entries):
-        if entry.kind != "thread":
+        if not isinstance(entry.event, Opened):
             indent = "  " * min(depth, DEEPEST)
             line = f"{entry.seq:>7}  {_time(entry)}  {indent}{entry.kind}  {plain(told(entry))}".rstrip()
-            yield line if len(line) <= width else f"{line[: width - 1]}…"
+            if len(line) > width:
+                line = f"{line[: width - 1]}…"
+            yield line
 
 
-def told(entry: Entry) -> str:
+def told(entry: Entry[Event]) -> str:
     """What an entry says, in a line."""
-    body = entry.body
-    match entry.kind:
-        case "perception" | "heard" if "text" in body:
-            return f"{body.get('name') or entry.author}: {body['text']}"
-        case "turn-began":
-            return f"{body['process']}, over {', '.join(map(str, body['took']))}"
-        case "turn-ended":
-            return str(body["outcome"])
-        case "model-call":
-            return _called(entry)
-        case "action":
-            return f"{body['name']} {json.dumps(body.get('args', {}), ensure_ascii=False)}"
-        case "claim":
-            return entry.key
-        case "watch":
-            return f"until {datetime.fromtimestamp(body['due'], UTC):%m-%d %H:%M:%S}"
-        case _:
-            return str(body.get("text") or ", ".join(f"{name} {value}" for name, value in body.items()))
+    if isinstance(entry.event, Claim):
+        return entry.key
+    return entry.event.line()
 
 
-def _called(call: Entry) -> str:
-    body, usage = call.body, call.body["usage"]
-    read = usage["input"] + usage["cache_read"] + usage["cache_write"]
-    came = body["outcome"] + (f" ({body['failure']})" if body["failure"] else "")
-    return (
-        f"{body['name']} by {body['model']}, {came}, {read} + {usage['output']} tokens, "
-        f"${body['cost']:.4f}, {body['seconds']:.1f} s: {body['text']}"
-    )
-
-
-def _tree(entries: Sequence[Entry]) -> Iterator[tuple[int, Entry]]:
+def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
     """Each entry with its depth, directly below its cause; what the thread itself caused stands leftmost."""
-    here = {entry.seq for entry in entries if entry.kind != "thread"}
-    caused: defaultdict[int | None, list[Entry]] = defaultdict(list)
+    here = {entry.seq for entry in entries if not isinstance(entry.event, Opened)}
+    caused = defaultdict[int | None, list[Entry[Any]]](list)
     for entry in entries:
-        caused[entry.cause if entry.cause in here else None].append(entry)
+        cause = entry.cause if entry.cause in here else None
+        caused[cause].append(entry)
     waiting = [(0, entry) for entry in reversed(caused[None])]
     while waiting:
         depth, entry = waiting.pop()
@@ -101,29 +84,34 @@ def _tree(entries: Sequence[Entry]) -> Iterator[tuple[int, Entry]]:
 
 def _place(asked: str) -> tuple[str, str] | None:
     """The channel and the ts that are meant; of a link to a reply, those of its root."""
-    if found := PLACE.match(asked):
+    found = PLACE.match(asked)
+    if found:
         return found[1], found[2]
     link = urlsplit(asked)
-    if found := LINK.search(link.path):
+    found = LINK.search(link.path)
+    if found:
         return found[1], parse_qs(link.query).get("thread_ts", [f"{found[2]}.{found[3]}"])[0]
     return None
 
 
-def _holds(reading: Reading, opened: Entry, channel: str, ts: str) -> bool:
+def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bool:
     """Is the message of this ts in this thread, or its root?"""
-    if opened.body["channel"] != channel:
+    if opened.event.channel != channel:
         return False
-    said = reading.of(opened.thread, "perception", "heard", "spoken") if opened.body["ts"] != ts else []
-    return opened.body["ts"] == ts or any(entry.body.get("ts") == ts for entry in said)
+    if opened.event.ts == ts:
+        return True
+    said = [entry.event.ts for entry in reading.of(opened.thread, Said)]
+    spoken: list[Entry[Any]] = reading.of(opened.thread, Spoken, CardShown)
+    return ts in [*said, *(entry.event.ts for entry in spoken)]
 
 
-def _titled(opened: Entry) -> str:
-    body = opened.body
-    where = plain(str(body.get("place") or body["channel"]))
-    return f"{opened.thread}  {body['channel']}:{body['ts']}  {where}, since {_time(opened)} UTC"
+def _titled(opened: Entry[Opened]) -> str:
+    event = opened.event
+    where = plain(event.place or event.channel)
+    return f"{opened.thread}  {event.channel}:{event.ts}  {where}, since {_time(opened)} UTC"
 
 
-def _time(entry: Entry) -> str:
+def _time(entry: Entry[Any]) -> str:
     return f"{datetime.fromtimestamp(entry.at, UTC):%m-%d %H:%M:%S}"
 
 

@@ -6,36 +6,47 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from aiohttp import web
+
 from config import Settings
 from daemon.claude.models import model
 from daemon.claude.request import request
 from daemon.console.metrics import Metrics
-from daemon.console.server import Console
-from daemon.entry import Entry, digest
-from daemon.errors import JournalError
+from daemon.console.routes import Console, mount
+from daemon.engine.event import Entry, digest
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
 from daemon.introduction import elsewhere
-from daemon.journal.journal import Journal
-from daemon.life.budget import Budget
-from daemon.life.reach import Reach
-from daemon.life.texts import Texts
+from daemon.kinds import ModelCall
 from daemon.mind.recall import seen_by
 from daemon.slack.access import SLACK
 from daemon.slack.surface import Slack
+from daemon.soul.budget import Budget
+from daemon.soul.reach import Reach
+from daemon.soul.texts import Texts
 
 
-def console(
-    settings: Settings, journal: Journal, texts: Texts, budget: Budget, slack: Slack, reach: Reach
-) -> Console:
-    """What the page may know."""
-    return Console(
+def show(
+    app: web.Application,
+    settings: Settings,
+    journal: Journal,
+    texts: Texts,
+    budget: Budget,
+    slack: Slack,
+    reach: Reach,
+) -> None:
+    """Add the page, and what a scraper may know, to this application."""
+    console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, texts),
         state=partial(_state, settings, budget, slack, reach),
         health=partial(_health, journal, slack, reach),
     )
+    mount(app, console)
+    _metrics(journal, slack, reach).mount(app)
 
 
-def metrics(journal: Journal, slack: Slack, reach: Reach) -> Metrics:
+def _metrics(journal: Journal, slack: Slack, reach: Reach) -> Metrics:
     """What a scraper may know: what the journal says, and how well the soul hears."""
     shown, hearing = Metrics(journal), slack.hearing
     gauge, counter = shown.gauge, shown.counter
@@ -57,9 +68,10 @@ def metrics(journal: Journal, slack: Slack, reach: Reach) -> Metrics:
     return shown
 
 
-def _rebuild(journal: Journal, texts: Texts, call: Entry) -> tuple[Mapping[str, Any], bool]:
-    seen = request(seen_by(call, texts.read, journal.at), model(call.body["model"]), call.body.get("schema"))
-    return seen, digest(seen) == call.body["saw"]
+def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
+    memory = seen_by(call, texts.read, journal.at)
+    seen = request(memory, model(call.event.model), call.event.schema)
+    return seen, digest(seen) == call.event.saw
 
 
 def _state(settings: Settings, budget: Budget, slack: Slack, reach: Reach) -> Mapping[str, Any]:

@@ -12,10 +12,10 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from daemon.entry import Entry
-from daemon.journal.writer import Writer
+from daemon.engine.store import Row
+from daemon.engine.writer import Fence, Writer
 
-PATIENCE = float(os.environ.get("PATIENCE", "120"))
+PATIENCE = float(os.environ.get("PATIENCE", "45"))
 """Real seconds after which a test gives up: far more than it ever takes, however busy the machine."""
 
 
@@ -90,10 +90,8 @@ class AttentiveLoop(asyncio.SelectorEventLoop):
 class CountedWriter(Writer):
     """The journal's writer; while it writes, there is no rest."""
 
-    def submit(
-        self, row: dict[str, Any], fence: tuple[str, int] | None, owed: int | None
-    ) -> asyncio.Future[Entry]:
-        written = super().submit(row, fence, owed)
+    def submit(self, row: Row, fence: Fence | None, requires: int | None) -> asyncio.Future[int]:
+        written = super().submit(row, fence, requires)
         attention().wait_for(written)
         return written
 

@@ -74,6 +74,21 @@ class FakeClock:
         self._now = end
         await self._settle()
 
+    async def skip(self, seconds: float) -> None:
+        """It is so much later at once, as when a machine has slept: whoever is due wakes late, and once."""
+        self._now += seconds
+        await self.advance(0)
+
+    async def leap(self, seconds: float) -> None:
+        """Move the time at once, as when a machine was suspended: whose time has come wakes once."""
+        await self._settle()
+        self._now += seconds
+        while self._sleepers and self._sleepers[0][0] <= self._now:
+            _, _, future = heapq.heappop(self._sleepers)
+            if not future.done():
+                future.set_result(None)
+        await self._settle()
+
     async def _settle(self) -> None:
         for _ in range(PASSES):
             await asyncio.sleep(0)

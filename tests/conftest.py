@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.attention import AttentiveLoop
+from tests.machine import folder, without_certificates
 
 TOOLS = ("hypothesis", "playwright")
 """What only requirements-dev.txt names, and some tests are written with."""
+
+
+def pytest_configure() -> None:
+    without_certificates()
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder of its own for each test: in memory, where pytest's is on the disk."""
+    with folder("test") as path:
+        yield path
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[AttentiveLoop]]:

@@ -22,8 +22,12 @@ class Module:
 
     @property
     def room(self) -> str:
-        """The part of daemon/ that it belongs to: `life` for daemon.life.scope; empty for daemon itself."""
-        return ([*self.name.split("."), ""])[1]
+        """The part of the house that it belongs to: `soul` for daemon.soul.scope, `rehearsal` for all of it.
+
+        Empty for daemon itself.
+        """
+        first, _, rest = self.name.partition(".")
+        return rest.partition(".")[0] if first == "daemon" else first
 
     @property
     def functions(self) -> Iterator[Function]:

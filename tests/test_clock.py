@@ -36,3 +36,20 @@ async def test_a_cancelled_sleeper_is_forgotten() -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert clock.sleepers == 0
     await clock.advance(1)
+
+
+async def test_who_sleeps_again_and_again_wakes_once_when_time_is_skipped() -> None:
+    clock, woken = FakeClock(0.0), list[float]()
+
+    async def beat() -> None:
+        while True:
+            await clock.sleep(1)
+            woken.append(clock.now())
+
+    beating = asyncio.create_task(beat())
+    await clock.advance(0)
+    await clock.skip(1_000)
+    assert woken == [1_000]
+    await clock.advance(2)
+    assert woken == [1_000, 1_001, 1_002]
+    beating.cancel()

@@ -21,6 +21,7 @@ LOCKS = {"requirements.txt": "requirements.lock", "requirements-dev.txt": "requi
 EXAMPLE = re.compile(r"^#([A-Z][A-Z_]*)=(.*)$")
 TRACES = ("/work" + "/", "/opt" + "/", "/root" + "/", "/home" + "/", "index" + "-url", "find" + "-links")
 """Written in two halves, so that this file does not hold them."""
+OURS = {"config", "daemon", "rehearsal", "benchmarks", "tests"}
 
 
 def text_of(path: str) -> str:
@@ -91,13 +92,13 @@ def test_the_locks_agree() -> None:
 @pytest.mark.parametrize(
     ("places", "paths"),
     [
-        (("config.py", "daemon"), ["requirements.txt"]),
+        (("config.py", "daemon", "rehearsal"), ["requirements.txt"]),
         (("benchmarks", "tests"), ["requirements.txt", "requirements-dev.txt"]),
     ],
 )
 def test_what_is_imported_is_required(places: tuple[str, ...], paths: list[str]) -> None:
     names = {target.split(".")[0] for one in modules(*places).values() for target, _ in imported(one.tree)}
-    foreign = names - sys.stdlib_module_names - {"config", "daemon", "benchmarks", "tests"}
+    foreign = names - sys.stdlib_module_names - OURS
     providers = packages_distributions()
     allowed = {name for path in paths for name in required(path)}
     assert [name for name in foreign if not {*map(canonicalize_name, providers[name])} & allowed] == []

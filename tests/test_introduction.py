@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from config import Settings
+from daemon.engine.journal import Journal
 from daemon.introduction import introduce
-from daemon.journal.journal import Journal
-from daemon.life.budget import Budget
+from daemon.kinds import SOUL_KINDS
+from daemon.soul.budget import Budget
 from tests.clock import FakeClock
 
 URL = "http://127.0.0.1:8080"
@@ -22,7 +23,7 @@ WATCHED = "at a limit an owner may let it go on"
 async def lines(capsys: pytest.CaptureFixture[str], folder: Path, **settings: Any) -> dict[str, str]:
     """What it says with these settings, by the first word of the line."""
     clock = FakeClock()
-    async with Journal(folder / "journal.db", clock) as journal:
+    async with Journal(folder / "journal.db", clock, SOUL_KINDS) as journal:
         introduce(Settings(soul_home=folder, **settings), "Claudius", Budget(journal, clock, 5.0), URL)
     return dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
 

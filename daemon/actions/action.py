@@ -5,15 +5,17 @@ The registry holds definitions; a run binds them to itself as `daemon.ism.Action
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from daemon.entry import Entry
+from daemon.engine.event import digest
 from daemon.ism import Finish, ISMResult
 from daemon.memory import Memory, WorkingMemory
+from daemon.mind.asking import Came, Schema
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -23,31 +25,17 @@ Outcome = str | ISMResult | Finish | None
 """What an action comes to: an observation to go on from, a response, a transition, or the run's end."""
 
 
-class Run(Protocol):
-    """What an action is given: the run that it was chosen in."""
+class ActionContext(Protocol):
+    """What an action is given, wherever the soul has chosen it."""
 
     @property
     def turn(self) -> Turn:
-        """The turn that this run is part of, with its steps."""
+        """The turn that it is part of, with its steps."""
         ...
 
     @property
     def memory(self) -> WorkingMemory:
-        """The conversation, with all that was heard since the run began."""
-        ...
-
-    @property
-    def role(self) -> Role:
-        """The model that this run thinks with."""
-        ...
-
-    @property
-    def notes(self) -> str:
-        """What the run has come to so far, as a text for the model; empty: nothing."""
-        ...
-
-    async def call(self, name: str, memory: WorkingMemory, role: Role) -> Entry:
-        """One answer of a model, through outages and refusals; `cancelled` if someone stopped it."""
+        """The conversation, with all that was heard since."""
         ...
 
     async def interrupted(self) -> bool:
@@ -56,10 +44,6 @@ class Run(Protocol):
 
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
-        ...
-
-    def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
-        """They were told what it came to, unless someone stopped that; this is the conversation now."""
         ...
 
     def words(self, name: str, **words: str) -> str:
@@ -79,8 +63,35 @@ class Run(Protocol):
         ...
 
 
-Perform = Callable[[Run, Any], Awaitable[Outcome]]
-"""Does it. The second argument is an instance of `args`, or None where there are none."""
+class Run(ActionContext, Protocol):
+    """What an action is given in a run of the ISM, and nowhere else."""
+
+    @property
+    def role(self) -> Role:
+        """The model that this run thinks with."""
+        ...
+
+    @property
+    def notes(self) -> str:
+        """What the run has come to so far, as a text for the model; empty: nothing."""
+        ...
+
+    async def ask(
+        self, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+    ) -> Came:
+        """How a cognitive step asks in a run: through outages and refusals; None where no answer came."""
+        ...
+
+    def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
+        """They were told what it came to, unless someone stopped that; this is the conversation now."""
+        ...
+
+
+Perform = Callable[[Any, Any], Awaitable[Outcome]]
+"""Does it. The first argument is an ActionContext, or a Run where it is offered in runs alone.
+
+The second argument is an instance of `args`, or None where there are none.
+"""
 
 
 class Args(BaseModel):
@@ -97,6 +108,7 @@ class Definition:
     what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen
     alone. `effect`: it is one step, recorded as intent and observation, and comes to a text or None; else it
     consists of steps of its own. `waits`: choosing it again, though the same comes of it, is no repetition.
+    `in_the_open`: may it be called in open thought, too, where nobody speaks or decides by an action?
     """
 
     name: str
@@ -109,3 +121,21 @@ class Definition:
     exclusive: bool = False
     effect: bool = False
     waits: bool = False
+    in_the_open: bool = True
+
+    version: str = field(init=False, default="")
+    """Of one that needs approval: another one where what it says, takes or does is another."""
+
+    def __post_init__(self) -> None:
+        """Read its source now: what is edited later is not what this daemon does."""
+        if self.approval:
+            object.__setattr__(self, "version", _version(self))
+
+
+def _version(one: Definition) -> str:
+    schema = one.args.model_json_schema() if one.args else {}
+    try:
+        source = inspect.getsource(one.perform)
+    except (OSError, TypeError):  # it was made in no file, or is no function
+        source = getattr(one.perform, "__qualname__", type(one.perform).__qualname__)
+    return digest([one.description, schema, source])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from daemon.actions.action import Args, Definition, Outcome, Run
-from daemon.entry import who
 from daemon.ism import Finish, ISMResult
+from daemon.kinds import Timer
 from daemon.mind.recall import remember
-from daemon.mind.spoken import spoken
+from daemon.mind.sections import spoken
 from daemon.process import Question
 
 MINUTE = 60.0
@@ -43,19 +43,16 @@ async def ask_person(run: Run, asked: Asked) -> str:
 
 async def schedule(run: Run, reminder: Reminder) -> str:
     """A time that becomes a perception of this thread."""
-    last = run.turn.answers[-1]
+    last = run.turn.answers[-1].event
     due = run.turn.began_at + reminder.minutes * MINUTE
-    note = {
-        "address": "timer",
-        "user": who(last),
-        "name": last.body["name"],
-        "bot": False,
-        "text": run.words("prompts/reminder", text=reminder.text),
-        "ts": f"{due:.6f}",
-        "files": [],
-        "note": "a reminder",
-    }
-    await run.turn.once("watch", {"due": due, "note": note}, "schedule")
+    timer = Timer(
+        user=last.user,
+        name=last.name,
+        text=run.words("prompts/reminder", text=reminder.text),
+        ts=f"{due:.6f}",
+        note="a reminder",
+    )
+    await run.turn.remind(timer, reminder.minutes * MINUTE)
     return f"{run.label('reminder set, in minutes')}: {reminder.minutes}"
 
 
@@ -76,6 +73,7 @@ def escalate(*, expert: bool) -> Definition:
         name="Escalate",
         description="Hand it on to someone who knows more, where you cannot do it well. Ends your work.",
         perform=perform,
+        in_the_open=False,
         terminal=True,
     )
 
@@ -84,6 +82,7 @@ ASK_PERSON = Definition(
     name="AskPerson",
     description="Ask them something that only they can tell you, and wait for their answer.",
     perform=ask_person,
+    in_the_open=False,
     args=Asked,
     exclusive=True,
 )
@@ -91,5 +90,6 @@ SCHEDULE = Definition(
     name="Schedule",
     description="Set yourself a reminder in this conversation: when its time comes, you answer here again.",
     perform=schedule,
+    in_the_open=False,
     args=Reminder,
 )

@@ -1,4 +1,4 @@
-"""A definition bound to a run, as the `Action` that `run_ism` knows: shown, agreed to, recorded."""
+"""A definition bound to where it was chosen, as an `Action` of `run_ism`: shown, agreed to, recorded."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from daemon.actions.action import Definition, Outcome, Run
-from daemon.entry import digest
-from daemon.errors import SoulError
+from daemon.actions.action import ActionContext, Definition, Outcome
+from daemon.engine.event import fingerprint
+from daemon.engine.exceptions import EngineError
 from daemon.ism import Action, Refused, Waiting
 from daemon.ports import Choice
 from daemon.process import Question
@@ -22,11 +22,11 @@ MOST_SHOWN = 1_000
 """Characters of its arguments that an owner is shown who has to agree."""
 
 
-def bind(run: Run, one: Definition) -> Action:
-    """The action of this run."""
+def bind(run: ActionContext, one: Definition) -> Action:
+    """The action, as it is carried out here."""
     agreed: set[str] = set()
 
-    async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome:
+    async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome | Waiting:
         run.doing(one.name)
         given = args.model_dump(mode="json") if args else {}
         if one.approval:
@@ -47,33 +47,35 @@ def bind(run: Run, one: Definition) -> Action:
     )
 
 
-async def _recorded(run: Run, one: Definition, given: dict[str, Any], args: BaseModel | None) -> str:
+async def _recorded(
+    run: ActionContext, one: Definition, given: dict[str, Any], args: BaseModel | None
+) -> str:
     """Intent and observation; what goes wrong in it is observed, too."""
 
     async def do() -> str:
         try:
             return _text(one, await one.perform(run, args))
-        except SoulError:
+        except EngineError:
             raise
         except Exception as error:  # the action boundary: the chooser is told, the intent closed
             log.warning("The action %s went wrong.", one.name, exc_info=error)
             return f"{run.label('failed')}: {error.__class__.__name__}: {error}"
 
     entry = await run.turn.effect(one.name, given, do, repeatable=one.repeatable)
-    return str(entry.body["text"])
+    return entry.event.text
 
 
 def _text(one: Definition, outcome: Outcome) -> str:
     """What is recorded of it. Raises TypeError for what would be lost: only its own steps could say it."""
-    if outcome is None or type(outcome) is str:
+    if outcome is None or isinstance(outcome, str):
         return outcome or ""
     kind = type(outcome).__name__
     raise TypeError(f"{one.name} came to a {kind}; with effect=True an action comes to a str or None")
 
 
-async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[str]) -> None:
+async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agreed: set[str]) -> None:
     """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
-    owners, this = tuple(run.turn.deciders), digest(given)
+    owners, this = tuple(run.turn.deciders), fingerprint(given)
     if this in agreed:
         agreed.discard(this)  # one agreement, one deed
         return
@@ -89,7 +91,7 @@ async def _agree(run: Run, one: Definition, given: dict[str, Any], agreed: set[s
             Choice(label=run.label("approve"), value="approve", style="primary"),
             Choice(label=run.label("decline"), value="decline", style="danger"),
         ),
-        about={"action": one.name, "args": given},
+        about={"action": one.name, "version": one.version, "args": given},
     )
     answered = await run.turn.ask("approval", question)
     run.hear(answered.memories)

@@ -1,29 +1,31 @@
-"""What came while a run goes on, told apart cheaply: a stop, more context, something new. Made by run.py."""
+"""What came while a run goes on, told apart cheaply: a stop, more context, something new."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from daemon.entry import Entry, rank
+from pydantic import BaseModel
+
+from daemon.engine.event import Entry
+from daemon.kinds import Message, Said, StopAsked
 from daemon.memory import Memory, working_memory
+from daemon.mind.asking import quiet
+from daemon.mind.figures import traced
 from daemon.mind.recall import remember
-from daemon.mind.spoken import spoken
-from daemon.mind.tracing import traced
+from daemon.mind.steps import extract
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import Question, Turn
 
 SET_ASIDE = 600.0
 """Seconds after which a run goes on by itself that was set aside for something new."""
-NEW = re.compile(r'"kind"\s*:\s*"new"')
-KIND: dict[str, Any] = {
-    "type": "object",
-    "properties": {"kind": {"type": "string", "enum": ["more", "new"]}},
-    "required": ["kind"],
-    "additionalProperties": False,
-}
+
+
+class Kind(BaseModel):
+    """What was said meanwhile: more of the same, or something new."""
+
+    kind: Literal["more", "new"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,50 +36,50 @@ class News:
     memories: tuple[Memory, ...] = ()
 
 
-class Interrupts:
-    """Looks up for one run."""
+async def look(turn: Turn, goal: str) -> News:
+    """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
+    seen = await turn.look()
+    stops = [entry for entry in seen if isinstance(entry.event, StopAsked)]
+    commands = [entry for entry in seen if isinstance(entry.event, Message) and entry.event.command]
+    messages = [entry for entry in seen if entry not in stops and entry not in commands]
+    if stops:
+        ended = [one for one in messages if _was_stopped(one, stops)]
+        turn.absorb([*ended, *stops])  # what others said, or was said after it, has its own turn
+        said = (entry for entry in (*ended, *stops) if entry.event.text)
+        return News(stopped=True, memories=tuple(map(remember, said)))
+    for asked in commands:
+        await turn.whisper("trace", asked.event.user, traced(turn))
+        turn.absorb([asked])
+    if not messages:
+        return News()
+    if await _is_new(turn, goal, messages):
+        return News(memories=await _set_aside(turn, messages))
+    turn.absorb(messages)
+    return News(memories=tuple(map(remember, messages)))
 
-    def __init__(self, turn: Turn, goal: str) -> None:
-        self._turn = turn
-        self._goal = goal
 
-    async def look(self) -> News:
-        """What came since the last look. Raises Parked where it is something new."""
-        seen = await self._turn.look()
-        stops = [entry for entry in seen if rank(entry) == "stop"]
-        messages = [entry for entry in seen if rank(entry) != "stop" and not entry.body.get("command")]
-        if stops:
-            ended = [m for m in messages if any(m.author == s.author and m.seq < s.seq for s in stops)]
-            self._turn.absorb([*ended, *stops])  # what others said, or was said after it, has its own turn
-            said = (entry for entry in (*ended, *stops) if entry.body["text"])
-            return News(stopped=True, memories=tuple(map(remember, said)))
-        for asked in (entry for entry in seen if entry.body.get("command")):
-            await self._turn.whisper("trace", asked.author, traced(self._turn))
-            self._turn.absorb([asked])
-        if not messages:
-            return News()
-        if await self._is_new(messages):
-            return News(memories=await self._set_aside(messages))
-        self._turn.absorb(messages)
-        return News(memories=tuple(map(remember, messages)))
+async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[Said]]) -> bool:
+    """One short question; what is unsure, or could not be asked, goes on with the run."""
+    heard = working_memory([*map(remember, [*turn.answers, *messages])])
+    asked = fill(turn.text("prompts/judge"), goal=goal, name=name_of(turn.text(SOUL)))
+    _, judged = await extract(turn, heard, Kind, asked, name="judge", ask=quiet(turn), tries=1)
+    return judged is not None and judged.kind == "new"
 
-    async def _is_new(self, messages: Sequence[Entry]) -> bool:
-        """One short question; what is unsure, or could not be asked, goes on with the run."""
-        heard = working_memory([*map(remember, [*self._turn.answers, *messages])])
-        soul = name_of(self._turn.text(SOUL))
-        asked = fill(self._turn.text("prompts/judge"), goal=self._goal, name=soul)
-        call = await self._turn.call("judge", heard.with_region("instruction", asked), "fast", None, KIND)
-        return bool(NEW.search(spoken(call.body["text"])))
 
-    async def _set_aside(self, messages: Sequence[Entry]) -> tuple[Memory, ...]:
-        """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""
-        people = [*self._turn.people, *(entry.author for entry in messages)]
-        owners = [owner for owner in self._turn.owners if owner not in people]
-        aside = Question(
-            text=self._turn.text("prompts/sentences/parked").strip(),
-            to=tuple(dict.fromkeys([*people, *owners])),
-            owners=owners,
-            resumes=True,
-            wait=SET_ASIDE,
-        )
-        return (await self._turn.ask("aside", aside)).memories
+async def _set_aside(turn: Turn, messages: Sequence[Entry[Said]]) -> tuple[Memory, ...]:
+    """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""
+    people = [*turn.people, *(entry.event.user for entry in messages)]
+    owners = [owner for owner in turn.owners if owner not in people]
+    aside = Question(
+        text=turn.text("prompts/sentences/parked").strip(),
+        to=tuple(dict.fromkeys([*people, *owners])),
+        owners=owners,
+        resumes=True,
+        wait=SET_ASIDE,
+    )
+    return (await turn.ask("aside", aside)).memories
+
+
+def _was_stopped(message: Entry[Said], stops: Sequence[Entry[Said]]) -> bool:
+    """Did whoever said this say stop afterwards?"""
+    return any(message.event.user == stop.event.user and message.seq < stop.seq for stop in stops)

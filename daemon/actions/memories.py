@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from daemon.actions.action import Args, Definition, Run
+from daemon.actions.action import ActionContext, Args, Definition
+from daemon.kinds import Noted
 from daemon.mind.recall import plain
 from daemon.ports import Memories, Said
 
@@ -38,7 +39,7 @@ class Note(Args):
 def search_memory(memories: Memories) -> Definition:
     """Finds what was said, here and elsewhere, as far as it may be known here."""
 
-    async def perform(run: Run, topic: Topic) -> str:
+    async def perform(run: ActionContext, topic: Topic) -> str:
         found = await memories.search(topic.query, run.turn.thread, _in_sight(run))
         return "\n".join(f"{said.place}, {_line(said)}" for said in found) or run.label("nothing found")
 
@@ -55,7 +56,7 @@ def search_memory(memories: Memories) -> Definition:
 def read_thread(memories: Memories) -> Definition:
     """Reads this conversation further back than it is in sight."""
 
-    async def perform(run: Run, page: Back) -> str:
+    async def perform(run: ActionContext, page: Back) -> str:
         found = await memories.earlier(run.turn.thread, _in_sight(run), page.back)
         return "\n".join(map(_line, found)) or run.label("nothing found")
 
@@ -68,8 +69,8 @@ def read_thread(memories: Memories) -> Definition:
     )
 
 
-async def _remember(run: Run, note: Note) -> str:
-    await run.turn.once("note", {"text": note.text, "about": note.about})
+async def _remember(run: ActionContext, note: Note) -> str:
+    await run.turn.once(Noted(text=note.text, about=note.about))
     return run.label("noted")
 
 
@@ -81,7 +82,7 @@ REMEMBER = Definition(
 )
 
 
-def _in_sight(run: Run) -> int:
+def _in_sight(run: ActionContext) -> int:
     """The oldest entry of the conversation that the model sees; it knows what came since."""
     return min(run.memory.seqs, default=2**62)
 

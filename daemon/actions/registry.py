@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from daemon.actions.action import Definition
-from daemon.mind.choice_schema import DONE
+from daemon.mind.choice import DONE
 from daemon.mind.playbook import Playbook
 
 KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
@@ -43,6 +43,10 @@ class Registry:
     def offered(self, playbook: Playbook) -> Sequence[Definition]:
         """Those of a playbook that there are, in its order."""
         return [self._named[name] for name in playbook.actions if name in self._named]
+
+    def in_the_open(self, playbook: Playbook) -> Sequence[Definition]:
+        """Those of them that may be called in open thought."""
+        return [one for one in self.offered(playbook) if one.in_the_open and not one.terminal]
 
     def document(self) -> str:
         """All of them as a page of Markdown, by the alphabet."""

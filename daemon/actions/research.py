@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from daemon.actions.action import Args, Definition, Run
+from daemon.actions.action import ActionContext, Args, Definition
 from daemon.ports import Library
 
 
@@ -17,7 +17,7 @@ class Topic(Args):
 def research(library: Library) -> Definition:
     """The action over this library."""
 
-    async def perform(run: Run, topic: Topic) -> str:
+    async def perform(run: ActionContext, topic: Topic) -> str:
         return await library.search(topic.query) or run.label("nothing found")
 
     return Definition(

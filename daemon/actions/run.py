@@ -1,46 +1,50 @@
-"""A run of the ISM in a turn: prompts become working memory, choices and findings entries, actions steps.
+"""A playbook played in a turn: prompts become working memory, choices and findings entries, actions steps.
 
-A mental process makes one and hands it to `run_ism`: the run is what chooses, and what looks for interrupts.
+A run is what `run_ism` asks for choices, and what looks for interrupts and bounds. Handed by a Player to the
+processes that play.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from daemon.actions.action import TO, Definition, Outcome
+from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import bind
-from daemon.actions.interrupts import Interrupts
-from daemon.entry import Entry
-from daemon.ism import Action, Declined, Finish, ISMResult, Part, Prompt
+from daemon.actions.interrupts import look
+from daemon.actions.registry import Registry
+from daemon.actions.thinking import respond
+from daemon.engine.event import Entry
+from daemon.ism import Chooser, Finish, Interrupt, ISMResult, Part, Prompt, run_ism
+from daemon.kinds import Limited, ModelCall, RunEnded, RunTold
+from daemon.limits import CONTINUE
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.choosing import result
-from daemon.mind.consent import DAY
-from daemon.mind.decree import CHOOSING, wording
-from daemon.mind.labels import LABELS, labels
-from daemon.mind.playbook import Playbook
-from daemon.mind.prompting import feeling, timed
+from daemon.mind.asking import Came, Schema
+from daemon.mind.choosing import CHOOSING, result_of, wording
+from daemon.mind.consent import DAY, consent
+from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
+from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.recall import remember
-from daemon.mind.wording import SOUL, fill, name_of
+from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of
 from daemon.ports import Role
-from daemon.process import Turn
+from daemon.process import Process, Transition, Turn
+
+BOUNDS = frozenset({"loops", "calls", "tokens", "money", "time"})
+"""Why a run ended that an owner may let go on."""
+WELL = frozenset({"done", "finished"})
+"""Why a run ended that has come to what it was for."""
 
 
-class Recalled(str):
-    """A text for the chooser that the journal holds already, as these memories."""
+@dataclass(frozen=True, slots=True)
+class Recalled(Part):
+    """What the chooser is told that the journal holds already, as these memories."""
 
     memories: tuple[Memory, ...]
 
-    def __new__(cls, memories: Iterable[Memory]) -> Recalled:
-        """The text of these memories."""
-        kept = tuple(memories)
-        self = super().__new__(cls, "\n".join(memory.content for memory in kept))
-        self.memories = kept
-        return self
 
-
-class Run:
-    """Implements actions.action.Run, and what `run_ism` is given: it is what chooses."""
+class Run(Chooser):
+    """Implements actions.action.Run, and all that `run_ism` is given."""
 
     def __init__(
         self,
@@ -55,39 +59,47 @@ class Run:
         self.role: Role = role
         self.loops = loops
         self.wording = wording(turn.text(CHOOSING))
-        self.memory: WorkingMemory = turn.memory
-        self.limit: Mapping[str, str] = {}
-        """What stood in the way of another call."""
+        self.memory = turn.memory
         self.stopped = False
         self.spoke = False
         """Has it told them what it came to?"""
-        self.actions: Sequence[Action] = [bind(self, one) for one in definitions]
-        self._interrupts = Interrupts(turn, playbook.goal)
-        self._labels = labels(turn.text(LABELS))
-        self._base: tuple[Memory, ...] = ()
-        self._told: list[Memory] = []
-        self._parts = 0
-        self._chose: Entry | None = None
-        self._findings: list[str] = []
-        self._news: list[Recalled] = []
-        self._round = 0
+        self.actions = [bind(self, one) for one in definitions]
+        self.context = "\n\n".join(memory.content for memory in turn.memory.conversation)
+        """The conversation, as one text."""
+        self._limit: Limited | None = None
+        """What stood in the way of another call."""
         self._spent = False
         """Did the day's budget not let a call through?"""
+        self._labels = labels(turn.text(LABELS))
+        self._told = list(turn.memory.conversation)
+        """What the chooser has been told, the conversation first."""
+        self._parts = 0
+        """How many parts of the prompt are in there."""
+        self._chose: Entry[ModelCall] | None = None
+        self._findings: list[str] = []
+        self._news: list[Recalled] = []
+        self._round = ""
 
-    @property
-    def context(self) -> str:
-        """The conversation, as one text."""
-        return "\n\n".join(memory.content for memory in self.memory.conversation)
-
-    @property
-    def findings(self) -> str:
-        """What it has come to so far, each fenced."""
-        return "\n".join(self._findings)
+    async def live(self) -> ISMResult:
+        """The soul finds its own way: what the playbook wants, by the actions that there are."""
+        return await run_ism(
+            self.context,
+            self.playbook.goal,
+            self.playbook.text,
+            self.actions,
+            self,
+            self.loops,
+            self.interrupt,
+            bound=self.standing,
+            goes_on=self.goes_on,
+            wording=self.wording,
+        )
 
     @property
     def notes(self) -> str:
-        """The findings, in the owner's frame; empty where there are none."""
-        return self.words("prompts/notes", findings=self.findings) if self._findings else ""
+        """The findings, each fenced, in the owner's frame; empty where there are none."""
+        findings = "\n".join(self._findings)
+        return self.words("prompts/notes", findings=findings) if findings else ""
 
     def words(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
@@ -97,60 +109,62 @@ class Run:
         """The owner's word for it."""
         return self._labels.get(meaning, meaning)
 
-    def begin(self) -> None:
-        """The chooser is about to begin, perhaps anew after a bound: it goes on from all that it was told."""
-        self._base = (*(self._base or self.turn.memory.conversation), *self._told)
-        self._told, self._parts, self.limit, self.spoke, self._spent = [], 0, {}, False, False
-
-    async def __call__(self, prompt: Prompt) -> str:
-        """Ask the chooser: what `run_ism` calls. What it answers is recorded; no usable answer is none."""
+    async def choose(self, prompt: Prompt) -> str | None:
+        """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
         await self.keep(prompt.parts)
-        self._round = prompt.round
+        self._round = f"{prompt.round}/{prompt.rounds}"
         self.doing("choose")
-        memory = WorkingMemory((*self.memory.system, *self._base, *self._told))
-        memory = timed(self.turn, memory)
+        memory = timed(self.turn, WorkingMemory((*self.memory.system, *self._told)))
         memory = memory.with_region("instruction", prompt.question)
         chooser: Role = "expert" if self.role == "expert" else "fast"
-        self._chose = await self.call("choose", memory, chooser, prompt.schema)
-        if self._chose.body["outcome"] == "refused":
-            return Declined()
-        return str(self._chose.body["text"]) if self._chose.body["outcome"] in ("ok", "cut") else ""
+        heard, self._chose = await self._call("choose", memory, chooser, prompt.schema)
+        self._told += heard
+        self.hear(heard, news=False)
+        chose = self._chose.event
+        if chose.outcome == "refused":
+            return None
+        return chose.text if chose.outcome in ("ok", "cut") else ""
 
     async def keep(self, parts: Sequence[Part]) -> None:
         """All that the chooser was told, or said, becomes memory."""
-        for who, text in parts[self._parts :]:
-            self._told += await self._remembered(who, text)
+        for part in parts[self._parts :]:
+            if isinstance(part, Recalled):
+                self._told += part.memories
+            elif part.role == "assistant":
+                assert self._chose is not None
+                self._told.append(remember(self._chose))
+            else:
+                self._told.append(remember(await self.turn.once(RunTold(text=part.text))))
         self._parts = len(parts)
 
-    async def _remembered(self, who: str, text: str) -> tuple[Memory, ...]:
-        if isinstance(text, Recalled):
-            return text.memories
-        if who == "assistant":
-            assert self._chose is not None
-            return (remember(self._chose),)
-        return (remember(await self.turn.once("ism", {"text": text})),)
+    async def _call(
+        self, name: str, memory: WorkingMemory, role: Role, schema: Schema | None = None
+    ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
+        """What was heard while nobody answered, and the answer; where one model refused, another's."""
+        grown, call = await self.turn.talk(name, memory, role, None, schema)
+        self._spent = self._spent or call.event.outcome == "over-budget"
+        heard = grown.heard_since(memory)
+        if call.event.outcome == "refused" and role != "fallback":
+            more, call = await self._call(name, grown, "fallback", schema)
+            heard += more
+        return heard, call
 
-    async def call(
-        self, name: str, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
-    ) -> Entry:
-        """One answer of a model, through outages and refusals. Raises Parked."""
-        while True:
-            call = await self.turn.call(name, memory, role, None, schema)
-            self._spent = self._spent or call.body["outcome"] == "over-budget"
-            if call.body["outcome"] == "failed":
-                waited = await self.turn.outlast(call.body["failure"])
-                self.hear(waited.memories, news=waited.more)
-            elif call.body["outcome"] == "refused" and role != "fallback":
-                role = "fallback"
-            else:
-                return call
+    async def ask(
+        self, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+    ) -> Came:
+        """How a cognitive step asks in a run: with what it has come to, and the bounds are the run's."""
+        seen = situated(self.turn, memory).with_region("notes", self.notes)
+        heard, call = await self._call(name, seen.with_region("instruction", question), role, schema)
+        self.hear(heard)
+        memory = memory.with_memory(*heard)
+        return memory, call if call.event.outcome in ("ok", "cut") else None
 
     async def standing(self) -> str:
         """Which bound stands in the way of another call."""
-        self.limit = DAY if self._spent else await self.turn.limit(self.playbook.limits)
-        return self.limit.get("bound", "")
+        self._limit = DAY if self._spent else await self.turn.limit(self.playbook.limits)
+        return self._limit.bound if self._limit else ""
 
-    async def interrupt(self) -> bool | tuple[str, ...]:
+    async def interrupt(self) -> Interrupt:
         """Was it stopped, or what came meanwhile? A new matter is answered in between."""
         if await self.interrupted():
             return True
@@ -159,31 +173,104 @@ class Run:
 
     async def interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
-        came = await self._interrupts.look()
+        came = await look(self.turn, self.playbook.goal)
         self.stopped = self.stopped or came.stopped
         self.hear(came.memories)
         return self.stopped
 
+    async def goes_on(self, result: ISMResult) -> bool:
+        """It has come to an end: they are told what it came to, and at a bound an owner decides."""
+        await self.keep(result.parts)
+        reason = "interrupted" if self.stopped else str(result.stop_reason)
+        await self.turn.once(RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log))
+        if self.stopped or result.next_process:
+            return False
+        owned = bool(self.turn.deciders)
+        penniless = self._limit == DAY and owned  # there is no partial answer, only the question
+        if not (self.spoke or penniless):
+            await respond(self, None, "prompts/conclude" if reason in WELL else "prompts/unfinished")
+        if self.stopped or reason not in BOUNDS or not owned:
+            return False
+        answered = await consent(self.turn, self._limit or Limited(resets="turn", bound=reason))
+        self.hear(answered.memories)
+        self._spent = False
+        self.spoke = False
+        return answered.value == CONTINUE
+
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
-        if kept := tuple(memories):
+        kept = tuple(memories)
+        if kept:
             self.memory = self.memory.with_memory(*kept)
-            self._news += [Recalled(kept)] if news else []
+            if news:
+                self._recall(kept)
 
     def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""
-        new = memory.conversation[len(self.memory.conversation) :]
-        self.memory, self.spoke, self.stopped = memory, True, self.stopped or stopped
-        self._news.append(Recalled(new))
+        self._recall(memory.conversation[len(self.memory.conversation) :])
+        self.memory = memory
+        self.spoke = True
+        self.stopped = self.stopped or stopped
+
+    def _recall(self, memories: tuple[Memory, ...]) -> None:
+        text = "\n".join(memory.content for memory in memories)
+        self._news.append(Recalled("user", text, memories))
 
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
-        if text := outcome.response if isinstance(outcome, ISMResult | Finish) else outcome:
-            self._findings.append(result(action, text))
+        text = outcome.response if isinstance(outcome, ISMResult | Finish) else outcome
+        if text:
+            self._findings.append(result_of(action, text))
 
     def doing(self, meaning: str) -> None:
         """The status line says what it is at."""
         base = feeling(self.turn).status.rstrip("… ")
         known = meaning in self._labels or not meaning.startswith(TO)
         words = self.label(meaning if known else "choose")
-        self.turn.show(f"{base} · {words} ({self._round}/{self.loops})")
+        self.turn.show(f"{base} · {words} ({self._round})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Player:
+    """The actions that there are, and how many rounds a run has where its playbook does not say."""
+
+    registry: Registry
+    loops: int
+
+    def process(self, name: str, role: Role = "speak") -> Process:
+        """The process of a playbook."""
+
+        async def process(turn: Turn) -> WorkingMemory | Transition:
+            return await play(self.run(turn, name, role))
+
+        return process
+
+    def run(self, turn: Turn, name: str, role: Role = "speak") -> Run:
+        """A run of this playbook, about to begin."""
+        book = playbook(name, turn.text(f"{PLAYBOOKS}{name}"))
+        ways = [_way(to, when) for to, when in book.transitions.items()]
+        definitions = [*self.registry.offered(book), *ways]
+        return Run(turn, book, definitions, book.loops or self.loops, role)
+
+
+async def play(run: Run) -> Transition:
+    """Let it come to its end, and go over into what follows."""
+    result = await run.live()
+    memory = run.memory
+    if run.stopped:
+        await run.turn.withdraw()  # what was set aside in this thread is stopped with it
+        if not run.spoke:  # whoever stopped it hears that it has stopped
+            spoken = await run.turn.say(run.words("prompts/sentences/stopped"))
+            memory = memory.with_memory(*map(remember, spoken))
+    elif result.next_process:
+        return Transition(to=result.next_process, memory=memory, execute_now=True)
+    return Transition(to=run.playbook.then, memory=memory)
+
+
+def _way(to: str, when: str) -> Definition:
+    """A transition of a playbook, as an action."""
+
+    async def perform(_run: AnyRun, _args: object) -> Outcome:
+        return ISMResult(next_process=to)
+
+    return Definition(name=f"{TO}{to}", description=when, perform=perform, terminal=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from daemon.claude.failure import Broken
+from daemon.engine.writable import Joining
 from daemon.reply import Usage
-from daemon.writable import Joining
 
 CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 CHARACTERS = 3
@@ -99,14 +99,3 @@ class Answer:
 def _tokens(counted: Mapping[str, Any], name: str) -> int:
     found = counted.get(name)
     return found if isinstance(found, int) else 0
-
-
-def together(usages: Iterable[Usage]) -> Usage:
-    """The tokens of several tries as one count."""
-    every = list(usages)
-    return Usage(
-        input=sum(usage.input for usage in every),
-        cache_read=sum(usage.cache_read for usage in every),
-        cache_write=sum(usage.cache_write for usage in every),
-        output=sum(usage.output for usage in every),
-    )

@@ -16,12 +16,11 @@ import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
-from daemon.claude.answer import CHARACTERS, Answer, together
+from daemon.claude.answer import CHARACTERS, Answer
 from daemon.claude.failure import FAILURES, Broken, after, detail, failure
-from daemon.claude.form import formed, plain
 from daemon.claude.models import cost, model
 from daemon.claude.patience import Patience, Stopped
-from daemon.claude.request import request
+from daemon.claude.request import formed, plain, request
 from daemon.claude.retry import TRIES, pause
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
@@ -132,7 +131,9 @@ class Claude:
         the server never tells how much, so tokens that it had not counted are reckoned from the texts.
         """
         began, tries = self._clock.steady(), list[Answer]()
-        sent = plain(request) if request["model"] in self._formless else request
+        sent = request
+        if request["model"] in self._formless:
+            sent = plain(request)
         while not stop.is_set():
             hold()
             tries.append(await self._try(sent, hear, began + LONGEST, stop))
@@ -181,7 +182,8 @@ class Claude:
                 patience.wait(FIRST)
                 async with await self._client.messages.create(**request, stream=True) as stream:
                     async for event in AsyncStream.raw_events(stream.response):
-                        if event.data and (delta := answer.take(event.data)):
+                        delta = answer.take(event.data) if event.data else ""
+                        if delta:
                             patience.rest(stream.close)
                             yield delta
                         patience.wait(STALL)
@@ -213,7 +215,8 @@ class Claude:
                 log.warning("Claude answers again (%s): %s is over.", model, fault.failure)
 
     def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
-        answer, usages = tries[-1] if tries else Answer(), [one.billed() for one in tries]
+        answer = tries[-1] if tries else Answer()
+        usages = [one.billed() for one in tries]
         worth = sum(cost(model(name), usage) for usage in usages)
         return Reply(
             outcome=answer.outcome,
@@ -221,7 +224,7 @@ class Claude:
             text="" if answer.outcome == "refused" else answer.text,
             stop_reason=answer.stop_reason,
             failure=answer.failure,
-            usage=together(usages),
+            usage=sum(usages, Usage()),
             cost=0.0 if self._rehearsed else worth,
             worth=worth,
             first_text=None if answer.first_text is None else answer.first_text - began,

@@ -102,8 +102,9 @@ def is_known(name: str) -> bool:
 
 def cost(spec: Model, usage: Usage) -> float:
     """What these tokens cost, in dollars."""
-    prompt = usage.input + usage.cache_read + usage.cache_write
-    price = spec.long if spec.long and spec.step and prompt > spec.step else spec.price
+    price = spec.price
+    if spec.long and spec.step and usage.prompt > spec.step:
+        price = spec.long
     return (
         usage.input * price.input
         + usage.cache_read * price.cache_read

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Any
 
 from daemon.claude.models import CHOSEN, SPOKEN, Model
+from daemon.engine.writable import writable
 from daemon.memory import Memory, WorkingMemory
-from daemon.writable import writable
 
 WORDLESS = "…"
 """Stands where the API wants a user to say something and nobody has: it refuses empty text."""
@@ -39,7 +39,8 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
         asked["system"] = system
     if spec.thinking:
         asked["thinking"] = dict(spec.thinking)
-    if config := _config(spec, form):
+    config = _config(spec, form)
+    if config:
         asked["output_config"] = config
     return asked
 
@@ -99,3 +100,18 @@ def _trail(messages: list[Message], trailing: str) -> None:
         messages[-1]["content"].append(_text(trailing))
     elif not messages[-1]["content"]:
         messages[-1]["content"].append(_text(WORDLESS))
+
+
+def formed(request: Mapping[str, Any]) -> bool:
+    """Does it ask for an answer that is held to a schema?"""
+    return "format" in request.get("output_config", {})
+
+
+def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same without a schema, for backends that refuse it: there the prompt alone asks for JSON."""
+    rest = dict(request)
+    config = dict(rest.pop("output_config", {}))
+    config.pop("format", None)
+    if config:
+        rest["output_config"] = config
+    return rest

@@ -16,7 +16,7 @@ PASSING = frozenset({"rate-limited", "overloaded", "server-error", "unreachable"
 BACKOFF = 2.0
 """Seconds within which the second try comes; doubled for each further one."""
 LEFT_ALONE = 10.0
-"""Seconds that a server may ask to be left alone while a person waits; for more, the turn is postponed."""
+"""Seconds that a server may ask to be left alone while a person waits; for more, it counts as an outage."""
 
 
 def pause(answer: Answer, tries: int) -> float | None:

@@ -10,6 +10,7 @@ import hmac
 import math
 import re
 from collections.abc import Set
+from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
 from pathlib import Path
@@ -21,7 +22,7 @@ from aiohttp.typedefs import Handler
 from daemon.console.address import whose
 from daemon.console.brake import Brake
 from daemon.console.crowd import CROWD, Crowd
-from daemon.errors import JournalError
+from daemon.engine.exceptions import JournalError
 from daemon.ports import Clock
 
 HEADER = "X-Console-Token"
@@ -62,43 +63,43 @@ def protect(app: web.Application, *, host: str, token: str, clock: Clock) -> Non
     `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for.
     """
     crowd = app[CROWD] = Crowd()
-    hosts = LOCAL | {host} if host in LOCAL or not token else None
+    hosts = None if token and host not in LOCAL else LOCAL | {host}
     app.middlewares.append(web.middleware(Gate(hosts=hosts, token=token, brake=Brake(clock), crowd=crowd)))
     app.on_response_prepare.append(_prepare)
 
 
+@dataclass(kw_only=True)
 class Gate:
     """The middleware: refuses with one plain sentence, asks for the token, or lets the request pass."""
 
-    def __init__(self, *, hosts: Set[str] | None, token: str, brake: Brake, crowd: Crowd) -> None:
-        self._hosts = hosts
-        self._token = token
-        self._brake = brake
-        self._crowd = crowd
+    hosts: Set[str] | None
+    token: str
+    brake: Brake
+    crowd: Crowd
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if self._hosts is not None and PORT.sub("", request.host) not in self._hosts:
+        if self.hosts is not None and PORT.sub("", request.host) not in self.hosts:
             return refuse(403, FOREIGN_HOST)
         if _is_foreign(request):
             return refuse(403, FOREIGN_ORIGIN)
-        self._crowd.asks(request.protocol)
+        self.crowd.asks(request.protocol)
         try:
             return await self._admit(request, handler)
         finally:
-            self._crowd.answered(request.protocol)
+            self.crowd.answered(request.protocol)
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        shown = await _shown(request) if self._token else []
+        shown = await _shown(request) if self.token else []
         if any(map(self._holds, shown)):
-            self._crowd.vouch(request.protocol)
+            self.crowd.vouch(request.protocol)
             if request.path == "/" and (request.method == "POST" or "token" in request.query):
                 return self._let_in(request)
         elif request.path not in FREE | DRESS:
             if shown:
                 return await self._turn_away(request)
-            if self._token:
+            if self.token:
                 return _ask(request, 401, NO_TOKEN)
-            self._crowd.vouch(request.protocol)
+            self.crowd.vouch(request.protocol)
         try:
             return await handler(request)
         except web.HTTPNotFound:
@@ -110,11 +111,11 @@ class Gate:
 
     def _holds(self, shown: str) -> bool:
         given = shown.encode(errors="surrogateescape")  # a header may hold any bytes
-        return hmac.compare_digest(given, self._token.encode())
+        return hmac.compare_digest(given, self.token.encode())
 
     async def _turn_away(self, request: web.Request) -> web.Response:
         """A wrong token: it costs whoever is there a while."""
-        seconds = await self._brake.wrong(whose(request.remote))
+        seconds = await self.brake.wrong(whose(request.remote))
         if seconds:
             response = _ask(request, 429, TOO_MANY.format(seconds=math.ceil(seconds)))
             response.headers["Retry-After"] = str(math.ceil(seconds))
@@ -127,7 +128,7 @@ class Gate:
         """Keep the token in a cookie, and out of the address bar."""
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
-            COOKIE, self._token, httponly=True, samesite="Strict", secure=request.secure, path="/"
+            COOKIE, self.token, httponly=True, samesite="Strict", secure=request.secure, path="/"
         )
         return response
 
@@ -171,7 +172,8 @@ def _ask(request: web.Request, status: int, sentence: str) -> web.Response:
 
 def _is_foreign(request: web.Request) -> bool:
     """Did another web page send this? Programs send neither header; a browser always sends one of them."""
-    if (origin := request.headers.get("Origin")) is not None:
+    origin = request.headers.get("Origin")
+    if origin is not None:
         return origin.partition("://")[2] != request.host
     if request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate":
         return False  # a link on another page may lead here

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 
 from aiohttp import web
@@ -14,8 +15,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from daemon.entry import OPENERS, Entry
-from daemon.journal.journal import Journal
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.kinds import ModelCall, TurnEnded
 
 BITE = 200
 """Entries that are read at once; between two bites everybody else may run."""
@@ -25,13 +27,22 @@ class Metrics:
     """What the journal tells of the present, and of what was done since this was made; others add to it."""
 
     def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._seq = journal.last()
         self._registry = CollectorRegistry()
-        self._done = Done(journal, self._registry)
+        self._entries = self._done("soul_entries", "Entries of the journal.", "kind")
+        self._turns = self._done("soul_turns", "Turns that ended.", "outcome")
+        self._calls = self._done("soul_model_calls", "Calls of a model.", "model", "outcome")
+        self._tokens = self._done("soul_tokens", "Tokens of model calls.", "model", "sort")
+        self._dollars = self._done("soul_cost_dollars", "What model calls cost.", "model")
         self.gauge("soul_journal_seq", "The newest entry of the journal.", journal.last)
         self.gauge("soul_journal_failing", "1 when nothing can be written.", lambda: not journal.writable)
-        debts = Gauge("soul_open_debts", "What something is owed for.", ["kind"], registry=self._registry)
-        for kind in OPENERS:
-            debts.labels(kind).set_function(partial(_owed, journal, kind))
+        pending = Gauge(
+            "soul_pending", "Entries that wait for another one.", ["kind"], registry=self._registry
+        )
+        for kind in journal.kinds:
+            if kind.pending:
+                pending.labels(kind.kind).set_function(partial(_pending, journal, kind))
 
     def gauge(self, name: str, help: str, read: Callable[[], float | None]) -> None:
         """Show what this gives when it is asked; NaN where there is nothing to give yet."""
@@ -46,44 +57,35 @@ class Metrics:
         app.router.add_get("/metrics", self._scrape)
 
     async def _scrape(self, request: web.Request) -> web.Response:
-        await self._done.count()
+        await self._count()
         encode, kind = choose_encoder(request.headers.get("Accept", ""))
         return web.Response(body=encode(self._registry), headers={"Content-Type": kind})
 
+    def _done(self, name: str, help: str, *labels: str) -> Counter:
+        """A count of what is appended to the journal from now on."""
+        return Counter(name, help, labels, registry=self._registry)
 
-class Done:
-    """Counts what was appended to the journal since this was made. Each entry is read once."""
-
-    def __init__(self, journal: Journal, registry: CollectorRegistry) -> None:
-        def counter(name: str, help: str, *labels: str) -> Counter:
-            return Counter(name, help, labels, registry=registry)
-
-        self._journal = journal
-        self._seq = journal.last()
-        self._entries = counter("soul_entries", "Entries of the journal.", "kind")
-        self._turns = counter("soul_turns", "Turns that ended.", "outcome")
-        self._calls = counter("soul_model_calls", "Calls of a model.", "model", "outcome")
-        self._tokens = counter("soul_tokens", "Tokens of model calls.", "model", "sort")
-        self._dollars = counter("soul_cost_dollars", "What model calls cost.", "model")
-
-    async def count(self) -> None:
-        """Count what came since the last time."""
-        while entries := self._journal.since(self._seq, limit=BITE):
+    async def _count(self) -> None:
+        """Count what was appended since the last time; each entry is read once."""
+        while True:
+            entries = self._journal.since(self._seq, limit=BITE)
+            if not entries:
+                return
             self._seq = entries[-1].seq
             for entry in entries:
                 self._add(entry)
             await asyncio.sleep(0)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: Entry[Event]) -> None:
         self._entries.labels(entry.kind).inc()
-        if entry.kind == "turn-ended":
-            self._turns.labels(entry.body["outcome"]).inc()
-        elif entry.kind == "model-call":
-            model, call = entry.body["model"], entry.body
-            self._calls.labels(model, call["outcome"]).inc()
-            self._dollars.labels(model).inc(call["cost"])
-            for sort, tokens in call["usage"].items():
-                self._tokens.labels(model, sort).inc(tokens)
+        event = entry.event
+        if isinstance(event, TurnEnded):
+            self._turns.labels(event.outcome).inc()
+        elif isinstance(event, ModelCall) and not event.taken_from:
+            self._calls.labels(event.model, event.outcome).inc()
+            self._dollars.labels(event.model).inc(event.cost)
+            for sort, tokens in asdict(event.usage).items():
+                self._tokens.labels(event.model, sort).inc(tokens)
 
 
 class Kept(Collector):
@@ -101,8 +103,8 @@ class Kept(Collector):
         yield family
 
 
-def _owed(journal: Journal, kind: str) -> int:
-    return len(journal.open(kind))
+def _pending(journal: Journal, kind: type[Event]) -> int:
+    return len(journal.pending(kind))
 
 
 def _number(value: float | None) -> float:

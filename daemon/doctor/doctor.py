@@ -91,7 +91,7 @@ async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]
         yield Finding(name="slack", said=said)
         return
     wanted = frozenset(_manifest()["oauth_config"]["scopes"]["bot"])
-    async for finding in slack(access_for(settings, ""), wanted, clock):
+    async for finding in slack(access_for(settings), wanted, clock):
         yield finding
 
 

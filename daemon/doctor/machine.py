@@ -12,11 +12,13 @@ from typing import Any
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from daemon.doctor.finding import Finding, ill
-from daemon.errors import ConfigError, JournalDamaged, JournalError, JournalOther
-from daemon.journal.lock import holder
-from daemon.journal.reading import reading
-from daemon.journal.verify import verify
+from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
+from daemon.engine.lock import holder
+from daemon.engine.reading import reading
+from daemon.errors import ConfigError
+from daemon.kinds import SOUL_KINDS
 from daemon.private import files, is_shown
+from daemon.rules import verify
 from daemon.server import bind
 
 PYTHON = (3, 11)
@@ -49,11 +51,9 @@ def disk(home: Path, scarce: int = SCARCE) -> Finding:
         )
     free = shutil.disk_usage(there).free
     said = f"{free / 1e9:.1f} GB free at {home}"
-    return (
-        Finding(name="disk", said=said)
-        if free > scarce
-        else ill("disk", f"{said}. Make room: it needs 0.2 GB")
-    )
+    if free <= scarce:
+        return ill("disk", f"{said}. Make room: it needs 0.2 GB")
+    return Finding(name="disk", said=said)
 
 
 def modes(home: Path, env: Path = ENV) -> Finding:
@@ -71,7 +71,7 @@ def journal(path: Path) -> Finding:
     if not path.exists():
         return Finding(name="journal", said=f"none yet; the first start makes {path}")
     try:
-        with reading(path) as found:
+        with reading(path, SOUL_KINDS) as found:
             if found.last() > LONG:
                 found.check()
                 said = f"{path}: {found.last()} entries; `python -m daemon verify` looks at them all"
@@ -86,8 +86,10 @@ def journal(path: Path) -> Finding:
             f"{path}: {verdict.violations[0]}. `python -m daemon verify` lists all {len(verdict.violations)}"
         )
         return ill("journal", f"{said}; put a copy back, or move it away to begin a new one")
-    held = f"; held by process {pid}" if (pid := holder(path)) else ""
-    return Finding(name="journal", said=f"{path}: {verdict}{held}")
+    said, pid = f"{path}: {verdict}", holder(path)
+    if pid:
+        said = f"{said}; held by process {pid}"
+    return Finding(name="journal", said=said)
 
 
 async def port(host: str, number: int, path: Path) -> Finding:
@@ -97,13 +99,15 @@ async def port(host: str, number: int, path: Path) -> Finding:
     try:
         bind(host, number).close()
     except ConfigError as error:
-        if not holder(path) or (health := await _health(host, number)) is None:
+        health = await _health(host, number) if holder(path) else None
+        if health is None:
             return ill("port", str(error))
         if not health["ok"]:
             return ill(
                 "port", f"{number} is held by this daemon, which is not well: {health}. Look at its log"
             )
-        if wrong := health.get("wrong"):
+        wrong = health.get("wrong")
+        if wrong:
             return ill("port", f"{number} is held by this daemon, which lives, but: {' '.join(wrong)}")
         return Finding(name="port", said=f"{number} is held by this daemon, which lives and is well")
     return Finding(name="port", said=f"{number} on {host} is free")
@@ -112,7 +116,9 @@ async def port(host: str, number: int, path: Path) -> Finding:
 async def _health(host: str, number: int) -> dict[str, Any] | None:
     """What a daemon that listens there says of itself; None where none does."""
     reached = EVERYWHERE.get(host, host)
-    url = f"http://[{reached}]:{number}/healthz" if ":" in reached else f"http://{reached}:{number}/healthz"
+    if ":" in reached:
+        reached = f"[{reached}]"
+    url = f"http://{reached}:{number}/healthz"
     try:
         async with ClientSession(timeout=PATIENCE) as session, session.get(url) as response:
             said = await response.json()

@@ -11,14 +11,16 @@ from daemon.doctor.finding import Finding, ill
 from daemon.errors import ConfigError
 from daemon.ports import Clock
 from daemon.slack.access import Access, away, introduce, ticket, web_of
-from daemon.slack.web import OUT_OF_REACH, Web, free
+from daemon.slack.refusals import OUT_OF_REACH
+from daemon.slack.web import Web, free
 
 
 async def slack(access: Access, wanted: Set[str], clock: Clock) -> AsyncIterator[Finding]:
     """auth.test with the scopes that it shows, of which the manifest asks for `wanted`; then a ticket."""
     async with ClientSession(headers=access.headers) as session:
         web = web_of(access, session, clock)
-        yield (bot := await _found("bot token", access, _bot(web, access)))
+        bot = await _found("bot token", access, _bot(web, access))
+        yield bot
         if bot.ok:
             yield await _found("scopes", access, _scopes(web, wanted))
         yield await _found("app token", access, _app(web, access))
@@ -43,7 +45,8 @@ async def _scopes(web: Web, wanted: Set[str]) -> Finding:
     """What the bot token may do, as Slack says in a header."""
     answer = await web.call(free, web.client.auth_test)
     shown = next((text for name, text in answer.headers.items() if name.lower() == "x-oauth-scopes"), "")
-    if missing := sorted(wanted - {scope.strip() for scope in shown.split(",")}):
+    missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
+    if missing:
         fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
         return ill("scopes", f"{', '.join(missing)} are missing. {fix}")
     return Finding(name="scopes", said=f"all {len(wanted)} that manifest.json asks for")

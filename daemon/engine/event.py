@@ -7,16 +7,25 @@ program adds its own and hands them to the journal when it opens it. Nothing reg
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import IntEnum
-from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from daemon.engine.exceptions import JournalError
+from daemon.engine.writable import writable_json
+
+NO_DATE = 253_402_300_800
+"""The first second after the year 9999."""
+
+Seqs = Annotated[tuple[int, ...], "entries"]
+"""A field that names earlier entries of its own tree of threads."""
+Date = Annotated[float, Field(ge=0, lt=NO_DATE)]
+"""A field that is a time in Unix seconds."""
 
 
 class Rank(IntEnum):
@@ -39,10 +48,18 @@ class Event:
     """Does an entry of this kind wait until a later one closes it?"""
     closed_by: ClassVar[frozenset[str]] = frozenset()
     """The kinds that may close it, where it is pending."""
+    state: ClassVar[str] = "pending"
+    """What an entry of this kind is as long as it is pending, in words."""
+    may_be_input: ClassVar[bool] = False
+    """May a turn take it?"""
+    within_turn: ClassVar[bool] = False
+    """Is it written by a turn alone, under a key of that turn?"""
+    receipt_of: ClassVar[str] = ""
+    """The kind of its cause, where it is a receipt: it closes that if it may, and no turn ends without."""
 
     def line(self) -> str:
-        """The entry in a few words, for a person who reads the journal."""
-        return ""
+        """The entry in a few words, for a person who reads the journal: what is special about its fields."""
+        return ", ".join(_special(self))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +68,41 @@ class Input(Event):
 
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended", "undeliverable"})
+    state: ClassVar[str] = "to be answered"
+    may_be_input: ClassVar[bool] = True
     rank: ClassVar[Rank] = Rank.MESSAGE
-    answers: str = ""
-    """The key of the question or wait that it answers, if it answers one."""
+
+    @property
+    def answers(self) -> str:
+        """The key of the question or wait that it answers, if it answers one."""
+        return ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StepEvent(Event):
     """What a step of an execution records. The engine fills both fields."""
 
+    within_turn: ClassVar[bool] = True
+    state: ClassVar[str] = "begun by a half turn"
     fingerprint: str = ""
     """What the step asked: compared whenever it is read back."""
     taken_from: str = ""
     """The key in an abandoned execution that this was taken over from."""
 
 
+def _special(event: Event) -> Iterator[str]:
+    """The fields that differ from what is usual, but for those that the engine fills."""
+    engines = {field.name for field in dataclasses.fields(StepEvent)}
+    for field in dataclasses.fields(event):
+        value = getattr(event, field.name)
+        made = field.default_factory
+        usual = field.default if made is dataclasses.MISSING else made()
+        if value != usual and field.name not in engines:
+            yield f"{field.name} {list(value) if isinstance(value, tuple) else value}"
+
+
 E = TypeVar("E", bound=Event, covariant=True)
+F = TypeVar("F", bound=Event)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +128,26 @@ class Entry(Generic[E]):
         return self.event.kind
 
 
+def only(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
+    """Those of these entries that are of this kind, or of one derived from it."""
+    return [entry for entry in entries if isinstance(entry.event, kind)]
+
+
+def as_json(entry: Entry[Event]) -> dict[str, Any]:
+    """An entry as JSON values: its columns, with the event as `body`."""
+    return {
+        "seq": entry.seq,
+        "thread": entry.thread,
+        "kind": entry.kind,
+        "author": entry.author,
+        "body": dataclasses.asdict(entry.event),
+        "key": entry.key,
+        "cause": entry.cause,
+        "closes": entry.closes,
+        "at": entry.at,
+    }
+
+
 class Kinds:
     """The kinds that a journal knows, and their form as JSON."""
 
@@ -103,37 +159,81 @@ class Kinds:
                 raise ValueError(
                     f"{known.__qualname__} and {each.__qualname__} are both of the kind {each.kind}"
                 )
-        self._adapters = {name: TypeAdapter(each) for name, each in self._classes.items()}
-
-    @cached_property
-    def inputs(self) -> frozenset[str]:
-        """The names of the kinds that a thread takes up."""
-        return frozenset(name for name, each in self._classes.items() if issubclass(each, Input))
+        found: dict[str, Any] = self._classes  # as mypy takes no class for hashable
+        self._adapters = {name: _adapter(each) for name, each in found.items()}
+        self._names: dict[tuple[type[Event], ...], tuple[str, ...]] = {}
+        self._seqs = {name: _seq_fields(each) for name, each in found.items()}
 
     def __iter__(self) -> Iterator[type[Event]]:
         return iter(self._classes.values())
 
+    def names(self, classes: Iterable[type[Event]]) -> tuple[str, ...]:
+        """The kinds of these classes, and of all that derive from them."""
+        asked = tuple(classes)
+        if asked not in self._names:
+            own = [each.kind for each in asked if hasattr(each, "kind")]
+            derived = [name for name, each in self._classes.items() if issubclass(each, asked)]
+            self._names[asked] = tuple(dict.fromkeys(own + derived))
+        return self._names[asked]
+
+    def named(self, name: str) -> type[Event] | None:
+        """The class of this kind, if it is known."""
+        return self._classes.get(name)
+
+    def own(self, event: F) -> F:
+        """The same event in the program's own class of its kind, where it derived one from the engine's."""
+        known = self._classes.get(event.kind, type(event))
+        if known is type(event) or not issubclass(known, type(event)):
+            return event
+        fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+        return known(**fields)
+
+    def seqs(self, event: Event) -> Iterator[tuple[str, int]]:
+        """Each entry that a field of this event names, with the field."""
+        for field in self._seqs[event.kind]:
+            for seq in getattr(event, field):
+                yield field, seq
+
     def dump(self, event: Event) -> str:
-        """The event as JSON. Raises ValueError for a kind that is not known, or a field that is not JSON."""
+        """The event as JSON that can be read again.
+
+        Raises ValueError for a kind that is not known, ValueError or TypeError for a field that is no JSON.
+        """
         adapter = self._adapters.get(event.kind)
         if adapter is None or self._classes[event.kind] is not type(event):
             raise ValueError(
                 f"this journal was not opened with the kind {event.kind} ({type(event).__qualname__})"
             )
-        return adapter.dump_json(event).decode()
+        # In Pydantic's own JSON, a NaN would become a null.
+        value = adapter.dump_python(event, warnings=False)
+        return writable_json(json.dumps(value, default=_plain, allow_nan=False))
 
     def load(self, name: str, body: str) -> Event:
-        """The event of this JSON. Raises JournalError where it is damaged, or of a kind that is not known."""
+        """The event of this JSON. Raises ValueError where it is damaged, or of a kind that is not known."""
         adapter = self._adapters.get(name)
         if adapter is None:
-            raise JournalError(
-                f"The journal holds an entry of the kind {name}, which this version does not know."
-            )
+            raise ValueError(f"its kind, {name}, is not known")
         try:
-            return adapter.validate_json(body)
+            return adapter.validate_json(body, strict=True)
         except ValidationError as error:
-            places = ", ".join(".".join(map(str, one["loc"])) or "body" for one in error.errors())
-            raise JournalError(f"An entry of the kind {name} is damaged: its {places}.") from None
+            with suppress(ValueError, RecursionError):
+                whole = writable_json(body)
+                if whole != body:  # it held half a character
+                    return self.load(name, whole)
+            places = [str(one["loc"][0]) if one["loc"] else "body" for one in error.errors()]
+            raise ValueError(f"its {', '.join(dict.fromkeys(places))}") from None
+
+
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[Event]:
+    """Checks the fields of this kind. Dear to make, and always the same."""
+    return TypeAdapter(kind)
+
+
+@functools.cache
+def _seq_fields(kind: Any) -> list[str]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [field.name for field in dataclasses.fields(kind) if hints[field.name] == Seqs]
 
 
 def fingerprint(*asked: object) -> str:
@@ -153,3 +253,9 @@ def _plain(value: object) -> Any:
     if isinstance(value, type):
         return value.__qualname__
     raise TypeError(f"{type(value).__qualname__} is no value that a step can ask for")
+
+
+def digest(value: object) -> str:
+    """Sixteen hex digits that stand for a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

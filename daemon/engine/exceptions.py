@@ -21,12 +21,32 @@ class JournalHeld(JournalError):
     """Another process has this journal open."""
 
 
+class JournalOther(JournalError):
+    """The journal is of a version that this program does not read."""
+
+
+class JournalDamaged(JournalError):
+    """What stands in the journal's file is not what was written there: no restart mends it."""
+
+
 class Conflict(JournalError):
     """The key is there already, or the thread's id belongs to another conversation."""
 
 
 class Fenced(EngineError):
     """Another attempt at this thread began after ours: stop, and touch nothing."""
+
+
+class Unavailable(EngineError):
+    """Something outside cannot be reached just now: raised by what a step does, which then waits.
+
+    `reason` is a word of the program's, `subject` what cannot be reached; empty: nothing can.
+    """
+
+    def __init__(self, reason: str, subject: str = "") -> None:
+        super().__init__(reason, subject)
+        self.reason = reason
+        self.subject = subject
 
 
 class ControlFlow(BaseException):

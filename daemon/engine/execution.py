@@ -10,29 +10,44 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from daemon.engine.event import Entry, Event, Input, StepEvent
-from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
-from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import restarted
-from daemon.engine.kinds import Answered, Asked, Intent, Restarted, Spawned, TurnBegan, TurnEnded, Waiting
+from daemon.engine.attempts import failures
+from daemon.engine.event import Entry, Event, Input, Rank, StepEvent
+from daemon.engine.exceptions import Fenced, JournalError, Nondeterminism, RunAgain
+from daemon.engine.keys import FAILED, PART, STOPPED, last_words, restarted
+from daemon.engine.kinds import (
+    Answered,
+    Asked,
+    AttemptFailed,
+    Intent,
+    Outage,
+    Received,
+    Restarted,
+    Spawned,
+    TurnBegan,
+    TurnEnded,
+    Waiting,
+    Woke,
+)
+from daemon.engine.outage import Around, Outages
+from daemon.engine.reading import Reading
 from daemon.engine.record import Record
 from daemon.engine.writer import Fence
 
 E = TypeVar("E", bound=Event)
+PATIENCE = 600
+"""Seconds for which what was done is kept that the journal does not take."""
 
 
 class Execution:
     """An execution during one attempt. `epoch` is the seq of the entry that began this attempt: its lease."""
 
-    def __init__(
-        self, journal: Journal, clock: Clock, began: Entry[TurnBegan], epoch: int, author: str, path: str = ""
-    ) -> None:
-        self.journal = journal
-        self.clock = clock
+    def __init__(self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "") -> None:
+        self.around = around
+        self.journal = journal = around.journal
+        self.clock = around.clock
         self.began = began
         self.thread = began.thread
         self.epoch = epoch
-        self.author = author
         self.id = began.event.execution
         self.turn = began.key.removesuffix("/began")
         self.first = began if self.turn == self.id else _beginning(journal, self.id)
@@ -41,34 +56,63 @@ class Execution:
         self.stopping = asyncio.Event()
         """Set when somebody wants it to end: what is in flight is broken off, and nothing new is begun."""
         self.latched: Nondeterminism | None = None
-        self.replays_always = False
-        """Does it run again from the top after each step? For tests."""
         self.reached = self.id
         """The key that was taken last: where a failure happened."""
         self._names = set[str]()
-        self.restarts = 0
-        while journal.get(f"{restarted(self.id, self.restarts)}/restarted"):
-            self.restarts += 1
-        self.path = path or restarted(self.id, self.restarts)
-        self.abandoned = [restarted(self.id, times) for times in range(self.restarts)]
-        self.record = self._read_record()
-        self._answered_by = {
-            entry.event.input for entry in journal.under(self.path) if isinstance(entry.event, Answered)
+        *self.abandoned, current = journal.paths(self.id)
+        self.restarts = len(self.abandoned)
+        self.path = path or current
+        mine = journal.under(self.path)
+        beside = [*journal.parts(self.path), *journal.parts(self.turn)]
+        for other in [*self.abandoned, current]:
+            if other != self.path:
+                beside += journal.under(other)
+        self.record = Record(self.path, mine, beside)
+        self.fix_log()
+        self._used = {entry.event.input for entry in [*self.log, *mine] if isinstance(entry.event, Answered)}
+        self._received = {
+            seq for entry in mine if isinstance(entry.event, Received) for seq in entry.event.inputs
         }
+        self._outages = [
+            cast(Entry[Outage], entry)
+            for entry in beside
+            if isinstance(entry.event, Outage) and entry.key.startswith(f"{self.path}{PART}")
+        ]
+        still = journal.still_pending([entry.seq for entry in self._outages])
+        self.outages = Outages(
+            self, around, next((entry for entry in self._outages if entry.seq in still), None)
+        )
 
     def _all_inputs(self) -> list[int]:
         return list(dict.fromkeys([*self.first.event.inputs, *self.began.event.inputs]))
 
-    def _read_record(self) -> Record:
-        log = list[Entry[Any]]()
+    def fix_log(self) -> None:
+        """What the executions did that this one stands for, once nothing of it is half done any more."""
+        log = list[Entry[StepEvent]]()
         for path in self.abandoned:
-            log += [entry for entry in self.journal.under(path) if isinstance(entry.event, StepEvent)]
-        return Record(self.path, self.journal.under(self.path), log)
+            found = [entry for entry in self.journal.under(path) if isinstance(entry.event, StepEvent)]
+            log += cast(list[Entry[StepEvent]], found)
+        self.record.log = log
 
     @property
     def log(self) -> Sequence[Entry[StepEvent]]:
         """What the executions did that this one stands for, after a restart."""
         return self.record.log
+
+    @property
+    def down(self) -> bool:
+        """Does it wait for something that cannot be reached? Then what is tried is shown to nobody."""
+        return self.outages.down
+
+    @property
+    def stale(self) -> bool:
+        """Did it take up an answer to a question that waits no more?"""
+        taken = self.journal.many(self.first.event.inputs)
+        return self.turn == self.id and all(self._question(entry) for entry in taken)
+
+    def holds(self, path: str) -> bool:
+        """Is this context one of its own? What is done beside it, to tell of an outage, waits for none."""
+        return path == self.path or path.startswith(f"{self.path}/")
 
     def check_lease(self) -> None:
         """Is the thread still ours? Directly before whatever the world sees or bills. Raises Fenced."""
@@ -83,28 +127,58 @@ class Execution:
         thread: str = "",
         cause: int | None = None,
         closes: Sequence[int] = (),
+        moot: Sequence[int] = (),
     ) -> Entry[E]:
-        """A new entry of this attempt. Raises Fenced where a later attempt has taken over."""
+        """A new entry of this attempt; it closes what is `moot`, too, if nothing else has by then.
+
+        Raises Fenced where a later attempt has taken over.
+        """
         entry, new = await self.journal.append(
             thread or self.thread,
             event,
             key=key,
-            author=self.author,
+            author=self.around.author,
             cause=self.began.seq if cause is None else cause,
             closes=closes,
+            moot=moot,
             fence=Fence(thread=self.thread, epoch=self.epoch),
         )
         if not new:
             raise Fenced(key)
         self.record.add(entry)
-        if self.replays_always and isinstance(event, StepEvent):
+        if isinstance(event, Outage):
+            self._outages.append(cast(Entry[Outage], entry))
+        if self.around.replays_always and isinstance(event, StepEvent):
             raise RunAgain(key)
         return entry
+
+    # What comes to it
 
     def fresh(self) -> list[Entry[Input]]:
         """What waits for this thread and is not taken up by this execution."""
         mine = {entry.seq for entry in self.inputs}
         return [entry for entry in self.journal.inputs(self.thread) if entry.seq not in mine]
+
+    def news(self) -> list[Entry[Input]]:
+        """What of it may concern a running execution: stops and messages."""
+        return [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+
+    def unheard(self) -> list[Entry[Input]]:
+        """What of that it has not received yet; nothing while it replays."""
+        if self.record.replaying:
+            return []
+        return [entry for entry in self.news() if entry.seq not in self._received]
+
+    def received(self, seqs: Sequence[int]) -> list[Entry[Input]]:
+        """These it has looked at."""
+        self._received |= {*seqs}
+        return self.journal.many(seqs)
+
+    @property
+    def seen(self) -> int:
+        """The seq of the newest that it was given to see: a wait counts what comes after."""
+        looked = [_looked_through(entry) for entry in self.inputs]
+        return max([*looked, *self._received], default=0)
 
     def accept(self, entries: Sequence[Entry[Input]]) -> None:
         """These, too, are inputs of this execution, and end with its turn."""
@@ -117,20 +191,86 @@ class Execution:
         One that names the question of an abandoned execution counts where the same is asked again.
         """
         for entry in self.inputs:
-            if entry.seq not in self._answered_by and self._answers(entry, waits):
-                self._answered_by.add(entry.seq)
+            if entry.seq not in self._used and self._answers(entry, waits):
+                self._used.add(entry.seq)
                 return entry
         return None
 
     def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
-        named = given.event.answers
-        if named == waits.key:
+        if self._named(given) == waits.key:
             return True
-        asked = self.journal.get(named) if named else None
-        if asked is None or not isinstance(asked.event, Asked | Waiting):
+        asked = self._question(given)
+        if asked is None:
             return False
         same = asked.event.fingerprint == waits.event.fingerprint
         return same and asked.event.execution == self.id and asked.kind == waits.kind
+
+    def _named(self, given: Entry[Input]) -> str:
+        """The key of the question that this input answers: it says so itself, or its turn does."""
+        if given.event.answers or given.seq not in self.began.event.inputs:
+            return given.event.answers
+        return self.began.event.answers
+
+    def _question(self, given: Entry[Input]) -> Entry[Asked] | None:
+        """The question that this input answers."""
+        key = self._named(given)
+        named = self.journal.get(key) if key else None
+        if named is None or not isinstance(named.event, Asked):
+            return None
+        return cast(Entry[Asked], named)
+
+    def void_answers(self) -> list[Entry[Input]]:
+        """Answers that it took up, whose question it does not ask any more."""
+        found = []
+        for entry in self.inputs:
+            asked = self._question(entry)
+            if asked and entry.seq not in self._used and not self.journal.is_pending(asked.seq):
+                found.append(entry)
+        return found
+
+    # Its place among threads
+
+    @property
+    def first_inputs(self) -> list[Entry[Input]]:
+        """What it took up at its first begin."""
+        return self.journal.many(self.first.event.inputs)
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths under which it has recorded anything: before each restart, and now."""
+        return list(dict.fromkeys([*self.abandoned, restarted(self.id, self.restarts), self.path]))
+
+    @property
+    def failed(self) -> list[Entry[AttemptFailed]]:
+        """The attempts at this turn that failed so far, in order."""
+        return failures(self.journal, self.turn)
+
+    def lifetime(self) -> list[Entry[Event]]:
+        """All that is recorded of it, with its turns, the attempts at them and its outages, in order."""
+        began = self.journal.of(self.thread, TurnBegan, since=self.first.seq)
+        later = [one for one in began if one.event.execution == self.id]
+        turns = [one.key.removesuffix("/began") for one in later]
+        found: list[Entry[Event]] = [*self.entries(), *later]
+        for key in dict.fromkeys([*self.paths, *turns]):
+            found += self.journal.parts(key)
+        return sorted(found, key=lambda entry: entry.seq)
+
+    def entries(self, *kinds: type[E]) -> list[Entry[E]]:
+        """All that is recorded of it, of these kinds (of all, where none is named), in order."""
+        found = [entry for path in self.paths for entry in self.journal.under(path)]
+        if not kinds:
+            return cast(list[Entry[E]], found)
+        return [cast(Entry[E], entry) for entry in found if isinstance(entry.event, kinds)]
+
+    async def keep(self, event: E, key: str) -> Entry[E]:
+        """Append what was done already and may have cost something: where the journal cannot be written it
+        is kept, and tried again, for as long as ten minutes."""
+        for _ in range(PATIENCE):
+            try:
+                return await self.append(event, key)
+            except JournalError:
+                await self.clock.sleep(1.0)
+        return await self.append(event, key)
 
     @property
     def parent(self) -> str:
@@ -146,39 +286,70 @@ class Execution:
         """An id for a thread under this one that no other has."""
         taken = self._names | {entry.event.thread for entry in self.journal.of(self.thread, Spawned)}
         name = plain = f"{self.thread}.{label}"
-        n = 1
+        n = 0
         while name in taken:
             n += 1
             name = f"{plain}-{n}"
         self._names.add(name)
         return name
 
+    # Its end
+
     async def restart(self, why: Nondeterminism) -> None:
         """Leave what is recorded, with its questions and waits; the next run has a path of its own."""
         left = self._pending_under([self.path])
-        withdrawn = [entry.seq for entry in left if isinstance(entry.event, Asked | Waiting)]
-        await self.append(Restarted(why=str(why)), f"{self.path}/restarted", closes=withdrawn)
+        withdrawn = [entry.seq for entry in left if isinstance(entry.event, Asked | Waiting | Outage)]
+        await self.append(Restarted(why=str(why)), f"{self.path}/restarted", moot=withdrawn)
 
     def half_done(self) -> list[Entry[Intent]]:
         """What abandoned executions were about to do, when nobody knows whether it was done."""
-        found = self._pending_under(self.abandoned)
-        return [cast(Entry[Intent], entry) for entry in found if isinstance(entry.event, Intent)]
+        return [cast(Entry[Intent], entry) for entry in self.left_open() if isinstance(entry.event, Intent)]
+
+    def left_open(self) -> list[Entry[Event]]:
+        """What abandoned executions left pending."""
+        return self._pending_under(self.abandoned)
+
+    def pending_about(self, key: str) -> list[Entry[Event]]:
+        """What is pending of all that was done about this entry."""
+        return self._still_pending([*self.journal.under(key), *self.journal.parts(key)])
+
+    def outages_so_far(self) -> int:
+        """How many entries tell of an outage of this execution."""
+        return len(self._outages)
 
     def _pending_under(self, paths: Sequence[str]) -> list[Entry[Event]]:
-        entries = [entry for path in paths for entry in self.journal.under(path)]
+        entries = list[Entry[Event]]()
+        for path in paths:
+            entries += [*self.journal.under(path), *self.journal.parts(path)]
+        return self._still_pending(entries)
+
+    def _still_pending(self, entries: Sequence[Entry[Event]]) -> list[Entry[Event]]:
         still = set(self.journal.still_pending([entry.seq for entry in entries]))
         return [entry for entry in entries if entry.seq in still]
 
     async def end(self, event: TurnEnded) -> Entry[TurnEnded]:
-        """The last entry of this turn: closes what was taken up; where it failed, all that it left open."""
+        """The last entry of this turn: closes what was taken up; where it failed, all that it left open, but
+        for what has come of that and was not taken up."""
         closes = [self.began.seq, *self.journal.still_pending([entry.seq for entry in self.inputs])]
-        if event.outcome == "failed":
-            left = self._pending_under([*self.abandoned, restarted(self.id, self.restarts), self.path])
-            closes += [entry.seq for entry in left]
-        return await self.append(event, f"{self.turn}/ended", closes=list(dict.fromkeys(closes)))
+        closes += self.journal.still_pending([entry.seq for entry in self._outages])
+        moot = list[int]()
+        if event.outcome in ("failed", "stopped", "abandoned"):
+            told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
+            left = self._pending_under([*self.paths, *told])
+            here = [entry for entry in left if entry.thread == self.thread]
+            moot += [entry.seq for entry in here if not isinstance(entry.event, Spawned | Input)]
+        moot = [seq for seq in dict.fromkeys(moot) if seq not in closes]
+        return await self.append(event, f"{self.turn}/ended", closes=list(dict.fromkeys(closes)), moot=moot)
 
 
-def _beginning(journal: Journal, execution: str) -> Entry[TurnBegan]:
+def _looked_through(given: Entry[Input]) -> int:
+    """Up to where an execution that took this up had seen what came."""
+    if isinstance(given.event, Woke) and given.event.upto:
+        return given.event.upto
+    return given.seq
+
+
+def _beginning(journal: Reading, execution: str) -> Entry[TurnBegan]:
     found = journal.get(f"{execution}/began")
     if found is None or not isinstance(found.event, TurnBegan):
         raise LookupError(f"an execution without a beginning: {execution}")

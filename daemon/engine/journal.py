@@ -6,24 +6,26 @@ Reads are synchronous and small. An append is on disk when it has been awaited, 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, cast
 
-from daemon.engine.event import Entry, Event, Input, Kinds
-from daemon.engine.exceptions import Conflict, JournalError
-from daemon.engine.kinds import ENGINE_KINDS, TurnBegan, TurnResumed
+from daemon.engine.event import Entry, Event
+from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
+from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
-from daemon.engine.store import Row, Store, Stored, open_readonly, open_store
+from daemon.engine.opening import fold_again, open_store
+from daemon.engine.reading import Reading
+from daemon.engine.store import Row, Stored
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
 
-LEASES = (TurnBegan, TurnResumed)
-"""Who writes one of these holds the thread from then on."""
+log = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
@@ -34,139 +36,6 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait for so long."""
-
-
-class Reading:
-    """The entries of a journal, and what is folded from them. Raises JournalError."""
-
-    def __init__(self, store: Store, kinds: Kinds) -> None:
-        self._store = store
-        self.kinds = kinds
-
-    def get(self, key: str) -> Entry[Event] | None:
-        """The entry under this key."""
-        with _readable():
-            found = self._store.get(key)
-        return self._entry(found) if found else None
-
-    def at(self, seq: int) -> Entry[Any]:
-        """The entry of this seq. Raises KeyError where there is none."""
-        return self.many([seq])[0]
-
-    def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
-        """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
-        with _readable():
-            rows = self._store.many(seqs)
-        found = {row[0]: self._entry(row) for row in rows}
-        return [found[seq] for seq in seqs]
-
-    def under(self, path: str) -> list[Entry[Event]]:
-        """The entries whose key begins with `path/`, in order."""
-        with _readable():
-            rows = self._store.under(path)
-        return self._entries(rows)
-
-    def parts(self, key: str) -> list[Entry[Event]]:
-        """The entries that belong to what has this key, in order."""
-        with _readable():
-            rows = self._store.parts(key)
-        return self._entries(rows)
-
-    def of(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """A thread's entries of these kinds (of all, where none is named) after a seq, in order."""
-        with _readable():
-            rows = self._store.of(thread, _names(kinds), since)
-        return cast(list[Entry[E]], self._entries(rows))
-
-    def below(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """The entries of these kinds of all threads under this one, in order."""
-        with _readable():
-            rows = self._store.below(thread, _names(kinds), since)
-        return cast(list[Entry[E]], self._entries(rows))
-
-    def kind(self, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """All entries of these kinds after a seq, in order."""
-        with _readable():
-            rows = self._store.kind(_names(kinds), since)
-        return cast(list[Entry[E]], self._entries(rows))
-
-    def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
-        """The pending entries of these kinds, in order."""
-        with _readable():
-            rows = self._store.pending(_names(kinds), thread)
-        return cast(list[Entry[E]], self._entries(rows))
-
-    def inputs(self, thread: str) -> list[Entry[Input]]:
-        """What waits for this thread to take it up, in order."""
-        with _readable():
-            rows = self._store.pending(self.kinds.inputs, thread)
-        return cast(list[Entry[Input]], self._entries(rows))
-
-    def busy_threads(self) -> list[str]:
-        """The threads that have something to take up, or a half turn."""
-        with _readable():
-            return self._store.waiting_threads([*self.kinds.inputs, TurnBegan.kind])
-
-    def is_pending(self, seq: int) -> bool:
-        """Has no later entry closed it?"""
-        with _readable():
-            return self._store.is_pending(seq)
-
-    def still_pending(self, seqs: Sequence[int]) -> list[int]:
-        """Those of these entries that no later one has closed."""
-        with _readable():
-            return self._store.still_pending(seqs)
-
-    def holds(self, thread: str, epoch: int) -> bool:
-        """Is the attempt that began at `epoch` still the latest at this thread?"""
-        with _readable():
-            return self._store.epoch(thread) == epoch
-
-    def since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
-        """The entries after this seq, oldest first."""
-        with _readable():
-            rows = self._store.since(seq, limit)
-        return self._entries(rows)
-
-    def last(self) -> int:
-        """The newest seq; 0 in an empty journal."""
-        with _readable():
-            return self._store.last()
-
-    def every(self) -> Iterator[tuple[int, Entry[Event] | JournalError]]:
-        """Every entry with its seq, in order; in the place of a damaged one, what is wrong with it."""
-        for row in self._store.every():
-            try:
-                yield row[0], self._entry(row)
-            except (JournalError, ValueError, TypeError) as error:
-                yield row[0], JournalError(str(error))
-
-    def folded(self) -> tuple[dict[int, tuple[str, str]], dict[str, int]]:
-        """The folded tables: each pending seq with its thread and kind, and each thread's lease."""
-        with _readable():
-            return self._store.folded()
-
-    def damage(self) -> list[str]:
-        """What the database itself finds wrong with the file."""
-        with _readable():
-            return self._store.damage()
-
-    def _entries(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
-        return [self._entry(row) for row in rows]
-
-    def _entry(self, row: Stored) -> Entry[Any]:
-        seq, thread, kind, author, body, key, cause, closes, at = row
-        event = self.kinds.load(kind, body)
-        return Entry(
-            seq=seq,
-            thread=thread,
-            author=author,
-            key=key,
-            cause=cause,
-            closes=_seqs(closes),
-            at=at,
-            event=event,
-        )
 
 
 class Journal(Reading):
@@ -184,14 +53,21 @@ class Journal(Reading):
         self._writer_class = writer
         self._open = ExitStack()
         self._changed = asyncio.Event()
+        self.damage = ""
+        """What of it could not be read, and what to do; empty as long as all could be."""
 
     async def __aenter__(self) -> Self:
+        """Raises JournalError where it cannot be opened."""
         with ExitStack() as opening:
             opening.enter_context(locked(self._path))  # before the first connection
-            reader = open_store(self._path)
-            opening.callback(reader.close)
             written = open_store(self._path)
             opening.callback(written.close)
+            try:
+                fold_again(written, self._kinds)
+            except JournalDamaged as damage:  # what can be read may still be answered
+                self._found(damage)
+            reader = open_store(self._path)
+            opening.callback(reader.close)
             super().__init__(reader, self._kinds)
             self._writer = self._writer_class(written, self._notify)
             self._writer.start()
@@ -204,6 +80,16 @@ class Journal(Reading):
     ) -> None:
         self._open.close()
 
+    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
+        """Of many threads: one damaged entry must not stop the others, so it is left out."""
+        return list(self._sound(rows))
+
+    def _found(self, damage: JournalDamaged) -> None:
+        """An owner reads it once; `damage` says it for as long as this program lives."""
+        if not self.damage:
+            log.critical("%s What needs what is damaged waits; all else goes on.", damage)
+            self.damage = str(damage)
+
     @property
     def died(self) -> asyncio.Future[None]:
         """Fails when the writer died: the program cannot go on."""
@@ -214,6 +100,11 @@ class Journal(Reading):
         """Did the last append reach the disk?"""
         return not (self.died.done() or self._writer.failing)
 
+    @property
+    def well(self) -> bool:
+        """Can it be written, and could all be read so far?"""
+        return self.writable and not self.damage
+
     async def append(
         self,
         thread: str,
@@ -223,29 +114,31 @@ class Journal(Reading):
         author: str = "engine",
         cause: int | None = None,
         closes: Sequence[int] = (),
+        moot: Sequence[int] = (),
         fence: Fence | None = None,
         requires: int | None = None,
     ) -> tuple[Entry[E], bool]:
         """The entry under this key, and whether it is new, once it is on disk.
 
+        It closes what is `moot`, too, as far as nothing has closed that by then: a wait may end meanwhile.
         Raises Fenced where another attempt has taken over, or the entry `requires` is no longer pending;
-        ValueError for an event that is not JSON; JournalError where it cannot be written.
+        ValueError or TypeError for an event that is no JSON, or not of its type; JournalError where it
+        cannot be written.
         """
-        for name in (thread, key, author):
-            if not name:
-                raise ValueError(
-                    f"an entry needs a thread, a key and an author; got {thread!r}, {key!r}, {author!r}"
-                )
-            name.encode()  # a name that is no text fails here, not in the writer
+        _check_names(thread, key, author)
+        event = self.kinds.own(event)
+        body = self.kinds.dump(event)
+        recorded = cast(E, self.kinds.load(event.kind, body))  # what every reader will be given
         closed = tuple(closes)
         row = Row(
             thread=thread,
             kind=event.kind,
             author=author,
-            body=self.kinds.dump(event),
+            body=body,
             key=key,
             cause=cause,
             closes=closed,
+            moot=tuple(moot),
             at=self._clock.now(),
             pending=event.pending,
             leases=isinstance(event, LEASES),
@@ -257,16 +150,40 @@ class Journal(Reading):
             if found is None:
                 raise
             return cast(Entry[E], found), False
+        if moot:
+            return self.at(seq), True
         entry = Entry(
-            seq=seq, thread=thread, author=author, key=key, cause=cause, closes=closed, at=row.at, event=event
+            seq=seq,
+            thread=thread,
+            author=author,
+            key=key,
+            cause=cause,
+            closes=closed,
+            at=row.at,
+            event=recorded,
         )
         return entry, True
 
-    async def follow(self, since: int) -> AsyncIterator[list[Entry[Event]]]:
-        """All entries after this seq, as they come."""
+    async def open_thread(
+        self, key: str, event: E, prefix: str = "sess-", author: str = "core"
+    ) -> tuple[Entry[E], bool]:
+        """The first entry of a thread, under a natural key; the thread's id is assigned when it is new.
+
+        Eight digits collide at about nine thousand threads: on conflict, one digit more.
+        """
+        digits = hashlib.sha256(key.encode()).hexdigest()
+        for length in range(8, len(digits)):
+            try:
+                return await self.append(f"{prefix}{digits[:length]}", event, key=key, author=author)
+            except Conflict:
+                continue
+        raise JournalError(f"no free id for {key}")
+
+    async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
+        """All entries after this seq, as they come, so many at once."""
         while True:
             changed = self._changed
-            entries = self.since(since)
+            entries = self.since(since, limit)
             if entries:
                 since = entries[-1].seq
                 yield entries
@@ -278,37 +195,10 @@ class Journal(Reading):
         self._changed = asyncio.Event()
 
 
-@contextmanager
-def reading(path: Path, kinds: Iterable[type[Event]]) -> Iterator[Reading]:
-    """The journal at this path as it is at this moment; takes no lock, and can write nothing."""
-    store = open_readonly(path)
-    try:
-        yield Reading(store, with_engine_kinds(kinds))
-    finally:
-        store.close()
-
-
-def with_engine_kinds(kinds: Iterable[type[Event]]) -> Kinds:
-    """The program's kinds, and those of the engine that it has no class of its own for."""
-    own = list(kinds)
-    taken = {each.kind for each in own}
-    return Kinds([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])
-
-
-def _names(kinds: Iterable[type[Event]]) -> list[str]:
-    return [each.kind for each in kinds]
-
-
-def _seqs(text: str) -> tuple[int, ...]:
-    if text == "[]":
-        return ()
-    return tuple(int(part) for part in text.strip("[]").split(","))
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """What goes wrong with the file while reading is a JournalError."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise JournalError(f"The journal could not be read ({error}).") from error
+def _check_names(thread: str, key: str, author: str) -> None:
+    for name in (thread, key, author):
+        if not name:
+            raise ValueError(
+                f"an entry needs a thread, a key and an author; got {thread!r}, {key!r}, {author!r}"
+            )
+        name.encode()  # a name that is no text fails here, not in the writer

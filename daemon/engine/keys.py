@@ -4,12 +4,15 @@ from __future__ import annotations
 
 # thread@seq                      an execution: its thread, and the seq of its first input
 # thread@seq~1                    the same, after its first restart
+# thread@seq~failed               its last words, where it is given up (~stopped: where somebody stops it)
 # thread@seq/draw#2               a step: the second `draw` of the trunk
 # thread@seq/branch#1/draw#1      a step of a context within it
 # thread@seq/:3f9a#1/draw#1       a step of a context that is named by its content
 # thread@seq/draw#2!done          a part of a step
 
 PART = "!"
+FAILED = "failed"
+STOPPED = "stopped"
 
 
 def context_of(key: str) -> str:
@@ -49,3 +52,8 @@ def ancestors(path: str, root: str) -> list[str]:
 def restarted(execution: str, times: int) -> str:
     """The path of an execution after so many restarts."""
     return f"{execution}~{times}" if times else execution
+
+
+def last_words(execution: str, name: str) -> str:
+    """The path under which the end of an execution is told that does not run any more."""
+    return f"{execution}~{name}"

@@ -1,29 +1,45 @@
 """The kinds of entries that the engine itself writes. A program derives its own from some of them.
 
-Three stories are told with them: a turn (began, resumed, ended), a step that waits (asked or waiting, then
-answered), and a thread under a thread (spawned, then ended).
+Four stories are told with them: a turn (began, resumed, ended), a step that waits (asked or waiting, then
+answered), something that cannot be reached (outage, then ended), and a thread under a thread (spawned, then
+ended). A fifth, the lives of the worker, stands in `lives.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from daemon.engine.event import Event, Input, Rank, StepEvent
+from daemon.engine.event import Date, Event, Input, Kinds, Rank, Seqs, StepEvent
+from daemon.engine.lives import ClockSet, Controlled, LifeBegan, LifeEnded, Lived
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened(Event):
+    """A thread with an id of its own: its first entry. A program derives its own from it."""
+
+    kind: ClassVar[str] = "thread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan(Event):
     """A thread takes a turn: an execution begins over these inputs, or goes on with them.
 
-    `execution` is its id; where it goes on, that of an earlier turn.
+    `execution` is its id; where it goes on, that of an earlier turn, and `answers` is the key of the question
+    that its inputs answer, where they don't say so themselves. `unfit`: nobody can tell what is to be
+    done with what it took up. `life` is the seq of the life of the worker that began it.
     """
 
     kind: ClassVar[str] = "turn-began"
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended"})
+    state: ClassVar[str] = "half"
     execution: str
-    inputs: tuple[int, ...]
+    inputs: Seqs
+    answers: str = ""
+    unfit: bool = False
+    life: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +48,19 @@ class TurnResumed(Event):
 
     kind: ClassVar[str] = "turn-resumed"
     attempt: int
+    life: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded(Event):
-    """A turn is over. Where it is suspended, its execution goes on in a later one."""
+    """A turn is over. Where it is suspended, its execution goes on in a later one.
+
+    `failed`: given up, and whoever waits was told; `abandoned`: not even that could be done; `stopped`: it
+    had failed before, and somebody stopped it.
+    """
 
     kind: ClassVar[str] = "turn-ended"
-    outcome: Literal["completed", "suspended", "failed"]
+    outcome: str
 
     def line(self) -> str:
         return self.outcome
@@ -47,14 +68,40 @@ class TurnEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFailed(Event):
-    """An attempt at a turn raised an error, while it was at this key."""
+    """An attempt at a turn raised an error, while it was at this key.
+
+    `fault`: is it the turn's own; `final`: would every further attempt come to the same? `why`: what
+    the error says, where no traceback says it better.
+    """
 
     kind: ClassVar[str] = "attempt-failed"
+    within_turn: ClassVar[bool] = True
     at: str
     error: str
+    fault: bool = True
+    final: bool = False
+    why: str = ""
 
     def line(self) -> str:
         return f"{self.error} at {self.at}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unbegun(Event):
+    """A turn could not even be begun, or taken up again."""
+
+    kind: ClassVar[str] = "unbegun"
+    error: str
+
+    def line(self) -> str:
+        return self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWords(Event):
+    """A turn is given up, or stopped after it had failed: nothing of it runs again, only its end is told."""
+
+    kind: ClassVar[str] = "last-words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +109,7 @@ class Restarted(Event):
     """The code no longer fits what is recorded: the execution begins again, with its log."""
 
     kind: ClassVar[str] = "restarted"
+    within_turn: ClassVar[bool] = True
     why: str
 
     def line(self) -> str:
@@ -73,7 +121,7 @@ class Received(StepEvent):
     """What an execution saw when it looked what came meanwhile."""
 
     kind: ClassVar[str] = "received"
-    inputs: tuple[int, ...]
+    inputs: Seqs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +130,47 @@ class Result(StepEvent):
 
     kind: ClassVar[str] = "result"
     value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage(StepEvent):
+    """An execution waits, in the middle of its turn, for something that cannot be reached.
+
+    It was tried `tries` times, and is tried again at `due` at the latest. Each try that its time has come for
+    is an entry of its own, which closes the one before; `since` is the first of them (0: this one).
+    """
+
+    kind: ClassVar[str] = "outage"
+    pending: ClassVar[bool] = True
+    closed_by: ClassVar[frozenset[str]] = frozenset({"outage", "outage-ended", "restarted", "turn-ended"})
+    reason: str
+    subject: str = ""
+    since: int = 0
+    tries: int = 0
+    due: Date = 0.0
+
+    def line(self) -> str:
+        return f"{self.reason} {self.subject}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageEnded(StepEvent):
+    """It can be reached again; or, `gave_up`, nobody waits for it any more."""
+
+    kind: ClassVar[str] = "outage-ended"
+    gave_up: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp(StepEvent):
+    """A step was not done: what it needs could not be reached for too long, and Unavailable was raised."""
+
+    kind: ClassVar[str] = "given-up"
+    reason: str
+    subject: str = ""
+
+    def line(self) -> str:
+        return f"{self.reason} {self.subject}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +191,7 @@ class Outcome(StepEvent):
     """What became of an intent. `unknown`: nobody can tell whether it was done."""
 
     kind: ClassVar[str] = "outcome"
+    receipt_of: ClassVar[str] = "intent"
     result: Any = None
     unknown: bool = False
 
@@ -112,25 +202,44 @@ class Asked(StepEvent):
 
     kind: ClassVar[str] = "asked"
     pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"answered", "withdrawn", "restarted", "turn-ended"})
+    closed_by: ClassVar[frozenset[str]] = frozenset(
+        {"answered", "withdrawn", "restarted", "turn-ended", "thread-ended"}
+    )
+    state: ClassVar[str] = "waiting for an answer"
     execution: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting(StepEvent):
-    """The one way to wait: until some or all of these entries are closed, or until a time.
+class Match:
+    """Entries to come: of one of these kinds, in this thread (with `tree`, also in those under it; empty: the
+    waiting one), whose fields equal these. Those after the seq `after` count; None: after what the execution
+    that waits had received.
+    """
 
-    It becomes exactly one input, Woke. `note` is handed on to it; `resumes`: an execution is suspended on it.
+    kinds: tuple[str, ...]
+    thread: str = ""
+    tree: bool = False
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting(StepEvent):
+    """The one way to wait: until entries are closed, some or all; until one that matches comes; until a time.
+
+    It becomes exactly one input. `note` is handed on to it; `resumes`: an execution is suspended on it.
     """
 
     kind: ClassVar[str] = "waiting"
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset(
-        {"reminder", "answered", "withdrawn", "restarted", "turn-ended"}
+        {"reminder", "answered", "withdrawn", "restarted", "turn-ended", "thread-ended"}
     )
-    closed: tuple[int, ...] = ()
+    state: ClassVar[str] = "waiting for its end"
+    closed: Seqs = ()
     want: Literal["any", "all"] = "all"
-    due: float | None = None
+    matching: Match | None = None
+    due: Date | None = None
     note: Any = None
     resumes: bool = True
     execution: str = ""
@@ -138,11 +247,17 @@ class Waiting(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Woke(Input):
-    """A wait is over. `missing` are the entries that it waited for and that are still pending."""
+    """A wait is over. `missing` are the entries that it waited for and that are still pending.
+
+    `matched` are the entries that it was to match, up to the seq `upto`, which is what was looked through.
+    """
 
     kind: ClassVar[str] = "woke"
     rank: ClassVar[Rank] = Rank.RESUME
-    missing: tuple[int, ...] = ()
+    answers: str
+    missing: Seqs = ()
+    matched: tuple[int, ...] = ()
+    upto: int = 0
     note: Any = None
 
 
@@ -170,10 +285,10 @@ class Withdrawn(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop(Input):
-    """Somebody wants what this thread does to end."""
+class Cancel(Input):
+    """The thread above, or the program, wants what this thread does to end."""
 
-    kind: ClassVar[str] = "stop"
+    kind: ClassVar[str] = "cancel"
     rank: ClassVar[Rank] = Rank.STOP
     reason: str = ""
 
@@ -197,6 +312,7 @@ class Spawned(StepEvent):
     kind: ClassVar[str] = "thread-spawned"
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"thread-ended"})
+    state: ClassVar[str] = "not ended"
     thread: str
 
     def line(self) -> str:
@@ -217,19 +333,25 @@ class ThreadEnded(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undeliverable(Event):
-    """What was sent to a thread that had ended."""
+    """What came for a thread that had ended, or of a wait that nobody is suspended on any more."""
 
     kind: ClassVar[str] = "undeliverable"
 
 
 ENGINE_KINDS: tuple[type[Event], ...] = (
+    Opened,
     TurnBegan,
     TurnResumed,
     TurnEnded,
     AttemptFailed,
+    Unbegun,
+    LastWords,
     Restarted,
     Received,
     Result,
+    Outage,
+    OutageEnded,
+    GivenUp,
     Intent,
     Outcome,
     Asked,
@@ -238,10 +360,25 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
     Reminder,
     Answered,
     Withdrawn,
-    Stop,
+    Cancel,
     Sent,
     Spawned,
     ThreadEnded,
     Undeliverable,
+    LifeBegan,
+    LifeEnded,
+    Lived,
+    Controlled,
+    ClockSet,
 )
 """Where a program derives its own class of one of these kinds, that class stands in its place."""
+
+LEASES = (TurnBegan, TurnResumed)
+"""Who writes one of these holds the thread from then on."""
+
+
+def with_engine_kinds(kinds: Iterable[type[Event]]) -> Kinds:
+    """The program's kinds, and those of the engine that it has no class of its own for."""
+    own = list(kinds)
+    taken = {each.kind for each in own}
+    return Kinds([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])

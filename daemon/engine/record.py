@@ -6,7 +6,8 @@ is Nondeterminism.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from daemon.engine.event import Entry, StepEvent
@@ -15,16 +16,20 @@ from daemon.engine.keys import ancestors, by_content, context_of, is_part, step_
 
 
 class Record:
-    """The steps of an execution under its path. `log` are the steps of those that it stands for, in order."""
+    """The steps of an execution: `entries` stand under its path.
 
-    def __init__(
-        self, path: str, entries: Iterable[Entry[Any]], log: Sequence[Entry[StepEvent]] = ()
-    ) -> None:
+    What stands `beside` them is read back, too, and is no step: how an outage was told, and what was done
+    before a restart, or before the last words.
+    """
+
+    def __init__(self, path: str, entries: Sequence[Entry[Any]], beside: Iterable[Entry[Any]] = ()) -> None:
         self.path = path
-        self.log = log
-        self._entries = {entry.key: entry for entry in entries}
-        steps = [entry for entry in self._entries.values() if isinstance(entry.event, StepEvent)]
+        self.log: Sequence[Entry[StepEvent]] = ()
+        """The steps of the executions that it stands for, in order."""
+        self._entries = {entry.key: entry for entry in [*entries, *beside]}
+        steps = [entry for entry in entries if isinstance(entry.event, StepEvent)]
         self._unread = {entry.key for entry in steps}
+        self._parts = _parts_by_step(self._unread)
         self._taken = {entry.event.taken_from for entry in steps}
         self._claimed = {path}
 
@@ -55,18 +60,24 @@ class Record:
         self._unread.discard(key)
         if is_part(key):
             self._read_parts(step_of(key))
+        else:
+            self._read_parts(key, before=entry.seq)
         return entry
 
-    def _read_parts(self, step: str) -> None:
-        """The end of a step ends all its parts."""
-        self._unread -= {key for key in self._unread if is_part(key) and step_of(key) == step}
+    def _read_parts(self, step: str, before: int | None = None) -> None:
+        """The end of a step ends all its parts, and its entry those that were written `before` it."""
+        for key in self._parts.get(step, ()):
+            if before is None or self._entries[key].seq < before:
+                self._unread.discard(key)
 
     def goes_live(self, key: str) -> None:
         """A step that is not recorded is to be done. Raises Nondeterminism where a recorded one was missed.
 
         What is recorded in this context, and in those that wait for it, must have been read, and each context
-        beside it that is recorded must have been claimed. A context named by its content stands alone.
+        beside it that is recorded must have been claimed. A context named by its content stands alone. What a
+        former attempt did of the step itself is gone on from.
         """
+        self._read_parts(step_of(key))
         if not self._unread:
             return
         line = self._line(context_of(key))
@@ -105,3 +116,11 @@ class Record:
                 self._taken.add(entry.key)
                 return entry
         return None
+
+
+def _parts_by_step(keys: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    parts = defaultdict[str, list[str]](list)
+    for key in keys:
+        if is_part(key):
+            parts[step_of(key)].append(key)
+    return parts

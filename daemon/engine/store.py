@@ -8,28 +8,38 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any
 
-from daemon.engine.exceptions import JournalError
-
-VERSION = 2
-"""Of the tables. Another one is refused."""
-
-TABLES = """
+FOLDED_TABLES = """
+create table if not exists pending(seq integer primary key, thread text not null, kind text not null);
+create index if not exists pending_by_kind on pending(kind, thread);
+create table if not exists lease(thread text primary key, epoch integer not null)
+"""
+TABLES = f"""
 create table entry(
   seq integer primary key, thread text not null, kind text not null, author text not null, body text not null,
   key text not null unique, cause integer, closes text not null, at real not null);
 create index entry_by_thread on entry(thread, kind, seq);
-create index entry_by_kind on entry(kind, seq);
-create table pending(seq integer primary key, thread text not null, kind text not null);
-create index pending_by_kind on pending(kind, thread);
-create table lease(thread text primary key, epoch integer not null);
-"""
+create index entry_by_kind on entry(kind, at);
+create unique index entry_opens_thread on entry(thread) where kind = 'thread';
+{FOLDED_TABLES}"""
+"""The last index: two conversations never share an id."""
+
+REPLAYS: Mapping[str, str] = {
+    "pending": "select seq, thread, kind from entry where kind in (select value from json_each(?))"
+    " and seq not in (select value from entry, json_each(closes) where closes <> '[]') order by 1",
+    "lease": "select thread, max(seq) from entry where kind in (select value from json_each(?))"
+    " group by thread order by 1",
+}
+"""Each folded table as a replay of all entries gives it."""
 
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
+FEW = 200
+"""Entries that are looked through faster than they are looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +53,8 @@ class Row:
     key: str
     cause: int | None
     closes: tuple[int, ...]
+    moot: tuple[int, ...]
+    """What it closes besides, if nothing has closed that by then."""
     at: float
     pending: bool
     leases: bool
@@ -53,10 +65,11 @@ Stored = tuple[int, str, str, str, str, str, int | None, str, float]
 
 
 class Store:
-    """One connection to the tables. Raises sqlite3.Error."""
+    """One connection to the tables in the file at `path`. Raises sqlite3.Error."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._db = connection
+        self.path = path
 
     def close(self) -> None:
         self._db.close()
@@ -74,11 +87,11 @@ class Store:
             self._db.execute("rollback")
 
     def insert(self, row: Row) -> int | None:
-        """Insert the row and fold it; returns its seq, or None where its key is there already."""
+        """Insert the row and fold it; returns its seq, or None where its key or thread is there already."""
         found = self._db.execute(
             "insert into entry(thread, kind, author, body, key, cause, closes, at)"
             " values(?, ?, ?, ?, ?, ?, ?, ?)"
-            " on conflict(key) do nothing returning seq",
+            " on conflict do nothing returning seq",
             (row.thread, row.kind, row.author, row.body, row.key, row.cause, json.dumps(row.closes), row.at),
         ).fetchone()
         if found is None:
@@ -127,13 +140,20 @@ class Store:
             thread,
         )
 
-    def waiting_threads(self, kinds: Iterable[str]) -> list[str]:
-        """The threads in which an entry of one of these kinds is pending."""
+    def waiting(self, kinds: Iterable[str]) -> list[str]:
+        """The threads in which an entry of one of these kinds is pending, those that wait longest first."""
         found = self._db.execute(
-            "select distinct thread from pending where kind in (select value from json_each(?))",
+            "select thread from pending where kind in (select value from json_each(?))"
+            " group by thread order by min(seq)",
             (_json(kinds),),
         )
         return [thread for (thread,) in found]
+
+    def attempted(self, since: int) -> list[tuple[str, int]]:
+        """The threads whose latest attempt began after a seq, and with which seq; the latest last."""
+        return self._db.execute(
+            "select thread, epoch from lease where epoch > ? order by epoch", (since,)
+        ).fetchall()
 
     # Reading entries
 
@@ -163,96 +183,97 @@ class Store:
         )
 
     def below(self, thread: str, kinds: Iterable[str], since: int = 0) -> list[Stored]:
-        """The entries of these kinds of all threads under this one, after a seq."""
+        """The entries of these kinds of all threads under this one, after a seq; of all where none is named.
+
+        They are found by thread alone, which few have below them: by kind or seq, SQLite would read the
+        whole journal. Hence the `+`.
+        """
+        names = list(kinds)
+        which = "+kind in (select value from json_each(?)) and " if names else ""
         return self._rows(
-            "thread >= ? and thread < ? and kind in (select value from json_each(?)) and seq > ?",
+            f"thread > ? and thread < ? and {which} +seq > ?",
             f"{thread}.",
             f"{thread}/",  # "/" follows "."
-            _json(kinds),
+            *([_json(names)] if names else []),
             since,
         )
 
-    def kind(self, kinds: Iterable[str], since: int = 0) -> list[Stored]:
-        """All entries of these kinds after a seq."""
-        return self._rows("kind in (select value from json_each(?)) and seq > ?", _json(kinds), since)
+    def latest(self, thread: str, kind: str, before: int) -> Stored | None:
+        """A thread's last entry of this kind before a seq."""
+        found: Stored | None = self._db.execute(
+            f"select {ROW} from entry where thread = ? and kind = ? and seq < ? order by seq desc limit 1",
+            (thread, kind, before),
+        ).fetchone()
+        return found
 
-    def since(self, seq: int, limit: int) -> list[Stored]:
-        """The entries after this seq, oldest first."""
-        return self._rows("seq > ?", seq, limit=limit)
+    def kind(self, kinds: Iterable[str], since: int = 0, at: float = 0.0) -> list[Stored]:
+        """All entries of these kinds after a seq, from a time on. Where few came since, they are looked
+        through: SQLite would go through all of these kinds."""
+        column = "+kind" if self.last() - since < FEW else "kind"
+        return self._rows(
+            f"{column} in (select value from json_each(?)) and seq > ? and at >= ?", _json(kinds), since, at
+        )
+
+    def active_since(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[Stored]:
+        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on."""
+        return self._rows(
+            "kind in (select value from json_each(?)) and thread in"
+            " (select thread from entry where kind in (select value from json_each(?)) and at >= ?)",
+            _json(roots),
+            _json(said),
+            at,
+        )
+
+    def since(self, seq: int) -> Iterator[Stored]:
+        """The entries after this seq, in order; few of them are in memory at once."""
+        with closing(self._db.execute(f"select {ROW} from entry where seq > ? order by seq", (seq,))) as rows:
+            yield from rows
+
+    def first_after(self, seq: int, now: float) -> tuple[int, float] | None:
+        """Seq and time of the first entry after a seq that is not dated after now."""
+        found: tuple[int, float] | None = self._db.execute(
+            "select seq, at from entry where seq > ? and at <= ? order by seq limit 1", (seq, now)
+        ).fetchone()
+        return found
 
     def last(self) -> int:
         """The newest seq; 0 where there is none."""
         return self._db.execute("select max(seq) from entry").fetchone()[0] or 0
 
-    def _rows(self, where: str, *values: object, limit: int = -1) -> list[Stored]:
-        text = f"select {ROW} from entry where {where} order by seq limit {limit}"
+    def _rows(self, where: str, *values: object) -> list[Stored]:
+        text = f"select {ROW} from entry where {where} order by seq"
         return self._db.execute(text, values).fetchall()
 
     # Looking at all of it
 
-    def every(self) -> Iterator[Stored]:
-        """Every entry, in order; few of them are in memory at once."""
-        yield from self._db.execute(f"select {ROW} from entry order by seq")
-
-    def folded(self) -> tuple[dict[int, tuple[str, str]], dict[str, int]]:
-        """The folded tables: each pending seq with its thread and kind, and each thread's lease."""
-        pending = self._db.execute("select seq, thread, kind from pending")
-        leases = self._db.execute("select thread, epoch from lease")
-        return {seq: (thread, kind) for seq, thread, kind in pending}, dict(leases)
-
-    def damage(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
-        found = [text for (text,) in self._db.execute("pragma integrity_check")]
+    def problems(self, *, quick: bool = False) -> list[str]:
+        """What SQLite itself finds wrong; quick: the first thing, without a look at the indexes."""
+        check = "quick_check(1)" if quick else "integrity_check"
+        found = [text for (text,) in self._db.execute(f"pragma {check}")]
         return [text for text in found if text != "ok"]
 
+    def doubled(self) -> list[tuple[int, str]]:
+        """The keys that are there more than once, each with its last seq."""
+        return self._db.execute("select max(seq), key from entry group by key having count(*) > 1").fetchall()
 
-def open_store(path: Path) -> Store:
-    """The tables in this file, made where there are none. Raises JournalError for what is no journal."""
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")
-        _prepare(connection, path)
-    except sqlite3.Error as error:
-        raise JournalError(
-            f"{path} cannot be opened as a journal ({error})."
-            " Put a copy back, or move it away to begin a new one."
-        ) from error
-    return Store(connection)
+    def folded(self, table: str) -> list[tuple[Any, ...]]:
+        """The rows of a folded table."""
+        return self._db.execute(f"select * from {table} order by 1").fetchall()
 
+    def replay(self, table: str, kinds: Iterable[str]) -> list[tuple[Any, ...]]:
+        """The same rows, from a replay of all entries: about a second for a million of them.
 
-def open_readonly(path: Path) -> Store:
-    """The same, so that nothing can be written; all that is read is of one moment."""
-    if not path.is_file():
-        raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
-    try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
-        connection.execute("begin")
-        _check_version(connection, path)
-    except sqlite3.Error as error:
-        raise JournalError(f"{path} cannot be read as a journal ({error}).") from error
-    return Store(connection)
+        `kinds` are those that wait, of `pending`, and those that take a thread, of `lease`.
+        """
+        return self._db.execute(REPLAYS[table], (_json(kinds),)).fetchall()
 
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("begin immediate")
-    empty = connection.execute("select count(*) from sqlite_master").fetchone() == (0,)
-    if empty:
-        for statement in TABLES.split(";\n"):
-            connection.execute(statement)
-        connection.execute(f"pragma user_version = {VERSION}")
-    else:
-        _check_version(connection, path)
-    connection.execute("commit")
-
-
-def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    [version] = connection.execute("pragma user_version").fetchone()
-    if version != VERSION:
-        raise JournalError(
-            f"{path} has tables of version {version}; this program reads version {VERSION}."
-            " Move the file away to begin a new journal, or run the version that wrote it."
-        )
+    def replace(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Put these rows in the place of all in a folded table."""
+        self.begin()
+        self._db.execute(f"delete from {table}")
+        for row in rows:
+            self._db.execute(f"insert into {table} values({', '.join('?' * len(row))})", row)
+        self.commit()
 
 
 def _json(names: Iterable[str]) -> str:

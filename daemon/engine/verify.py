@@ -1,107 +1,125 @@
-"""A journal is replayed and compared: what is damaged, lost, closed twice, or folded wrongly."""
+"""Is the journal whole? A replay of all entries that keeps every rule, compared with what is stored.
+
+It changes nothing. A program hands in rules of its own for what the engine cannot know.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.engine.event import Entry
-from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import LEASES, Reading
-from daemon.engine.kinds import TurnBegan, TurnEnded
+from daemon.engine.reading import Reading, closed_by, entry_of, strays
+from daemon.engine.rules import RULES, Ledger, Rule
+from daemon.engine.store import Stored
+
+Findings = Iterator[tuple[int, str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What is wrong with one entry; `seq` 0 is the file itself."""
+class Violation:
+    """A rule that an entry breaks; seq 0 stands for the file."""
 
     seq: int
+    rule: str
     text: str
 
     def __str__(self) -> str:
-        return f"{self.seq}: {self.text}"
+        return f"{self.seq} {self.rule}: {self.text}"
 
 
-class Replay:
-    """What is known up to one entry of a replay."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """How many entries of a kind are pending: work to do, and no fault. `state` says what that means."""
 
-    def __init__(self) -> None:
-        self.kinds = dict[int, str]()
-        self.pending = dict[int, Entry[Any]]()
-        self.leases = dict[str, int]()
-        self.half = dict[str, int]()
-        """Each thread's turn that has begun and not ended."""
-        self.last = 0
+    kind: str
+    state: str
+    count: int
 
-    def fold(self, entry: Entry[Any]) -> None:
-        """One entry more."""
-        self.last = entry.seq
-        self.kinds[entry.seq] = entry.kind
-        for seq in entry.closes:
-            self.pending.pop(seq, None)
-        if entry.event.pending:
-            self.pending[entry.seq] = entry
-        if isinstance(entry.event, LEASES):
-            self.leases[entry.thread] = entry.seq
-        if isinstance(entry.event, TurnBegan):
-            self.half[entry.thread] = entry.seq
-        if isinstance(entry.event, TurnEnded):
-            self.half.pop(entry.thread, None)
+    def __str__(self) -> str:
+        return f"{self.count} {self.kind} {self.state}"
 
 
-def verify(journal: Reading) -> list[Fault]:
-    """All faults of a journal, in order. Raises JournalError where it cannot be read at all."""
-    return sorted(_faults(journal), key=lambda fault: fault.seq)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a journal was found to be."""
+
+    entries: int
+    violations: Sequence[Violation]
+    pending: Sequence[Pending]
+
+    def __str__(self) -> str:
+        waits = ", ".join(map(str, self.pending))
+        faults = f"{len(self.violations)} violations" if self.violations else "clean"
+        return f"{self.entries} entries, {faults}; pending: {waits or 'nothing'}"
 
 
-def _faults(journal: Reading) -> Iterator[Fault]:
-    replay = Replay()
+def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
+    """Look at the whole journal, with these rules more. Raises JournalError where it cannot be read."""
+    ledger = Ledger(reading.kinds)
+    findings = list(_findings(reading, ledger, [*RULES, *rules]))
+    found = [Violation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
+    return Verdict(
+        entries=ledger.count,
+        violations=sorted(found, key=lambda one: one.seq),
+        pending=list(_pending(ledger)),
+    )
+
+
+def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
+    yield from reading.problems()
+    for row in reading.rows():
+        seq = row[0]
+        missing = ledger.last + 1
+        if missing < seq:  # entries are never deleted, and their seqs leave no gap
+            yield missing, "gone", "this entry is gone" if missing == seq - 1 else f"gone up to {seq - 1}"
+        yield from _look_at(row, ledger, rules)
+    yield from _folded(reading.folded(), ledger)
+    begun = ledger.seen_threads
+    for seq, thread in ledger.children.items():
+        if ledger.is_pending(seq) and thread in begun and not ledger.goes_on(thread):
+            yield seq, "forsaken", f"{thread} has not ended, and nothing goes on in it"
+
+
+def _look_at(row: Stored, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
+    seq, thread, kind, _, _, _, _, closes, _ = row
     try:
-        for text in journal.damage():
-            yield Fault(seq=0, text=text)
-        for seq, entry in journal.every():
-            if seq != replay.last + 1:
-                yield Fault(seq=replay.last + 1, text=f"nothing is there up to {seq - 1}")
-            if isinstance(entry, JournalError):
-                yield Fault(seq=seq, text=str(entry))
-                replay.last = seq
-                continue
-            yield from _of_entry(replay, entry)
-            replay.fold(entry)
-    except sqlite3.Error as error:
-        raise JournalError(f"The journal could not be read ({error}).") from error
-    yield from _of_folded(journal, replay)
+        entry = entry_of(row, ledger.kinds)
+    except ValueError as error:
+        yield seq, "shape", f"{error} is not there, or not what it should be"
+        ledger.stands(seq, str(thread), str(kind), () if "closes" in strays(row) else closed_by(closes))
+        return
+    for rule in rules:
+        for named, text in rule(ledger, entry):
+            yield named, rule.__name__, text
+    ledger.stands(seq, thread, kind, entry.closes)
+    ledger.fold(entry)
 
 
-def _of_entry(replay: Replay, entry: Entry[Any]) -> Iterator[Fault]:
-    if entry.cause is not None and entry.cause not in replay.kinds:
-        yield Fault(seq=entry.seq, text=f"its cause {entry.cause} is not there")
-    for seq in entry.closes:
-        closed = replay.pending.get(seq)
-        if seq not in replay.kinds:
-            yield Fault(seq=entry.seq, text=f"it closes {seq}, which is not there")
-        elif closed is None:
-            yield Fault(seq=entry.seq, text=f"it closes {seq}, which was not pending any more")
-        elif entry.kind not in closed.event.closed_by:
-            yield Fault(seq=entry.seq, text=f"no {entry.kind} closes a {closed.kind}, as it does with {seq}")
-    half = replay.half.get(entry.thread)
-    if isinstance(entry.event, TurnBegan):
-        if half:
-            yield Fault(seq=entry.seq, text=f"it begins while the turn {half} of its thread is half")
-        for seq in entry.event.inputs:
-            if seq not in replay.pending:
-                yield Fault(seq=entry.seq, text=f"it takes up {seq}, which is not pending")
-    if isinstance(entry.event, TurnEnded) and half not in entry.closes:
-        yield Fault(seq=entry.seq, text="it ends no half turn of its thread")
+def _pending(ledger: Ledger) -> Iterator[Pending]:
+    counts = Counter(kind for waiting in ledger.pending.values() for kind in waiting.values())
+    for each in ledger.kinds:
+        if counts[each.kind]:
+            yield Pending(kind=each.kind, state=each.state, count=counts[each.kind])
 
 
-def _of_folded(journal: Reading, replay: Replay) -> Iterator[Fault]:
-    pending, leases = journal.folded()
-    replayed = {seq: (entry.thread, entry.kind) for seq, entry in replay.pending.items()}
-    for seq in sorted(pending.keys() ^ replayed.keys()):
-        yield Fault(seq=seq, text="whether it is pending is folded wrongly")
-    for thread in sorted(leases.keys() | replay.leases.keys()):
-        if leases.get(thread) != replay.leases.get(thread):
-            yield Fault(seq=replay.leases.get(thread, 0), text=f"the lease of {thread} is folded wrongly")
+def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: Ledger) -> Findings:
+    """The folded tables are what the replay has come to."""
+    replayed = {
+        seq: (thread, kind) for thread, waiting in ledger.pending.items() for seq, kind in waiting.items()
+    }
+    pending = {seq: (thread, kind) for seq, thread, kind in stored["pending"]}
+    for seq in replayed.keys() | pending.keys():
+        here, there = pending.get(seq), replayed.get(seq)
+        if here != there:
+            yield seq, "pending", f"stored is {_shown(here)}, a replay gives {_shown(there)}"
+    leases = dict(stored["lease"])
+    for thread in ledger.leases.keys() | leases.keys():
+        held, holds = leases.get(thread), ledger.leases.get(thread)
+        if held != holds:
+            yield holds or 0, "lease", f"stored for {thread} is {held}, a replay gives {holds}"
+
+
+def _shown(pending: tuple[str, str] | None) -> str:
+    return f"a pending {pending[1]} of {pending[0]}" if pending else "nothing pending"

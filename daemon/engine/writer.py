@@ -11,7 +11,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.engine.exceptions import Conflict, Fenced, JournalError
 from daemon.engine.store import Row, Store
@@ -24,10 +24,10 @@ GROUP = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """An append that is refused unless this attempt still holds the thread."""
+    """An append that is refused unless this attempt still holds the thread; None: unless nobody ever did."""
 
     thread: str
-    epoch: int
+    epoch: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,8 @@ class Writer:
             return Fenced(f"{row.key}: another attempt at {fence.thread} began after this one")
         if append.requires is not None and not self._store.is_pending(append.requires):
             return Fenced(f"{row.key}: {append.requires} was closed meanwhile")
+        if row.moot:
+            row = replace(row, closes=(*row.closes, *self._store.still_pending(row.moot)))
         seq = self._store.insert(row)
         if seq is None:
             return Conflict(row.key)

@@ -36,8 +36,7 @@ class File:
             with os.fdopen(os.open(self.name, OPEN, dir_fd=self.folder), "rb") as file:
                 regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
                 data = file.read(MOST_BYTES + 1) if regular else b"\0"
-        except OSError as error:
-            log.debug("%s cannot be read (%s).", self.path, error.strerror)
+        except OSError:
             return None
         if b"\0" in data or len(data) > MOST_BYTES:
             return None
@@ -51,7 +50,8 @@ def files(top: Path, called: str) -> Iterator[File]:
             inner[:] = sorted(name for name in inner if not name.startswith("."))
             below = Path(called, Path(folder).relative_to(top))
             for name in sorted(names):
-                if found := _file(below, name, descriptor):
+                found = _file(below, name, descriptor)
+                if found:
                     yield found
     except OSError as error:
         log.warning("The folder %s cannot be read (%s).", called, error.strerror)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from itertools import count
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Self
@@ -62,7 +61,7 @@ class Folders(Index):
 
     def _refresh(self, database: Connection) -> None:
         """Take what changed since, and let go what is no longer there."""
-        gone = {path: stamp for path, stamp in database.execute("select path, stamp from file")}
+        gone = dict(database.execute("select path, stamp from file"))
         for file in self._files():
             if self.closing.is_set():
                 return
@@ -76,7 +75,8 @@ class Folders(Index):
         number, size = 0, 0
         for called, folder in self._folders.items():
             for file in files(folder, called):
-                number, size = number + 1, size + file.size
+                number += 1
+                size += file.size
                 if number > self._most_files or size > self._most:
                     if not self._full:
                         log.warning("KNOWLEDGE_DIRS hold too much: nothing is found from %s on.", file.path)
@@ -88,9 +88,12 @@ class Folders(Index):
 def _called(folders: Sequence[Path]) -> dict[str, Path]:
     """The folders by the name under which each is shown; a name that is there twice gets a number."""
     found: dict[str, Path] = {}
-    for folder in dict.fromkeys(folder.resolve() for folder in folders):
-        names = (f"{folder.name}{f'-{n}' if n > 1 else ''}" for n in count(1))
-        found[next(name for name in names if name not in found)] = folder
+    for folder in dict.fromkeys(map(Path.resolve, folders)):
+        name, number = folder.name, 1
+        while name in found:
+            number += 1
+            name = f"{folder.name}-{number}"
+        found[name] = folder
     return found
 
 

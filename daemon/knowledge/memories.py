@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from daemon.entry import Entry, rank
-from daemon.journal.journal import Journal
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.kinds import Heard, Message, Noted, Spoken
 from daemon.knowledge.index import TOKENS, Index, indexed, question
 from daemon.knowledge.places import Places
 from daemon.ports import Said
 
+Worded = Message | Heard | Spoken | Noted
+"""What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
 CHUNK = 100
 """Entries that are folded at once, while the daemon has nothing else to do for some milliseconds."""
 HITS = 8
@@ -77,8 +80,8 @@ class Memories(Index):
             await self._take(entries)
             await asyncio.sleep(0)
 
-    async def _take(self, entries: Sequence[Entry]) -> None:
-        lines = [line for entry in entries if (line := self._line(entry))]
+    async def _take(self, entries: Sequence[Entry[Event]]) -> None:
+        lines = list(filter(None, map(self._line, entries)))
         last = entries[-1].seq
 
         def fold(database: Connection) -> None:
@@ -89,50 +92,67 @@ class Memories(Index):
 
         await self.ask(fold)
 
-    def _line(self, entry: Entry) -> dict[str, Any] | None:
+    def _line(self, entry: Entry[Event]) -> dict[str, Any] | None:
         """What the index keeps of an entry, if it holds words."""
-        channel = self._places.of(entry.thread)
-        if not (channel and _holds_words(entry)):
+        channel, event = self._places.of(entry.thread), entry.event
+        if channel is None or not isinstance(event, Worded):
             return None
-        body, change = entry.body, entry.body.get("note")
-        ts = body.get("ts")
-        version = entry.key.rpartition(":")[2].zfill(24) if change == "edited" else ""
+        ts = _ts(event)
         return {
             "seq": entry.seq,
             "thread": entry.thread,
             "channel": channel.number,
             "message": f"{channel.number}:{ts}" if ts else entry.key,
-            "version": GONE if change == "deleted" else version,
+            "version": _version(entry.key, event),
             "at": float(ts or entry.at),
-            "name": indexed(body.get("name") or body.get("about") or ""),
-            "text": indexed("\n".join([body["text"], *body.get("files", ())])),
+            "name": indexed(_name(event)),
+            "text": indexed("\n".join([event.text, *_files(event)])),
         }
 
     async def _read(self, query: str, values: dict[str, Any]) -> list[Said]:
         rows = await self.ask(lambda database: database.execute(query, values).fetchall())
-        return [*self._said(self._journal.many([seq for (seq,) in rows]))]
+        found = []
+        for entry in self._journal.many([seq for (seq,) in rows]):
+            said = self._said(entry)
+            if said.text:  # else it was forgotten since
+                found.append(said)
+        return found
 
-    def _said(self, entries: Iterable[Entry]) -> Iterable[Said]:
-        for entry in entries:
-            body, channel = entry.body, self._places.of(entry.thread)
-            if channel and (body.get("text") or body.get("files")):  # neither: forgotten since
-                yield Said(
-                    kind="note" if entry.kind == "note" else "said",
-                    name=body.get("name") or body.get("about") or "",
-                    place=channel.name,
-                    at=float(body.get("ts") or entry.at),
-                    text="\n".join([body["text"], *(f"[file: {file}]" for file in body.get("files", ()))]),
-                )
+    def _said(self, entry: Entry[Worded]) -> Said:
+        channel, event = self._places.of(entry.thread), entry.event
+        files = [f"[file: {file}]" for file in _files(event)]
+        return Said(
+            kind="note" if isinstance(event, Noted) else "said",
+            name=_name(event),
+            place=channel.name if channel else "",
+            at=float(_ts(event) or entry.at),
+            text="\n".join([event.text, *files]),
+        )
 
 
-def _holds_words(entry: Entry) -> bool:
-    """Is it what somebody said, changed or noted? Not a stop, a press, or what the soul told itself."""
-    if "text" not in entry.body:
-        return False
-    if entry.kind == "perception":
-        to_itself = entry.author in ("soul", "core")
-        return rank(entry) in ("message", "answer") and not to_itself and entry.body.get("address") != "press"
-    return entry.kind in ("heard", "spoken", "note")
+def _ts(event: Worded) -> str:
+    return "" if isinstance(event, Noted) else event.ts
+
+
+def _name(event: Worded) -> str:
+    """Who said it, or whom a note is about; empty for the soul, and for nobody."""
+    if isinstance(event, Noted):
+        return event.about
+    return "" if isinstance(event, Spoken) else event.name
+
+
+def _files(event: Worded) -> Sequence[str]:
+    return event.files if isinstance(event, Message | Heard) else ()
+
+
+def _version(key: str, event: Worded) -> str:
+    """What comes after the versions of the changes before it; empty for what nobody has changed."""
+    match event:
+        case Heard(note="deleted"):
+            return GONE
+        case Heard(note="edited"):
+            return key.rpartition(":")[2].zfill(24)
+    return ""
 
 
 def _fold(database: Connection, line: dict[str, Any]) -> None:
@@ -142,8 +162,9 @@ def _fold(database: Connection, line: dict[str, Any]) -> None:
     if known and line["version"] <= version:
         return
     database.execute("delete from line where message = :message", line)
-    where = {"thread": None, "channel": None} if line["version"] == GONE else {}
-    row = line | where | {"first": first}
+    row = line | {"first": first}
+    if line["version"] == GONE:
+        row |= {"thread": None, "channel": None}
     database.execute(
         "insert into line values (:seq, :first, :thread, :channel, :message, :version, :at)", row
     )

@@ -1,6 +1,6 @@
 """What people are like, as far as it may be known in a conversation. A turn reads it as of its first begin.
 
-Folded from entries of kind `person` {person, text, since}: each says what is known now in its channel.
+Folded from `PersonLearned` entries: each says what is known now in its channel.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from daemon.entry import Entry, who
-from daemon.journal.journal import Journal
-from daemon.journal.reading import ALWAYS
-from daemon.knowledge.places import Channel, Places, fresh, may_know
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
+from daemon.kinds import PersonLearned, Said
+from daemon.knowledge.places import Channel, Places, may_know
 
 MOST = 5
 """Models of one person that are used together: this channel's, and the newest of others."""
@@ -30,7 +31,8 @@ class PersonModels:
     def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
         self.update()
-        if not (here := self._places.of(thread)):
+        here = self._places.of(thread)
+        if here is None:
             return []
         mine, found = here.before(before), list[tuple[bool, int]]()
         for there, chain in self._chains.get(person, {}).values():
@@ -38,11 +40,13 @@ class PersonModels:
             if last and may_know(mine, there.before(before)):
                 found.append((there is here, chain[last - 1]))
         entries = self._journal.many([seq for _, seq in sorted(found, reverse=True)[:MOST]])
-        return [text for entry in entries if (text := _text(entry))]
+        return [entry.event.text for entry in entries if entry.event.text]
 
-    def known(self, said: Iterable[Entry], thread: str, before: int = ALWAYS) -> Sequence[tuple[str, str]]:
+    def known(
+        self, said: Iterable[Entry[Said]], thread: str, before: int = ALWAYS
+    ) -> Sequence[tuple[str, str]]:
         """What is known about those who said this, and may be known in this thread: name, and all notes."""
-        names = {who(entry): entry.body["name"] for entry in said}
+        names = {entry.event.user: entry.event.name for entry in said}
         found = [(name, "\n".join(self.about(person, thread, before))) for person, name in names.items()]
         return [(name, notes) for name, notes in found if notes]
 
@@ -51,37 +55,37 @@ class PersonModels:
         self.update()
         chain = self._chain(person, self._places.of(thread))
         last = bisect_left(chain, before)
-        return (chain[last - 1], _text(self._journal.at(chain[last - 1]))) if last else (0, "")
+        if not last:
+            return 0, ""
+        seq = chain[last - 1]
+        return seq, self._journal.at(seq).event.text
 
-    def stands(self, entry: Entry) -> bool:
+    def stands(self, entry: Entry[PersonLearned]) -> bool:
         """Does this model count? Not if another was learned in its channel since the one it was made from.
 
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
         self.update()
-        return entry.seq in self._chain(entry.body["person"], self._places.of(entry.thread))
+        return entry.seq in self._chain(entry.event.person, self._places.of(entry.thread))
 
     def update(self) -> None:
         """Fold what came since."""
         self._places.update()
-        entries, self._folded = fresh(self._journal, ("person",), self._folded)
-        for entry in entries:
+        for entry in self._journal.kind(PersonLearned, since=self._folded):
             self._fold(entry)
+            self._folded = entry.seq
 
-    def _fold(self, entry: Entry) -> None:
+    def _fold(self, entry: Entry[PersonLearned]) -> None:
         channel = self._places.of(entry.thread)
-        if not (channel and _text(entry)):
+        if not (channel and entry.event.text):  # no text: it was forgotten
             return
-        models = self._chains.setdefault(entry.body["person"], {})
+        models = self._chains.setdefault(entry.event.person, {})
         chain = models.setdefault(channel.number, (channel, []))[1]
-        if entry.body["since"] >= (chain[-1] if chain else 0):  # larger: made from one that was forgotten
+        if not chain or entry.event.since >= chain[-1]:  # larger: made from one that was forgotten
             chain.append(entry.seq)
 
     def _chain(self, person: str, channel: Channel | None) -> list[int]:
-        chain = self._chains.get(person, {}).get(channel.number) if channel else None
-        return chain[1] if chain else []
-
-
-def _text(model: Entry) -> str:
-    """What it says; nothing, where that was forgotten."""
-    return str(model.body.get("text", ""))
+        if channel is None:
+            return []
+        _, chain = self._chains.get(person, {}).get(channel.number, (channel, []))
+        return chain

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from daemon.kinds import Afterthought
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.spoken import spoken
+from daemon.mind.newcomers import speakers
 from daemon.process import Turn
 
 LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"
@@ -27,13 +28,12 @@ FEW = 3
 async def leave(turn: Turn, memory: WorkingMemory, learned: str) -> None:
     """Leave what there is to do after an answer. `learned`: did the model say that it learned something?"""
     if learned.casefold().startswith("yes"):
-        said = [e for e in turn.answers if not e.body["bot"] and e.body["address"] != "timer"]
-        for person, name in {entry.author: entry.body["name"] for entry in said}.items():
-            about = {"rank": "after", "process": LEARNING, "person": person, "name": name}
-            await turn.tell("learn", about)
+        for person, name in speakers(turn).items():
+            about = {"person": person, "name": name}
+            await turn.tell("learn", Afterthought(process=LEARNING, params=about))
     last = overdue(memory.conversation)
     if last and await turn.claim(f"summed-up:{last}"):
-        await turn.tell("sum-up", {"rank": "after", "process": SUMMARIZING, "last": last})
+        await turn.tell("sum-up", Afterthought(process=SUMMARIZING, params={"last": last}))
 
 
 def overdue(conversation: Sequence[Memory]) -> int:
@@ -49,11 +49,3 @@ def overdue(conversation: Sequence[Memory]) -> int:
     size = sum(len(memory.content) for memory in conversation)
     most = (size - WHOLE) // STEP * STEP
     return max([end for end in ends[: 1 - FEW] if end[0] <= most], default=(0, 0))[1] if size > LONG else 0
-
-
-async def afterthought(turn: Turn, name: str, memory: WorkingMemory, question: str) -> str:
-    """What the fast model says to it; empty where nothing whole came, as when someone speaks meanwhile."""
-    if await turn.limit():
-        return ""
-    call = await turn.call(name, memory.with_region("instruction", question), "fast")
-    return spoken(call.body["text"]) if call.body["outcome"] == "ok" else ""

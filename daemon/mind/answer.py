@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from daemon.entry import Entry
+from daemon.engine.event import Entry
+from daemon.kinds import ModelCall
 from daemon.mind.sections import sections
-from daemon.mind.steps import PRIVATE, SAY, STEPS, TAGS
+from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS
 
 PLAINLY = "plainly"
 ALOUD = frozenset({"pipeline", PLAINLY})
 """The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
+DELIBERATE = "deliberate"
+"""The name of calls in open thought, whose final answer is spoken."""
+MONOLOGUE = "internal_monologue"
+"""The name of a call that asks for nothing but this."""
 
 
 class Answer:
     """A pure function of the call's entry."""
 
-    def __init__(self, call: Entry) -> None:
+    def __init__(self, call: Entry[ModelCall]) -> None:
         self.call = call
-        self.outcome = str(call.body["outcome"])
-        self._sections = sections(call.body["text"], TAGS, PRIVATE)
+        self.outcome = call.event.outcome
+        self._sections = sections(call.event.text, TAGS, PRIVATE)
 
     @property
     def usable(self) -> bool:
         """Did the model answer at all?"""
         return self.outcome in ("ok", "cut")
-
-    @property
-    def broke(self) -> bool:
-        """Did it break off, though it had begun to come?"""
-        return self.outcome == "failed" and bool(self.call.body["text"])
 
     @property
     def unfinished(self) -> bool:
@@ -55,11 +55,18 @@ class Answer:
         return self.heard if SAY in self._sections.text else self._sections.outside.strip()
 
     @property
+    def thought(self) -> str:
+        """The monologue, or what stands in no section: where nothing but a monologue was asked."""
+        return self._sections.text.get(ASIDE, self._sections.outside).strip()
+
+    @property
     def kept(self) -> str:
         """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
-        if self.call.body["name"] == PLAINLY and SAY not in self._sections.text:
+        if self.call.event.name == MONOLOGUE:
+            return f"<{ASIDE}>{self.thought}</{ASIDE}>" if self.thought else ""
+        if self.call.event.name == PLAINLY and SAY not in self._sections.text:
             return f"<{SAY}>{self.plainly}</{SAY}>" if self.plainly else ""
-        return self._sections.kept if self._sections.foreign else str(self.call.body["text"])
+        return self._sections.kept if self._sections.foreign else self.call.event.text
 
     @property
     def values(self) -> Mapping[str, str]:

@@ -1,58 +1,110 @@
-"""Asking the model, while what it says is shown as it comes. Made by the pipeline, for each of its runs."""
+"""How a cognitive step asks a model, and what becomes of it where no answer comes.
+
+For whoever waits: `openly`, through outages, refusals, bounds and stops, of which people are told. Where
+nobody waits: `quiet`, once. A run of the ISM brings a way of its own.
+"""
 
 from __future__ import annotations
 
-from daemon.errors import ModelFailed
-from daemon.memory import WorkingMemory
-from daemon.mind.answer import Answer
-from daemon.mind.sections import Sections
-from daemon.mind.steps import PRIVATE, SAY, TAGS
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.kinds import ModelCall, Spoken, StopAsked, Unsaid
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.consent import DAY, at_bound
+from daemon.mind.prompting import feeling, situated
+from daemon.mind.recall import remember
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
+Schema = Mapping[str, Any]
+Came = tuple[WorkingMemory, Entry[ModelCall] | None]
+"""The memory by then, and the answer; None where there is none."""
+Ask = Callable[[str, WorkingMemory, str, Role, Schema | None], Awaitable[Came]]
+"""Takes the name of the call, what is remembered, the question, the model and what the answer is held to."""
 
-class Asking:
-    """All questions of one run, about the same memory, whose answers go into one speech."""
 
-    def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
-        self._turn = turn
-        self._memory = memory
-        self._heard = ""
-        """The longest dialogue that broke off."""
-        self._took_back = False
-        """Does something stand in Slack that was never meant to be read?"""
-        self.speech: Speech = turn.speech()
+async def openly(
+    turn: Turn, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+) -> Came:
+    """Ask for somebody who waits. Where no answer comes they have been told why.
 
-    async def ask(self, name: str, role: Role, instruction: str) -> Answer:
-        """Ask; once more, under another key, where the answer breaks off. Raises ModelFailed."""
-        memory = self._memory.with_region("instruction", instruction)
-        answer = await self._listen(name, role, memory)
-        if answer.broke:
-            answer = await self._listen(name, role, memory)
-        if answer.outcome == "failed":
-            shown = self._heard and not self._turn.wary
-            if shown or self._took_back:
-                await self.speech.close(self._heard and f"{self._heard} …")
-            else:
-                await self.speech.settle()
-            raise ModelFailed(answer.call.body["failure"])
-        return answer
+    An outage is waited for in the middle of the execution, a refusal goes to the model that stands in, at a
+    bound an owner is asked. Raises what `Turn.ask` and `Turn.talk` raise.
+    """
+    while True:
+        limited = await turn.limit()
+        if limited is None:
+            seen = situated(turn, memory).with_region("instruction", question)
+            async with turn.showing(feeling(turn).status):
+                grown, call = await turn.talk(name, seen, role, None, schema)
+            memory = memory.with_memory(*grown.heard_since(seen))
+            match call.event.outcome:
+                case "ok" | "cut":
+                    return memory, call
+                case "cancelled":
+                    return await stopped(turn, memory, turn.speech()), None
+                case "refused" if role != "fallback":
+                    role = "fallback"
+                    continue
+                case "refused":
+                    return await speechless(turn, without_question(turn, memory)), None
+            limited = DAY
+        memory, on = await at_bound(turn, memory, limited)
+        if not on:
+            return memory, None
 
-    async def _listen(self, name: str, role: Role, memory: WorkingMemory) -> Answer:
-        coming, shown = Sections(TAGS, PRIVATE), ""
 
-        async def hear(delta: str) -> None:
-            nonlocal shown
-            coming.feed(delta)
-            if self._turn.wary or delta.isspace():  # half answers would pile up while an outage lasts
-                return
-            said = coming.said(SAY)
-            if not said.startswith(shown):
-                self._took_back = True
-                await self.speech.hear("")
-            shown = said
-            await self.speech.hear(said)
+def quiet(turn: Turn) -> Ask:
+    """A way to ask for nobody: once, of what is given alone, and what goes wrong is told to nobody."""
+    return partial(_quietly, turn)
 
-        answer = Answer(await self._turn.call(name, memory, role, hear))
-        self._heard = max(self._heard, answer.heard, key=len)
-        return answer
+
+async def _quietly(
+    turn: Turn, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+) -> Came:
+    if await turn.limit():
+        return memory, None
+    call = await turn.call(name, memory.with_region("instruction", question), role, None, schema)
+    return memory, call if call.event.outcome == "ok" else None
+
+
+async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str = "") -> WorkingMemory:
+    """Someone stopped the soul: what it had begun to say ends there, and the stop is answered with that.
+
+    Only the first step after a stop sees it; what comes after that ends in silence.
+    """
+    stops = [entry for entry in await turn.look() if isinstance(entry.event, StopAsked)]
+    if not stops and not heard:
+        await speech.settle()
+        return memory
+    spoken = await speech.close(f"{heard} …" if heard else sentence(turn, "stopped"))
+    turn.absorb(stops)
+    await turn.withdraw()
+    words = [entry for entry in stops if entry.event.text]
+    return memory.with_memory(*map(remember, words), *map(remember, standing(spoken)))
+
+
+async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """There is no answer: whoever waits for one is told so."""
+    if not turn.must_answer:
+        return memory
+    return memory.with_memory(*map(remember, standing(await turn.say(sentence(turn, "lost_words")))))
+
+
+def without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """What was refused to the end is not kept: it would be refused again with each message to come."""
+    asked = {entry.seq for entry in turn.answers}
+    return working_memory(kept for kept in memory.memories if kept.seq not in asked)
+
+
+def standing(receipts: Iterable[Entry[Spoken | Unsaid]]) -> list[Entry[Spoken | Unsaid]]:
+    """Those of the receipts of a message whose words stand in Slack."""
+    return [entry for entry in receipts if isinstance(entry.event, Spoken)]
+
+
+def sentence(turn: Turn, name: str) -> str:
+    """A fixed sentence of the owner's."""
+    return turn.text(f"prompts/sentences/{name}").strip()

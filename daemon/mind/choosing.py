@@ -1,17 +1,20 @@
-"""What the chooser of a run is told, and how: the fixed texts, the fences, the prompts. For daemon/ism.py."""
+"""What the chooser of a run is told: the fixed texts, which the owner may write anew, and the fences.
+
+The owner's words are one file, prompts/choosing.md: a part `=== name` for each text of `Wording`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from string import Template
-from typing import Any, Literal
 
 from daemon.mind.recall import fenced as safe
 from daemon.mind.recall import plain
 
-Part = tuple[Literal["user", "assistant"], str]
-"""One message to the chooser, or of it."""
+CHOOSING = "prompts/choosing"
+PART = re.compile(r"^=== (\w+)[ \t]*\n", re.MULTILINE)
 MOST_FOUND = 20_000
 MOST_ERROR = 300
 """Characters of a result, and of an error, that the chooser is told."""
@@ -19,7 +22,7 @@ MOST_ERROR = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """The fixed texts that go to the chooser: `string.Template`s with the placeholders of the defaults."""
+    """The fixed texts that go to the chooser: templates with the placeholders of the defaults."""
 
     head: str = (
         "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n\n"
@@ -55,32 +58,30 @@ class Wording:
     unread: str = "Your answer could not be read: $error. Nothing was done. Answer with JSON only."
 
 
-class Prompt(str):
-    """All that the chooser is shown, as one text: the context, the parts, and the question.
+def wording(text: str) -> Wording:
+    """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError."""
+    if problems := [*faults(text)]:
+        raise ValueError("; ".join(problems))
+    return Wording(**_parts(text))
 
-    The next prompt of a run begins with this one less its question, byte for byte, and its `parts` with these
-    very objects. `schema` is the JSON schema that the answer is to be held to; `round` counts from 1.
-    """
 
-    parts: tuple[Part, ...]
-    question: str
-    schema: Mapping[str, Any]
-    round: int
+def faults(text: str) -> Iterator[str]:
+    """What is wrong with it, for the owner."""
+    usual = asdict(Wording())
+    for name, part in _parts(text).items():
+        if name not in usual:
+            yield f"it has a part `{name}`, which nobody reads: {', '.join(usual)} are read"
+            continue
+        template, known = Template(part), set(Template(usual[name]).get_identifiers())
+        if not template.is_valid():
+            yield f"its part `{name}` has a `$` that begins no placeholder (write `$$` for a dollar sign)"
+        elif given := set(template.get_identifiers()) ^ known:
+            yield f"its part `{name}` has other placeholders than it needs: ${', $'.join(sorted(given))}"
 
-    def __new__(
-        cls,
-        context: str,
-        parts: Sequence[Part],
-        question: str,
-        schema: Mapping[str, Any],
-        wording: Wording,
-        round: int,
-    ) -> Prompt:
-        """A prompt of these. In the one text, `wording.chose` marks what the chooser itself said."""
-        texts = [text if role == "user" else filled(wording.chose, choice=text) for role, text in parts]
-        self = super().__new__(cls, "\n\n".join([context, *texts, question]))
-        self.parts, self.question, self.schema, self.round = tuple(parts), question, schema, round
-        return self
+
+def _parts(text: str) -> dict[str, str]:
+    _, *found = PART.split(text)
+    return {name: part.strip() for name, part in zip(found[::2], found[1::2], strict=True)}
 
 
 def filled(text: str, **words: object) -> str:
@@ -88,7 +89,7 @@ def filled(text: str, **words: object) -> str:
     return Template(text).substitute(words).strip()
 
 
-def result(name: str, text: str) -> str:
+def result_of(name: str, text: str) -> str:
     """What came of an action, fenced: it cannot pose as another result, or as anything but a result."""
     return f'<result of="{plain(name)}">\n{fenced(text, MOST_FOUND)}\n</result>'
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from daemon.kinds import Timer
 from daemon.process import Turn
 
 
 async def newcomers(turn: Turn) -> list[str]:
     """The names of those who spoke and were never met before; each is claimed, once, across all threads."""
-    said = [e for e in turn.answers if not e.body["bot"] and e.body["address"] != "timer"]
-    people = {entry.author: entry.body["name"] for entry in said}
+    people = speakers(turn)
     return [name for person, name in people.items() if await turn.claim(f"greeted:{person}")]
+
+
+def speakers(turn: Turn) -> dict[str, str]:
+    """The people who said what this turn answers: id to name. No bot, and nobody whose reminder came."""
+    people: dict[str, str] = {}
+    for entry in turn.answers:
+        if not entry.event.bot and not isinstance(entry.event, Timer):
+            people[entry.event.user] = entry.event.name
+    return people

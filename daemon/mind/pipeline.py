@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from daemon.entry import rank
-from daemon.memory import WorkingMemory, working_memory
+from daemon.kinds import MoodChanged
+from daemon.memory import WorkingMemory
 from daemon.mind.afterthoughts import leave
-from daemon.mind.answer import Answer
-from daemon.mind.asking import Asking
+from daemon.mind.answer import PLAINLY, Answer
+from daemon.mind.asking import sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound
-from daemon.mind.prompting import feeling, instruction, situated
+from daemon.mind.listening import Listening, Reader
+from daemon.mind.prompting import feeling, in_sections, situated
 from daemon.mind.recall import remember
-from daemon.mind.steps import SAY, STEPS
+from daemon.mind.sections import Sections
+from daemon.mind.tags import PRIVATE, SAY, STEPS, TAGS
 from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
@@ -27,10 +29,14 @@ FENCE = "```"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What came of a pipeline: the memory with the answer in it, and what each step came to, by name."""
+    """What came of a pipeline: the memory with the answer in it, and what each step came to, by name.
+
+    `text` is what people read of it: empty where silence was chosen, None where no answer came.
+    """
 
     memory: WorkingMemory
     values: Mapping[str, str]
+    text: str | None = None
     stopped: bool = False
 
 
@@ -49,18 +55,18 @@ async def converse(
     `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call. At a
     bound an owner is asked first, unless whoever calls has asked (`bounded`).
     When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
-    Where the model refused, this goes to the one that stands in for it. Then apologise. Raises ModelFailed.
+    Where the model refused, this goes to the one that stands in for it. Then apologise.
     """
     heard = memory or turn.memory
     while True:
-        about = await turn.limit() if bounded else {}
-        if not about:
+        limited = await turn.limit() if bounded else None
+        if limited is None:
             seen = situated(turn, heard).with_region("notes", notes)
             owned = bounded and bool(turn.deciders)
             if said := await _answered(turn, steps, guidance, seen, role, owned=owned):
                 return said
-            about = DAY
-        heard, on = await at_bound(turn, heard, about)
+            limited = DAY
+        heard, on = await at_bound(turn, heard, limited)
         if not on:
             return Said(memory=heard, values={})
 
@@ -70,27 +76,31 @@ async def _answered(
 ) -> Said | None:
     """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
     chosen = [STEPS[name] for name in steps]
-    asking = Asking(turn, memory)
+    spoken = [step for step in chosen if step.tag == SAY]
+    asking = Listening(turn, memory, _reader)
     async with turn.showing(feeling(turn).status):
-        answer = await asking.ask("pipeline", role, instruction(turn, chosen, guidance))
-        said = answer.said
-        if not _will_do(turn, answer):
+        alone = chosen == spoken
+        name = PLAINLY if alone else "pipeline"
+        answer = Answer(await asking.ask(name, role, in_sections(turn, chosen, guidance)))
+        said = answer.plainly if alone else answer.said
+        if not _will_do(turn, answer, said):
             role = "fallback" if answer.outcome == "refused" else role
-            spoken = [step for step in chosen if step.tag == SAY]
-            answer = await asking.ask("plainly", role, instruction(turn, spoken, guidance))
+            answer = Answer(await asking.ask(PLAINLY, role, in_sections(turn, spoken, guidance)))
             said = answer.plainly
+        memory = asking.memory
         if answer.outcome == "cancelled":
-            return await _stopped(turn, memory, asking.speech, answer)
+            memory = await stopped(turn, memory, asking.speech, answer.heard)
+            return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
             return None
         return await _conclude(turn, memory, asking.speech, answer, said or "")
 
 
-def _will_do(turn: Turn, answer: Answer) -> bool:
+def _will_do(turn: Turn, answer: Answer, said: str | None) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
     later = answer.values.get("next_process") in turn.at_once
-    silent = answer.said is not None and answer.outcome == "ok" and (later or not turn.must_answer)
-    return bool(answer.said) or silent or answer.outcome in ("over-budget", "cancelled")
+    silent = said is not None and answer.outcome == "ok" and (later or not turn.must_answer)
+    return bool(said) or silent or answer.outcome in ("over-budget", "cancelled")
 
 
 async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer, said: str) -> Said:
@@ -99,50 +109,37 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     spoken = await speech.close(said if later else _worded(turn, answer, said))
     usable = answer.usable and (bool(said) or later or not turn.must_answer)
     if answer.outcome == "refused":
-        memory = _without_question(turn, memory)
-    if usable and answer.call.body["text"].strip():
+        memory = without_question(turn, memory)
+    if usable and answer.call.event.text.strip():
         memory = memory.with_memory(remember(answer.call))
     if not said:
-        memory = memory.with_memory(*(remember(entry) for entry in spoken if entry.kind == "spoken"))
-    if usable:
-        await _feel(turn, answer.values.get("emotional_state", ""))
-        await leave(turn, memory, learned=answer.values.get("learned", ""))
-    return Said(memory=memory, values=answer.values if usable else {})
-
-
-async def _stopped(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer) -> Said:
-    """Someone stopped the soul: what it had begun to say ends there, and the stop is answered with that."""
-    spoken = await speech.close(f"{answer.heard} …" if answer.heard else _sentence(turn, "stopped"))
-    stops = [entry for entry in await turn.look() if rank(entry) == "stop"]
-    turn.absorb(stops)
-    await turn.withdraw()
-    told = [entry for entry in stops if entry.body["text"]] + [e for e in spoken if e.kind == "spoken"]
-    return Said(memory=memory.with_memory(*map(remember, told)), values={}, stopped=True)
-
-
-def _without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """What was refused to the end is not kept: it would be refused again with each message to come."""
-    asked = {entry.seq for entry in turn.answers}
-    return working_memory(kept for kept in memory.memories if kept.seq not in asked)
+        memory = memory.with_memory(*map(remember, standing(spoken)))
+    if not usable:
+        return Said(memory=memory, values={})
+    await _feel(turn, answer.values.get("emotional_state", ""))
+    await leave(turn, memory, learned=answer.values.get("learned", ""))
+    return Said(memory=memory, values=answer.values, text=said)
 
 
 async def _feel(turn: Turn, felt: str) -> None:
     """A mood that is one of the owner's, and another than before, is a fact of this thread."""
     named = next((name for name in moods(turn.text(MOODS)) if name.casefold() == felt.casefold()), "")
     if named and named != feeling(turn).name:
-        await turn.once("mood", {"mood": named})
+        await turn.once(MoodChanged(mood=named))
 
 
 def _worded(turn: Turn, answer: Answer, said: str) -> str:
     """What people read of this answer."""
     if not said:
         silent = "over_budget" if answer.outcome == "over-budget" else "lost_words"
-        return _sentence(turn, silent) if turn.must_answer else ""
+        return sentence(turn, silent) if turn.must_answer else ""
     if not answer.unfinished:
         return said
     end = f"\n{FENCE}" if said.count(FENCE) % 2 else ""
-    return f"{said}{end}\n\n{_sentence(turn, 'cut')}"
+    return f"{said}{end}\n\n{sentence(turn, 'cut')}"
 
 
-def _sentence(turn: Turn, name: str) -> str:
-    return turn.text(f"prompts/sentences/{name}").strip()
+def _reader() -> Reader:
+    """What is said in the dialogue section."""
+    coming = Sections(TAGS, PRIVATE)
+    return coming.feed, lambda: coming.said(SAY)

@@ -41,7 +41,7 @@ class Playbook:
     """What a process lets the soul decide.
 
     `loops`: how many rounds, None for the usual number. `transitions`: other process to when to go there.
-    `then`: the process after the run.
+    `then`: the process after the run. `when` one goes there: a sentence for the model.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Playbook:
     limits: Limits
     transitions: Mapping[str, str]
     then: str = "conversation"
+    when: str = ""
     words: str = ""
 
     @property
@@ -83,6 +84,7 @@ def playbook(name: str, text: str) -> Playbook:
         limits=Limits(calls=limits.calls, tokens=limits.tokens, usd=limits.usd, seconds=limits.time),
         transitions=front.transitions,
         then=front.then,
+        when=front.when,
         words=parts[2].strip(),
     )
 
@@ -106,6 +108,7 @@ class _Front(_Strict):
     limits: _Bounds = Field(default_factory=_Bounds)
     transitions: dict[str, str] = {}
     then: str = "conversation"
+    when: str = ""
 
 
 class _Plain(yaml.BaseLoader):

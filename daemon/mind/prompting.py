@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.steps import CognitiveStep
-from daemon.mind.wording import MOODS, SOUL, Mood, fill, moods, name_of
+from daemon.mind.tags import SAY, CognitiveStep
+from daemon.mind.wording import MOODS, SOUL, Mood, fill, moods, name_of, when_of
 from daemon.process import Turn
 
 
@@ -24,7 +24,7 @@ def feeling(turn: Turn) -> Mood:
 def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
     soul = name_of(turn.text(SOUL))
-    people = listed(entry.body["name"] for entry in turn.answers)
+    people = listed(entry.event.name for entry in turn.answers)
     here = fill(turn.text("prompts/person"), names=people, place=turn.place, name=soul)
     person = "\n\n".join([here, *(_notes(turn, *known) for known in turn.known)])
     mood = fill(turn.text("prompts/mood"), mood=feeling(turn).name, name=soul)
@@ -44,10 +44,10 @@ def _notes(turn: Turn, person: str, notes: str) -> str:
     return fill(turn.text("prompts/known"), person=plain(person), notes=fenced(notes))
 
 
-def instruction(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
+def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
     """The question of a pipeline: its sections, in order, each worded by the owner."""
     soul = name_of(turn.text(SOUL))
-    if not turn.must_answer:
+    if not turn.must_answer and any(step.tag == SAY for step in steps):
         guidance = f"{guidance}\n{fill(turn.text('prompts/silence'), name=soul)}".strip()
     asked = "\n".join(_section(turn, step, soul) for step in steps)
     frame = "prompts/pipeline" if any(step.private for step in steps) else "prompts/plain"
@@ -63,4 +63,16 @@ def _section(turn: Turn, step: CognitiveStep, soul: str) -> str:
         verb=mood.thinks if step.private else mood.says,
         moods=", ".join(moods(turn.text(MOODS))),
         processes=", ".join(turn.processes),
+        reasons=_reasons(turn, soul) if step.name == "next_process" else "",
     )
+
+
+def _reasons(turn: Turn, soul: str) -> str:
+    """When one goes over into which process, as each of them says, or its playbook."""
+    said = []
+    for name, sources in turn.processes.items():
+        for source in sources:
+            if when := when_of(source, turn.text(source), soul):
+                said.append(f"{name}: {when}")
+                break
+    return " ".join(said)

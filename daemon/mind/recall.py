@@ -7,50 +7,96 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
-from daemon.entry import Entry
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Spawned
+from daemon.kinds import (
+    Answered,
+    ContextCleared,
+    InnerMessage,
+    Log,
+    ModelCall,
+    Observed,
+    RunTold,
+    Said,
+    SelfCall,
+    Spoken,
+    SystemMessage,
+    Text,
+)
 from daemon.memory import CORE, Memory, WorkingMemory, working_memory
-from daemon.mind.answer import ALOUD, Answer
-from daemon.mind.spoken import spoken
-from daemon.mind.steps import SAY
+from daemon.mind.answer import ALOUD, DELIBERATE, MONOLOGUE, Answer
+from daemon.mind.marks import HTML
+from daemon.mind.payloads import PARTS, ROOTS, SYSTEM, element
+from daemon.mind.sections import spoken, without_thoughts
+from daemon.mind.tags import SAY, TAGS
 
 NAME_LENGTH = 40
-FENCE = re.compile(r"<(?=[^\w<]*(?:message|context\W?cleared|notes|result))", re.IGNORECASE)
-"""Where what somebody wrote would begin or end one of the frames that hold it."""
+OURS = "|".join((*TAGS, *ROOTS, *PARTS.values(), *SYSTEM))
+FENCE = re.compile(
+    rf"""
+    <(?=[^\w<]*(?:message|context\W?cleared|notes|result))
+  | <(?=[^\w<]*(?:{OURS})(?:\s+[\w.:-]+\s*=[^<>]*|[\s/]*)>)
+  | <(?=/?(?P<name>[^\W\d][\w.-]*(?::[\w.-]+)?)(?:[\s/>]|\Z))
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Where what somebody wrote would begin or end a frame, or anything else that has a meaning as a tag.
+
+The soul's own tag and the actions have any name; those of HTML alone mean nothing, as they are written there.
+"""
 
 
-def remember(entry: Entry) -> Memory:
+def remember(entry: Entry[Any]) -> Memory:
     """How an entry looks to the model. What people wrote is fenced: it is never the owner's word."""
-    match entry.kind:
-        case "text":
+    match entry.event:
+        case Text(text=text):
             sha = entry.key.removeprefix("text:")
-            return Memory(role="system", content=entry.body["text"], name=sha, region=CORE, seq=entry.seq)
-        case "model-call":
-            text = Answer(entry).kept if entry.body["name"] in ALOUD else spoken(entry.body["text"])
-            return Memory(role="assistant", content=text, seq=entry.seq)
-        case "spoken":
-            return Memory(role="assistant", content=f"<{SAY}>{entry.body['text']}</{SAY}>", seq=entry.seq)
-        case "perception" | "heard":
-            name = entry.body["name"]
-            return Memory(role="user", content=_message(entry), name=name, seq=entry.seq)
-        case "context-cleared":
-            text = f"<context-cleared>\n{fenced(entry.body['text'])}\n</context-cleared>"
+            return Memory(role="system", content=text, name=sha, region=CORE, seq=entry.seq)
+        case ModelCall(name=name, text=text) if name == DELIBERATE:
+            return Memory(role="assistant", content=without_thoughts(text), seq=entry.seq)
+        case ModelCall(name=name, text=text):
+            kept = Answer(entry).kept if name in (*ALOUD, MONOLOGUE) else spoken(text)
+            return Memory(role="assistant", content=kept, seq=entry.seq)
+        case Spoken(text=text):
+            return Memory(role="assistant", content=f"<{SAY}>{text}</{SAY}>", seq=entry.seq)
+        case Said() as said:
+            return Memory(role="user", content=_message(said), name=said.name, seq=entry.seq)
+        case ContextCleared(text="", kept=kept):
+            cleared = element("context-cleared", kept_messages=kept)
+            return Memory(role="user", content=cleared, seq=entry.seq)
+        case ContextCleared(text=text):
+            summary = f"<context-cleared>\n{fenced(text)}\n</context-cleared>"
+            return Memory(role="user", content=summary, seq=entry.seq)
+        case Observed(text=text):
+            return Memory(role="user", content=fenced(text), seq=entry.seq)
+        case SelfCall():  # its words stand in the answer that it is part of
+            return Memory(role="user", content="", seq=entry.seq)
+        case InnerMessage() as message:
+            return Memory(role="user", content=_from_within(message), seq=entry.seq)
+        case Spawned(thread=thread):
+            parent = thread.rpartition(".")[0]
+            spawned = element("thread-spawned", assigned_id=thread, parent_id=parent)
+            return Memory(role="user", content=spawned, seq=entry.seq)
+        case Answered(text=text) | RunTold(text=text) | Log(text=text) | SystemMessage(text=text):
             return Memory(role="user", content=text, seq=entry.seq)
-        case _:
-            return Memory(role="user", content=entry.body["text"], seq=entry.seq)
+    raise TypeError(f"nobody remembers an entry of the kind {entry.kind}")
 
 
-def recall(kept: Iterable[Entry]) -> tuple[Memory, ...]:
+def recall(kept: Iterable[Entry[Any]]) -> tuple[Memory, ...]:
     """What ended turns chose to keep, in the order in which they returned it."""
     return tuple(remember(entry) for entry in kept)
 
 
-def seen_by(call: Entry, text: Callable[[str], Entry], at: Callable[[int], Entry]) -> WorkingMemory:
+def seen_by(
+    call: Entry[ModelCall], text: Callable[[str], Entry[Text]], at: Callable[[int], Entry[Any]]
+) -> WorkingMemory:
     """What a model call saw: its texts by hash, its conversation by seq, and its trailing text."""
-    core = [remember(text(sha)) for sha in call.body["texts"]]
-    conversation = [remember(at(seq)) for seq in call.body["seqs"]]
+    core = [remember(text(sha)) for sha in call.event.texts]
+    conversation = [remember(at(seq)) for seq in call.event.seqs]
     memory = working_memory([*core, *conversation])
-    return memory.with_region("instruction", call.body["trailing"])
+    return memory.with_region("instruction", call.event.trailing)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -66,12 +112,23 @@ def plain(name: str) -> str:
 
 def fenced(text: str) -> str:
     """What somebody wrote, or what was made of it, so that it cannot pose as anything else."""
-    return FENCE.sub("&lt;", text)
+    return FENCE.sub(_fence, text)
 
 
-def _message(entry: Entry) -> str:
-    body = entry.body
-    name = plain(body["name"])
-    note = f' note="{body["note"]}"' if body.get("note") else ""
-    files = "".join(f"\n[file, only its name can be seen: {file}]" for file in body.get("files", ()))
-    return f'<message from="{name}"{note}>\n{fenced(body["text"] + files)}\n</message>'
+def _fence(found: re.Match[str]) -> str:
+    name = found["name"] or ""
+    return "<" if name in HTML and name.isalpha() else "&lt;"
+
+
+def _from_within(message: InnerMessage) -> str:
+    """What the core says it says itself; what any other thread or action says stands in a frame."""
+    if not message.sender:
+        return message.text
+    status = f' status="{message.status}"' if message.status else ""
+    return f'<message from="{message.sender}"{status}>\n{fenced(message.text)}\n</message>'
+
+
+def _message(said: Said) -> str:
+    note = f' note="{said.note}"' if said.note else ""
+    files = "".join(f"\n[file, only its name can be seen: {file}]" for file in said.files)
+    return f'<message from="{plain(said.name)}"{note}>\n{fenced(said.text + files)}\n</message>'

@@ -7,12 +7,14 @@ closes a thought which never opened takes back all that stood before it.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 
 from daemon.mind.frames import Frame, Text
-from daemon.mind.marks import Mark, Token
+from daemon.mind.marks import THOUGHTS, Mark, Token
 from daemon.mind.scanner import Scanner
-from daemon.mind.steps import SAY
+from daemon.mind.tags import SAY
 from daemon.mind.unmarked import Unmarked
 
 FRAMES = frozenset(
@@ -254,3 +256,34 @@ def sections(text: str, tags: Iterable[str], private: Iterable[str] = ()) -> Sec
     parsed.feed(text)
     parsed.end()
     return parsed
+
+
+def spoken(text: str) -> str:
+    """What is left of a whole answer, of which no sections were asked, without the thoughts in it.
+
+    JSON stays as it is: no mark in its strings is one.
+    """
+    return text.strip() if _is_json(text) else sections(text, ()).outside.strip()
+
+
+TAG = re.compile(r"<([A-Za-z][\w-]*)")
+OWN = "thought"
+"""A tag of open thought, in which nothing is said to people, but much to the soul itself."""
+
+
+def without_thoughts(text: str) -> str:
+    """A whole answer as it came, tags and all, but for the thoughts in it that are another model's way."""
+    names = {name.lower() for name in TAG.findall(text)}
+    names -= THOUGHTS - {OWN}
+    parsed = sections(text, names)
+    return parsed.kept if parsed.foreign else text
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

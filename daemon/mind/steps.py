@@ -1,37 +1,194 @@
-"""The cognitive steps that a pipeline can fuse into one call, and the tags they have on the wire.
+"""The eight cognitive steps that a process is written with: `memory, value = await step(turn, memory, …)`.
 
-The one table of tags: worded as fiction, so that no model takes it for a request to show its reasoning.
+Each asks one fixed question, whose words are the owner's (`prompts/steps/`). The memory that comes back holds
+the answer; go on from the one before to keep it out. A value of None means that no answer came: someone
+stopped it, a bound was reached, the model would not. Whoever waits knows it by then: the process returns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from daemon.memory import WorkingMemory
+from daemon.mind.answer import MONOLOGUE, Answer
+from daemon.mind.asking import Ask, openly, speechless
+from daemon.mind.choice import Unreadable, answer_schema, json_values
+from daemon.mind.choosing import fenced
+from daemon.mind.pipeline import converse
+from daemon.mind.prompting import in_sections
+from daemon.mind.recall import remember
+from daemon.mind.sections import spoken
+from daemon.mind.tags import STEPS
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.ports import Role
+from daemon.process import Turn
+
+M = TypeVar("M", bound=BaseModel)
+TRIES = 4
+"""How often an answer is asked for that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CognitiveStep:
-    """A fixed question to the model. Its wording is the owner's file `prompts/steps/{name}.md`."""
+class _Verdict(BaseModel):
+    """The answer of a mental query, which says what it is about to whoever remembers it."""
 
-    name: str
-    tag: str
-    private: bool = False
-
-    @property
-    def prompt(self) -> str:
-        """The name of its text."""
-        return f"prompts/steps/{self.name}"
+    statement: str = ""
+    is_true: bool
 
 
-STEPS = {
-    step.name: step
-    for step in (
-        CognitiveStep(name="internal_monologue", tag="aside", private=True),
-        CognitiveStep(name="external_dialogue", tag="say"),
-        CognitiveStep(name="emotional_state", tag="mood"),
-        CognitiveStep(name="next_process", tag="next"),
-        CognitiveStep(name="learned", tag="learned"),
-    )
-}
-TAGS = tuple(step.tag for step in STEPS.values())
-PRIVATE = frozenset(step.tag for step in STEPS.values() if step.private)
-SAY = STEPS["external_dialogue"].tag
+class _Ideas(BaseModel):
+    """The answer of a brainstorm."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+    ideas: list[str] = Field(min_length=1)
+
+
+async def internal_monologue(
+    turn: Turn, memory: WorkingMemory, guidance: str = "", *, role: Role = "speak", ask: Ask | None = None
+) -> tuple[WorkingMemory, str | None]:
+    """A thought that nobody else reads, in character."""
+    question = in_sections(turn, [STEPS[MONOLOGUE]], guidance)
+    memory, call = await (ask or partial(openly, turn))(MONOLOGUE, memory, question, role, None)
+    if call is None:
+        return memory, None
+    return memory.with_memory(remember(call)), Answer(call).thought
+
+
+async def external_dialogue(
+    turn: Turn, memory: WorkingMemory, guidance: str = "", *, role: Role = "speak"
+) -> tuple[WorkingMemory, str | None]:
+    """What is said aloud: people read it while it comes. Empty where silence was chosen."""
+    said = await converse(turn, ["external_dialogue"], guidance, memory=memory, role=role)
+    return said.memory, said.text
+
+
+async def decision(
+    turn: Turn, memory: WorkingMemory, question: str, choices: Sequence[str], *, role: Role = "fast"
+) -> tuple[WorkingMemory, str | None]:
+    """One of several choices. Raises ValueError where there are none."""
+    if not choices:
+        raise ValueError("a decision needs something to choose from")
+    listed = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+    words = _words(turn, "decision", question=question, choices=listed)
+    form: Any = Literal[tuple(choices)]
+    model = create_model("Decision", decision=(form, ...))
+    memory, answer = await extracted(turn, memory, model, words, name="decision", role=role)
+    return memory, None if answer is None else answer.model_dump()["decision"]
+
+
+async def mental_query(
+    turn: Turn, memory: WorkingMemory, statement: str, *, role: Role = "fast"
+) -> tuple[WorkingMemory, bool | None]:
+    """Is this statement true, as far as the soul can tell? None is no answer, and not a no."""
+    words = _words(turn, "mental_query", statement=statement)
+    memory, answer = await extracted(turn, memory, _Verdict, words, name="mental_query", role=role)
+    return memory, None if answer is None else answer.is_true
+
+
+async def brainstorm(
+    turn: Turn, memory: WorkingMemory, question: str, *, role: Role = "speak"
+) -> tuple[WorkingMemory, list[str] | None]:
+    """A list of ideas: one at the least, none twice."""
+    words = _words(turn, "brainstorm", question=question)
+    memory, answer = await extracted(turn, memory, _Ideas, words, name="brainstorm", role=role)
+    return memory, None if answer is None else list(dict.fromkeys(answer.ideas))
+
+
+async def instruction(
+    turn: Turn,
+    memory: WorkingMemory,
+    words: str,
+    *,
+    name: str = "instruction",
+    role: Role = "speak",
+    ask: Ask | None = None,
+) -> tuple[WorkingMemory, str | None]:
+    """Free words in answer to free words: one of the owner's texts, filled. Nobody else reads them."""
+    memory, call = await (ask or partial(openly, turn))(name, memory, words, role, None)
+    if call is None:
+        return memory, None
+    return memory.with_memory(remember(call)), spoken(call.event.text)
+
+
+async def summarize(
+    turn: Turn,
+    memory: WorkingMemory,
+    words: str = "",
+    *,
+    name: str = "summarize",
+    role: Role = "fast",
+    ask: Ask | None = None,
+) -> tuple[WorkingMemory, str | None]:
+    """What was said so far, in few sentences; with `words`, as these ask for it."""
+    return await instruction(turn, memory, words or _words(turn, "summarize"), name=name, role=role, ask=ask)
+
+
+async def extract(
+    turn: Turn,
+    memory: WorkingMemory,
+    model: type[M],
+    question: str,
+    *,
+    name: str = "extract",
+    role: Role = "fast",
+    ask: Ask | None = None,
+    tries: int = TRIES,
+) -> tuple[WorkingMemory, M | None]:
+    """What is said above, in a form of your own: an instance of this model."""
+    schema = json.dumps(answer_schema(model) or model.model_json_schema(), ensure_ascii=False)
+    words = _words(turn, "extract", question=question, schema=schema)
+    return await extracted(turn, memory, model, words, name=name, role=role, ask=ask, tries=tries)
+
+
+async def extracted(
+    turn: Turn,
+    memory: WorkingMemory,
+    model: type[M],
+    question: str,
+    *,
+    name: str,
+    role: Role,
+    ask: Ask | None = None,
+    tries: int = TRIES,
+) -> tuple[WorkingMemory, M | None]:
+    """An answer of this form, asked for again with what was wrong with it."""
+    asked = question
+    for _ in range(tries):
+        memory, call = await (ask or partial(openly, turn))(name, memory, asked, role, answer_schema(model))
+        if call is None:
+            return memory, None
+        try:
+            value = read(call.event.text, model)
+        except Unreadable as error:
+            wrong = fill(turn.text("prompts/steps/unreadable"), error=fenced(str(error)))
+            asked = f"{question}\n\n{wrong}"
+        else:
+            return memory.with_memory(remember(call)), value
+    return memory if ask else await speechless(turn, memory), None
+
+
+def read(reply: str, model: type[M]) -> M:
+    """The one value of this form in a model's answer. Raises Unreadable, with what is wrong for the model."""
+    found: list[M] = []
+    wrong = "there is no whole JSON object in it"
+    for value, sound in json_values(spoken(reply)):
+        try:
+            if sound:
+                found.append(model.model_validate(value))
+        except ValidationError as error:
+            faults = (f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors())
+            wrong = "; ".join(faults)
+    if not found:
+        raise Unreadable(wrong)
+    if any(one != found[0] for one in found):
+        raise Unreadable("it holds more than one answer")
+    return found[0]
+
+
+def _words(turn: Turn, step: str, **words: str) -> str:
+    """The owner's question of a step."""
+    return fill(turn.text(f"prompts/steps/{step}"), name=name_of(turn.text(SOUL)), **words)

@@ -1,84 +1,112 @@
-"""The owner's words: which files there are, which placeholders each may use, and how they are filled.
+"""The owner's words: which texts there are, which placeholders each may use, and how they are filled.
 
-Every instruction to a model and every fixed sentence to a person is such a file; life/ reads them. Beside
-those that are named here, each file in playbooks/ is one.
+Every instruction to a model and every fixed sentence to a person is such a text, named by its path without
+.md; soul/ reads them. Here stand those that no process has for itself alone: what a process needs is said
+in its own file. Each file in playbooks/ is one, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from string import Template
 
-from daemon.mind.decree import CHOOSING, faults
-from daemon.mind.labels import LABELS
+from daemon.mind.choosing import CHOOSING, faults
 from daemon.mind.playbook import PLAYBOOKS, playbook
-from daemon.mind.steps import STEPS
+from daemon.mind.tags import STEPS
+from daemon.process import MentalProcess, Words
 
 SOUL = "soul"
 SYSTEM = "prompts/system"
 MOODS = "prompts/moods"
-STEP_WORDS = frozenset({"tag", "name", "verb", "moods", "processes"})
-WORDING: Mapping[str, frozenset[str] | None] = {
-    SOUL: None,
-    SYSTEM: None,
-    MOODS: None,
-    f"{PLAYBOOKS}problem_solving": None,
-    f"{PLAYBOOKS}expert": None,
-    "prompts/person": frozenset({"names", "place", "name"}),
-    "prompts/known": frozenset({"person", "notes"}),
-    "prompts/learn": frozenset({"person", "notes", "name"}),
-    "prompts/summarize": frozenset({"name"}),
-    "prompts/mood": frozenset({"mood", "name"}),
-    "prompts/time": frozenset({"weekday", "date", "time"}),
-    "prompts/pipeline": frozenset({"sections", "guidance", "name"}),
-    "prompts/plain": frozenset({"sections", "guidance", "name"}),
-    "prompts/silence": frozenset({"name"}),
-    "prompts/greeting": frozenset({"names", "name"}),
-    "prompts/interrupted": frozenset({"log"}),
-    LABELS: None,
-    CHOOSING: None,
-    "prompts/notes": frozenset({"findings", "name"}),
-    "prompts/think": frozenset({"name"}),
-    "prompts/judge": frozenset({"goal", "name"}),
-    "prompts/conclude": frozenset({"name"}),
-    "prompts/unfinished": frozenset({"name"}),
-    "prompts/problem": frozenset({"goal", "rules", "name"}),
-    "prompts/closing": frozenset({"name"}),
-    "prompts/reminder": frozenset({"text"}),
-    "prompts/trace": frozenset({"processes", "actions", "calls", "tokens", "cost", "link"}),
-    **{step.prompt: STEP_WORDS for step in STEPS.values()},
-    "prompts/sentences/unreachable": frozenset(),
-    "prompts/sentences/account": frozenset(),
-    "prompts/sentences/mend": frozenset({"what"}),
-    "prompts/sentences/over_budget": frozenset(),
-    "prompts/sentences/lost_words": frozenset(),
-    "prompts/sentences/failed": frozenset(),
-    "prompts/sentences/cut": frozenset(),
-    "prompts/sentences/stopped": frozenset(),
-    "prompts/sentences/not_yours": frozenset(),
-    "prompts/sentences/stale": frozenset(),
-    "prompts/sentences/parked": frozenset(),
-    "prompts/sentences/nothing_traced": frozenset(),
-    "prompts/sentences/limit": frozenset({"bound", "owner"}),
-    "prompts/sentences/limit_for_good": frozenset({"bound"}),
-    "prompts/sentences/approve": frozenset({"action", "args", "owner"}),
-    "prompts/sentences/escalated": frozenset({"owner"}),
-    "prompts/sentences/escalated_to_nobody": frozenset(),
+LABELS = "prompts/labels"
+WHEN = "prompts/when/"
+"""How the names of the texts begin that say when one goes over into a process."""
+AS_IS = Words(None)
+PLAIN = Words()
+NAMED = Words({"name"})
+SECTION = Words({"tag", "name", "verb", "moods", "processes", "reasons"}, "tag")
+FUSED = Words({"sections", "guidance", "name"}, "sections")
+WORDING: Mapping[str, Words] = {
+    SOUL: AS_IS,
+    SYSTEM: AS_IS,
+    MOODS: AS_IS,
+    f"{PLAYBOOKS}expert": AS_IS,
+    "prompts/person": Words({"names", "place", "name"}),
+    "prompts/known": Words({"person", "notes"}, "notes"),
+    "prompts/mood": Words({"mood", "name"}),
+    "prompts/time": Words({"weekday", "date", "time"}),
+    "prompts/pipeline": FUSED,
+    "prompts/plain": FUSED,
+    "prompts/silence": NAMED,
+    "prompts/interrupted": Words({"log"}, "log"),
+    LABELS: AS_IS,
+    CHOOSING: AS_IS,
+    "prompts/notes": Words({"findings", "name"}, "findings"),
+    "prompts/think": NAMED,
+    "prompts/judge": Words({"goal", "name"}),
+    "prompts/conclude": NAMED,
+    "prompts/unfinished": NAMED,
+    "prompts/reminder": Words({"text"}, "text"),
+    "prompts/trace": Words({"processes", "actions", "calls", "tokens", "cost", "link"}),
+    **{step.prompt: SECTION for step in STEPS.values()},
+    "prompts/steps/decision": Words({"question", "choices", "name"}, "choices"),
+    "prompts/steps/mental_query": Words({"statement", "name"}, "statement"),
+    "prompts/steps/brainstorm": Words({"question", "name"}, "question"),
+    "prompts/steps/summarize": NAMED,
+    "prompts/steps/extract": Words({"question", "schema", "name"}, "schema"),
+    "prompts/steps/unreadable": Words({"error"}),
+    "prompts/sentences/unreachable": PLAIN,
+    "prompts/sentences/account": PLAIN,
+    "prompts/sentences/over_budget": PLAIN,
+    "prompts/sentences/lost_words": PLAIN,
+    "prompts/sentences/failed": PLAIN,
+    "prompts/sentences/cut": PLAIN,
+    "prompts/sentences/changed": PLAIN,
+    "prompts/sentences/stopped": PLAIN,
+    "prompts/sentences/parked": PLAIN,
+    "prompts/sentences/nothing_traced": PLAIN,
+    "prompts/sentences/limit": Words({"bound", "owner"}),
+    "prompts/sentences/limit_for_good": Words({"bound"}),
+    "prompts/sentences/approve": Words({"action", "args", "owner"}),
+    "prompts/sentences/escalated": Words({"owner"}),
+    "prompts/sentences/escalated_to_nobody": PLAIN,
 }
-"""Each text by name (its path without .md), and its placeholders; None: taken as it is, `$` and all."""
-REQUIRED: Mapping[str, str] = {
-    "prompts/pipeline": "sections",
-    "prompts/plain": "sections",
-    "prompts/interrupted": "log",
-    "prompts/notes": "findings",
-    "prompts/known": "notes",
-    "prompts/learn": "notes",
-    "prompts/reminder": "text",
-    "prompts/sentences/mend": "what",
-    **{step.prompt: "tag" for step in STEPS.values()},
-}
-"""Placeholders without which a text would ask for nothing."""
+"""Each text by name, and its placeholders."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """The texts that must be there, by name; those that have `defaults` need no file."""
+
+    texts: Mapping[str, Words] = field(default_factory=lambda: WORDING)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def prompts(self) -> Sequence[str]:
+        """The names of all but the playbooks."""
+        return [name for name in self.texts if not name.startswith(PLAYBOOKS)]
+
+    @property
+    def playbooks(self) -> Sequence[str]:
+        """The names of the playbooks."""
+        return [name for name in self.texts if name.startswith(PLAYBOOKS)]
+
+    def fault(self, name: str, text: str) -> str | None:
+        """What is wrong with a text, in a sentence for the owner; None when it can be used."""
+        return fault(name, text, self.texts.get(name, AS_IS))
+
+
+def catalogue(processes: Iterable[object]) -> Catalogue:
+    """The texts of the soul, with those that these processes need."""
+    texts, defaults = dict(WORDING), dict[str, str]()
+    for process in processes:
+        if isinstance(process, MentalProcess):
+            texts |= process.texts
+            if process.when:
+                texts[WHEN + process.name] = NAMED
+                defaults[WHEN + process.name] = process.when
+    return Catalogue(texts=texts, defaults=defaults)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +119,7 @@ class Mood:
     status: str
 
 
-def fault(name: str, text: str) -> str | None:
+def fault(name: str, text: str, words: Words | None = None) -> str | None:
     """What is wrong with a text, in a sentence for the owner; None when it can be used."""
     if not text.strip():
         return "it is empty"
@@ -101,17 +129,18 @@ def fault(name: str, text: str) -> str | None:
         return None if moods(text) else "it has no line of the form `- mood: thinks | says | is thinking…`"
     if name == CHOOSING:
         return "; ".join(faults(text)) or None
-    allowed = WORDING[name]
-    if allowed is None:
+    words = words or WORDING[name]
+    if words.may is None:
         return None
     template = Template(text)
     if not template.is_valid():
         return "it has a `$` that begins no placeholder (write `$$` for a dollar sign)"
-    if strange := set(template.get_identifiers()) - allowed:
-        known = ", ".join(f"${word}" for word in sorted(allowed)) or "none"
+    used = set(template.get_identifiers())
+    if strange := used - set(words.may):
+        known = ", ".join(f"${word}" for word in sorted(words.may)) or "none"
         return f"it uses ${', $'.join(sorted(strange))}; it may use: {known}"
-    if (needed := REQUIRED.get(name)) and needed not in template.get_identifiers():
-        return f"it lacks ${needed}, without which it asks for nothing"
+    if words.must and words.must not in used:
+        return f"it lacks ${words.must}, without which it asks for nothing"
     return None
 
 
@@ -123,9 +152,26 @@ def _playbook_fault(name: str, text: str) -> str | None:
     return None
 
 
+def when_of(source: str, text: str, soul: str) -> str:
+    """When one goes over into a process: as its playbook says, if it does, or a text of its own."""
+    if source.startswith(PLAYBOOKS):
+        return playbook(source.removeprefix(PLAYBOOKS), text).when
+    return fill(text, name=soul)
+
+
 def fill(text: str, /, **words: str) -> str:
     """A text with its placeholders filled."""
     return Template(text).substitute(words).strip()
+
+
+def labels(text: str) -> dict[str, str]:
+    """Short words for buttons and the status line: lines `- meaning: label`; all others are notes."""
+    found = {}
+    for line in (line for line in text.splitlines() if line.startswith("- ")):
+        name, _, label = line.removeprefix("- ").partition(":")
+        if label.strip():
+            found[name.strip()] = label.strip()
+    return found
 
 
 def moods(text: str) -> dict[str, Mood]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import Transition, Turn
+from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
@@ -15,3 +15,12 @@ async def closing(turn: Turn) -> WorkingMemory | Transition:
     guidance = fill(turn.text("prompts/closing"), name=name_of(turn.text(SOUL)))
     said = await converse(turn, COGNITIVE_STEPS, guidance)
     return Transition(to="conversation", memory=said.memory)
+
+
+PROCESS = MentalProcess(
+    name="closing",
+    run=closing,
+    when="they are saying goodbye.",
+    leads=("conversation",),
+    texts={"prompts/closing": Words({"name"})},
+)

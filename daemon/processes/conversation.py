@@ -5,7 +5,7 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory
 from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
-from daemon.process import Transition, Turn
+from daemon.process import MentalProcess, Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 
@@ -19,3 +19,6 @@ async def conversation(turn: Turn) -> WorkingMemory | Transition:
     if to == "conversation" or to not in turn.processes:
         return said.memory
     return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)
+
+
+PROCESS = MentalProcess(name="conversation", run=conversation, when="as a rule.", leads=("greeting",))

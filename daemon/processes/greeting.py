@@ -7,7 +7,7 @@ from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import listed
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import Transition, Turn
+from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 
@@ -22,3 +22,11 @@ async def greeting(turn: Turn) -> WorkingMemory | Transition:
     if to not in turn.processes:
         to = "conversation"
     return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)
+
+
+PROCESS = MentalProcess(
+    name="greeting",
+    run=greeting,
+    leads=("conversation",),
+    texts={"prompts/greeting": Words({"names", "name"})},
+)

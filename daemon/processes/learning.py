@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from daemon.kinds import PersonLearned
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.afterthoughts import afterthought
+from daemon.mind.afterthoughts import LEARNING
+from daemon.mind.asking import quiet
 from daemon.mind.recall import fenced, plain
+from daemon.mind.steps import instruction
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import Turn
+from daemon.process import MentalProcess, Turn, Words
 
 RECENT = 8_000
 """Characters of the conversation that it looks at."""
@@ -24,9 +27,10 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     soul = name_of(turn.text(SOUL))
     asked = fill(turn.text("prompts/learn"), person=plain(name), notes=fenced(notes) or NOTHING, name=soul)
     memory = working_memory(_recent(turn.memory.conversation))
-    text = (await afterthought(turn, "learn", memory, asked))[:MOST]
+    _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=quiet(turn))
+    text = (learned or "")[:MOST]
     if text and text not in (notes, NOTHING):
-        await turn.once("person", {"person": person, "name": name, "text": text, "since": since})
+        await turn.once(PersonLearned(person=person, name=name, text=text, since=since))
     return working_memory(())
 
 
@@ -38,3 +42,11 @@ def _recent(conversation: Sequence[Memory]) -> Sequence[Memory]:
         if size > RECENT and n >= 2:
             return conversation[-n:]
     return conversation
+
+
+PROCESS = MentalProcess(
+    name=LEARNING,
+    run=learns_about_the_person,
+    called="someone has told something lasting about themselves",
+    texts={"prompts/learn": Words({"person", "notes", "name"}, "notes")},
+)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import fill
-from daemon.process import Turn
+from daemon.process import MentalProcess, Turn, Words
 
 
 async def noticing(turn: Turn) -> WorkingMemory:
     """Say it."""
     await turn.say(fill(turn.text("prompts/sentences/mend"), what=str(turn.params["what"])))
     return working_memory(())
+
+
+PROCESS = MentalProcess(
+    name="noticing",
+    run=noticing,
+    called="something of the soul needs mending by its owner",
+    texts={"prompts/sentences/mend": Words({"what"}, "what")},
+)

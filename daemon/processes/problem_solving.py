@@ -1,22 +1,20 @@
 """Works something out: by the Implicit Semantic Machine where the owner allows it, else in fixed steps.
 
-`run_ism_phase` and `COGNITIVE_STEPS` are the seed's.
+`run_ism_phase` and `COGNITIVE_STEPS` are the seed's; a turn in which the soul decides is actions/run.py's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
-from daemon.actions.playing import Player
-from daemon.actions.run import Run
-from daemon.actions.unaided import unaided
-from daemon.ism import Interrupt, ISMResult, run_ism
+from daemon.actions.thinking import RESPOND, THINK
+from daemon.ism import Action, Interrupt, Invoke, ISMResult, asked, run_ism
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.ports import Role
-from daemon.process import Process, Transition, Turn
+from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
 NAME = "problem_solving"
@@ -29,40 +27,53 @@ async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     said = await converse(
         turn, COGNITIVE_STEPS, fill(turn.text("prompts/problem"), goal=book.goal, rules=book.text, name=soul)
     )
-    to = said.values.get("next_process", NAME)
-    return Transition(to=to if to in turn.processes else NAME, memory=said.memory)
+    to = said.values.get("next_process", PROCESS.name)
+    if to not in turn.processes:
+        to = NAME
+    return Transition(to=to, memory=said.memory, execute_now=to != NAME and to in turn.at_once)
 
 
 async def run_ism_phase(
     prompt_context: str,
-    invoke_llm: Run | Callable[[str], Awaitable[str]],
+    invoke_llm: Invoke,
     check_interrupt: Callable[[], Interrupt | Awaitable[Interrupt]] | None = None,
 ) -> ISMResult:
-    """The soul finds its own way; a run knows its playbook and its actions.
+    """Let this function choose, think and respond, led by the owner's playbook for problems.
 
-    Any async function from a prompt to an answer will do, as in the seed: then the owner's playbook for
-    problems leads it, and it thinks and responds with that function alone. Raises what `run_ism` raises.
+    There is no turn, no journal, no memory and nothing to look things up in. Raises what `run_ism` raises.
     """
-    if not isinstance(invoke_llm, Run):
-        return await unaided(prompt_context, invoke_llm, check_interrupt)
-    run = invoke_llm
+
+    async def say(guidance: str, log: Sequence[str]) -> str:
+        words = fill(_text(guidance), name=name_of(_text(SOUL)))
+        return (await asked(invoke_llm, "\n\n".join([prompt_context, *log, words]))).strip()
+
+    async def think(_context: str, log: list[str]) -> None:
+        log.append(await say("prompts/think", log))
+
+    async def respond(_context: str, log: list[str]) -> ISMResult:
+        return ISMResult(response=await say("prompts/conclude", log))
+
+    book = playbook(NAME, _text(f"{PLAYBOOKS}{NAME}"))
+    actions = [
+        Action(THINK.name, THINK.description, think),
+        Action(RESPOND.name, RESPOND.description, respond, terminal=True),
+    ]
     return await run_ism(
-        prompt_context,
-        run.playbook.goal,
-        run.playbook.text,
-        run.actions,
-        run,
-        run.loops,
-        check_interrupt,
-        bound=run.standing,
-        wording=run.wording,
+        prompt_context, book.goal, book.text, actions, invoke_llm, check_interrupt=check_interrupt
     )
 
 
-def playing(player: Player, name: str, role: Role = "speak") -> Process:
-    """The process of a playbook."""
+def _text(name: str) -> str:
+    """A text of the owner's, as it stands now."""
+    words = Path(__file__).resolve().parents[2]
+    return (words / f"{name}.md").read_text(encoding="utf-8-sig")
 
-    async def process(turn: Turn) -> WorkingMemory | Transition:
-        return await player.play(turn, name, run_ism_phase, role)
 
-    return process
+PROCESS = MentalProcess(
+    name=NAME,
+    run=problem_solving,
+    when="they want something worked out that takes several steps, looking things up, or care; then tell them"
+    " in the next section only, in a few words, that $name is on it.",
+    leads=("conversation",),
+    texts={"prompts/problem": Words({"goal", "rules", "name"}), f"{PLAYBOOKS}{NAME}": Words(None)},
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.process import Turn
+from daemon.process import MentalProcess, Turn, Words
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 
@@ -12,5 +12,13 @@ async def refusing(turn: Turn) -> WorkingMemory:
     """Tell whoever pressed, and nobody else; the thread remembers nothing of it."""
     for press in turn.answers:
         sentence = turn.text(f"prompts/sentences/{SENTENCES[turn.params['why']]}").strip()
-        await turn.whisper("refuse", press.author, sentence)
+        await turn.whisper("refuse", press.event.user, sentence)
     return working_memory(())
+
+
+PROCESS = MentalProcess(
+    name="refusing",
+    run=refusing,
+    called="a press answers nothing",
+    texts={"prompts/sentences/not_yours": Words(), "prompts/sentences/stale": Words()},
+)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
-from daemon.process import Turn
+from daemon.process import MentalProcess, Transition, Turn
 
 
-async def stopping(turn: Turn) -> WorkingMemory:
-    """Let go of it, and say so; where nothing waited, nothing is said."""
-    if not await turn.withdraw():
+async def stopping(turn: Turn) -> WorkingMemory | Transition:
+    """Let go of it, with all that goes on under this thread, and say so. A branch that is stopped ends.
+
+    Where nothing waited, nothing is said.
+    """
+    withdrawn = await turn.withdraw()
+    if turn.tree.parent:
+        await turn.tree.end("", status="cancelled")
+        return turn.memory
+    ended = await turn.tree.cancel()
+    if not (withdrawn or ended or turn.came):
         return turn.memory
     spoken = await turn.say(turn.text("prompts/sentences/stopped").strip())
-    return turn.memory.with_memory(*map(remember, spoken))
+    memory = turn.memory.with_memory(*map(remember, spoken))
+    return Transition(to="conversation", memory=memory) if ended or turn.came else memory
+
+
+PROCESS = MentalProcess(name="stopping", run=stopping, called="someone says stop where nothing runs")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from daemon.kinds import ContextCleared
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.afterthoughts import afterthought
+from daemon.mind.afterthoughts import SUMMARIZING
+from daemon.mind.asking import quiet
+from daemon.mind.steps import summarize
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import Turn
+from daemon.process import MentalProcess, Turn, Words
 
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:
@@ -15,6 +18,16 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     if last in seqs:  # else it was summed up meanwhile
         older = turn.memory.conversation[: seqs.index(last) + 1]
         asked = fill(turn.text("prompts/summarize"), name=name_of(turn.text(SOUL)))
-        if text := await afterthought(turn, "sum-up", working_memory(older), asked):
-            await turn.once("context-cleared", {"text": text, "last": last})
+        memory = working_memory(older)
+        _, text = await summarize(turn, memory, asked, name="sum-up", ask=quiet(turn))
+        if text:
+            await turn.once(ContextCleared(text=text, last=last))
     return working_memory(())
+
+
+PROCESS = MentalProcess(
+    name=SUMMARIZING,
+    run=summarizes_conversation,
+    called="a conversation has become long",
+    texts={"prompts/summarize": Words({"name"})},
+)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.tracing import traced
-from daemon.process import Turn
+from daemon.mind.figures import traced
+from daemon.process import MentalProcess, Turn
 
 
 async def tracing(turn: Turn) -> WorkingMemory:
     """Tell whoever asked; the thread remembers nothing of it."""
     for asked in turn.answers:
-        await turn.whisper("trace", asked.author, traced(turn))
+        await turn.whisper("trace", asked.event.user, traced(turn))
     return working_memory(())
+
+
+PROCESS = MentalProcess(name="tracing", run=tracing, called="someone asks with `!trace`")

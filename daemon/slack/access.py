@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import ClientSession
@@ -15,9 +16,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock
 from daemon.slack.policy import Me
-from daemon.slack.scopes import Scopes
-from daemon.slack.tokens import FATAL, refused
-from daemon.slack.web import OUT_OF_REACH, Method, Web, error_of, free, pause, why
+from daemon.slack.refusals import FATAL, OUT_OF_REACH, Scopes, error_of, refused, why
+from daemon.slack.web import Method, Web, free, pause
 
 SLACK = AsyncWebClient.BASE_URL
 
@@ -101,12 +101,13 @@ def away(access: Access, failure: Exception) -> str:
 
 
 async def _proven(
-    web: Web, access: Access, name: str, method: Method, **arguments: str
+    web: Web, access: Access, name: str, method: Method, **arguments: Any
 ) -> AsyncSlackResponse:
     try:
         return await web.call(free, method, **arguments)
     except SlackApiError as refusal:
-        if (word := error_of(refusal)) in FATAL:
+        word = error_of(refusal)
+        if word in FATAL:
             raise refused(name, access.base_url, word) from refusal
         raise
 

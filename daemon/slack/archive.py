@@ -6,23 +6,20 @@ Read at a pace that leaves most of Slack's patience to those who speak with the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from aiohttp import ClientPayloadError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from daemon.slack.message import TS
-from daemon.slack.web import Method, Web, error_of, free
-
-Item = Mapping[str, Any]
-"""A message, or a conversation, as Slack keeps it."""
+from daemon.slack.payload import TS
+from daemon.slack.refusals import error_of
+from daemon.slack.web import Item, Method, Web, free, pages
 
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
-PAGE = 200
 MOST = 40
 """Pages in any minute. Slack allows fifty of each method, and who is called into a thread needs some."""
 MINUTE = 60.0
@@ -42,7 +39,7 @@ class Archive:
     """Reads it, page by page. Every method raises SlackApiError and OUT_OF_REACH."""
 
     def __init__(self, web: Web) -> None:
-        self._web = replace(web, patience=PATIENCE)
+        self._web = web
         self._asked: deque[float] = deque(maxlen=MOST)
 
     def now(self) -> float:
@@ -53,7 +50,8 @@ class Archive:
         """Every conversation that the soul is in, DMs first: there someone waits for nobody else."""
         users = self._web.client.users_conversations
         found = await self._pages(users, "channels", types=TYPES, exclude_archived=True)
-        return sorted((_conversation(item) for item in found), key=lambda one: one.kind != "dm")
+        conversations = [_conversation(item) for item in found]
+        return sorted(conversations, key=lambda one: one.kind != "dm")
 
     async def history(self, channel: str, since: float) -> list[Item]:
         """What stands in a conversation itself since then, and a page or two of what is older.
@@ -85,27 +83,18 @@ class Archive:
     ) -> list[Item]:
         """The items under `key` of all pages, or up to the one that is enough."""
         items: list[Item] = []
-        while True:
-            answer = await self._page(method, limit=PAGE, **arguments)
-            page, metadata = answer.get(key), answer.get("response_metadata")
-            if not isinstance(page, list):
-                raise ClientPayloadError(f"Slack's answer holds no {key}")
-            items += (page := [item for item in page if _sound(item)])
-            cursor = metadata.get("next_cursor") if isinstance(metadata, Mapping) else ""
-            if not cursor or enough(page):
-                return items
-            arguments["cursor"] = cursor
+        async for page in pages(partial(self._ask, method), key, **arguments):
+            page = [item for item in page if isinstance(item.get("thread_ts"), str | None)]
+            items += page
+            if enough(page):
+                break
+        return items
 
-    async def _page(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
+    async def _ask(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         if len(self._asked) == MOST:
             await self._web.clock.sleep(self._asked[0] + MINUTE - self._web.clock.steady())
         self._asked.append(self._web.clock.steady())
-        return await self._web.call(free, method, **arguments)
-
-
-def _sound(item: object) -> bool:
-    """Is it what Slack promises, as far as we sort by it?"""
-    return isinstance(item, Mapping) and isinstance(item.get("thread_ts"), str | None)
+        return await self._web.call(free, method, patience=PATIENCE, **arguments)
 
 
 def at(item: Item, name: str = "ts") -> float:
@@ -124,5 +113,9 @@ def live_threads(items: Iterable[Item], since: float) -> set[str]:
 
 
 def _conversation(item: Item) -> Conversation:
-    kind = "dm" if item.get("is_im") else "group" if item.get("is_mpim") else "channel"
+    kind = "channel"
+    if item.get("is_im"):
+        kind = "dm"
+    elif item.get("is_mpim"):
+        kind = "group"
     return Conversation(id=str(item.get("id")), kind=kind)

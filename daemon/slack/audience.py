@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.entry import Entry
-from daemon.journal.journal import Journal
-from daemon.slack.message import Message, identity
-from daemon.slack.people import Audience, People
+from daemon.engine.journal import Journal
+from daemon.kinds import AudienceNoted, Opened
+from daemon.slack.message import Message
+from daemon.slack.names import Audience, People
+from daemon.slack.payload import identity
 
 CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
 """Types of events, and a subtype of messages, that say: others can read this channel now."""
@@ -43,15 +44,13 @@ class Audiences:
         self._people.doubt(channel)
         await self._note(channel, "", ts)
 
-    def noted(self, entry: Entry) -> None:
-        """This entry says who can read its channel."""
-        self._noted[entry.body["channel"]] = entry.body.get("audience", "")
+    def noted(self, said: Opened | AudienceNoted) -> None:
+        """This is written down of who can read its channel."""
+        self._noted[said.channel] = said.audience
 
     async def _note(self, channel: str, audience: Audience, ts: str) -> None:
         if self._noted.get(channel) != audience:
-            body = {"team": self._team, "channel": channel, "audience": audience}
+            said = AudienceNoted(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
-            entry, _ = await self._journal.append(
-                f"slack:{self._team}", "audience", body, key=key, author="core"
-            )
-            self.noted(entry)
+            entry, _ = await self._journal.append(f"slack:{self._team}", said, key=key, author="core")
+            self.noted(entry.event)

@@ -32,13 +32,16 @@ class Block:
 
 def open_block(page: str) -> Block:
     """What this page does not end by itself."""
-    if opening := _open_fence(page):
+    opening = _open_fence(page)
+    if opening:
         lead = re.sub(r"[^\s>]", " ", opening["lead"])
         line = f"{lead}{opening['mark']}{opening['info'].rstrip()}"
         again = line if len(line) <= LONGEST_INFO else f"{lead}{opening['mark']}"
         return Block(again=f"{again}\n", end=f"\n{lead}{opening['mark']}", mark=opening["mark"])
-    header = "".join(f"{row}\n" for row in _rows(page)[:2]) if _in_table(page) else ""
-    return Block(again=header if len(header) <= LONGEST_HEADER else "")
+    header = "".join(f"{row}\n" for row in _rows(page)[:2])
+    if not _in_table(page) or len(header) > LONGEST_HEADER:
+        return Block()
+    return Block(again=header)
 
 
 def resume(text: str, at: int, block: Block) -> tuple[int, str]:
@@ -69,7 +72,8 @@ def _in_fence(text: str, at: int, block: Block) -> tuple[int, str]:
     if not text[at:].strip("\n\t >").strip(block.mark[0]):
         return len(text), ""
     closed = rf"[^\S\n]*\n[\s>]*{block.mark}{block.mark[0]}*[^\S\n]*\n\s*"
-    if (start := _match(re.compile(closed), text, at)) > at:
+    start = _match(re.compile(closed), text, at)
+    if start > at:
         return start, ""
     return _match(BETWEEN, text, at), block.again
 
@@ -82,11 +86,12 @@ def _match(pattern: re.Pattern[str], text: str, at: int) -> int:
 def _open_fence(page: str) -> re.Match[str] | None:
     opening: re.Match[str] | None = None
     for line in page.split("\n"):
-        if ("```" in line or "~~~" in line) and (found := FENCE.fullmatch(line)):
-            if opening is None:
-                opening = found if found["mark"][0] not in found["info"] else None
-            elif _closes(found, opening):
-                opening = None
+        found = FENCE.fullmatch(line) if "```" in line or "~~~" in line else None
+        if found and opening is None:
+            if found["mark"][0] not in found["info"]:
+                opening = found
+        elif found and opening and _closes(found, opening):
+            opening = None
     return opening
 
 

@@ -7,43 +7,48 @@ the person answers below such a message begins a conversation of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from aiohttp import ClientPayloadError
 
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
+from daemon.kinds import AudienceNoted, Opened
 from daemon.ports import Hold
-from daemon.slack.people import DM
+from daemon.slack.names import DM
 from daemon.slack.place import thread_key
-from daemon.slack.web import NOT_SLACK, Web
+from daemon.slack.refusals import NOT_SLACK
+from daemon.slack.web import Web
 
 
 async def opened(web: Web, journal: Journal, team: str, person: str, hold: Hold) -> str:
     """The thread of what is said to them unasked. Raises SlackApiError and OUT_OF_REACH."""
-    known = _known(journal, team, person)
-    channel = known.get("channel") or await _open(web, person, hold)
-    body = {
-        "team": team,
-        "channel": channel,
-        "ts": "",
-        "kind": "dm",
-        "place": DM,
-        "audience": known.get("audience", ""),
-        "user": person,
-        "called_by": "",
-    }
-    entry, _ = await journal.thread(thread_key(team, channel, ""), body)
+    channel, audience = _known(journal, team, person)
+    if not channel:
+        channel = await _open(web, person, hold)
+    place = Opened(
+        team=team,
+        channel=channel,
+        ts="",
+        where="dm",
+        place=DM,
+        audience=audience,
+        user=person,
+        called_by="",
+    )
+    entry, _ = await journal.open_thread(thread_key(team, channel, ""), place)
     return entry.thread
 
 
-def _known(journal: Journal, team: str, person: str) -> Mapping[str, Any]:
+def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
     """The DM with them in which something was said already, and who can read it, as was noted last."""
-    threads = [entry.body for entry in journal.kind("thread") if entry.body["team"] == team]
-    dms = [body for body in threads if body.get("kind") == "dm" and body.get("user") == person]
-    if not dms:
-        return {}
-    noted = [entry.body for entry in journal.kind("audience") if entry.body["channel"] == dms[-1]["channel"]]
-    return {**dms[-1], "audience": noted[-1]["audience"]} if noted else dms[-1]
+    channel, audience = "", ""
+    for entry in journal.kind(Opened):
+        place = entry.event
+        if (place.team, place.where, place.user) == (team, "dm", person):
+            channel, audience = place.channel, place.audience
+    for noted in journal.kind(AudienceNoted):
+        if noted.event.channel == channel:
+            audience = noted.event.audience
+    return channel, audience
 
 
 async def _open(web: Web, person: str, hold: Hold) -> str:

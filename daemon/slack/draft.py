@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
-from daemon.entry import digest
+from daemon.engine.event import digest
+from daemon.kinds import Opened
 from daemon.ports import Choices, Hold
-from daemon.slack.place import Place
 from daemon.slack.press import buttons
-from daemon.slack.web import LIMITED, Method, Web, error_of
+from daemon.slack.refusals import LIMITED, error_of
+from daemon.slack.web import LONGEST_WAIT, Method, Web
 
 EVENT = "soul_speech"
 """The metadata's event_type; its payload is `{"key": digest of the speech's key}`."""
@@ -29,7 +31,7 @@ class Draft:
     """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`."""
 
     web: Web
-    place: Place
+    place: Opened
     key: str
     keep: frozenset[str]
 
@@ -41,14 +43,20 @@ class Draft:
     async def post(self, text: str, hold: Hold, choices: Choices | None = None) -> str:
         """Say it whole; returns its ts."""
         content = _in_blocks(text, choices) if choices else {"markdown_text": text}
-        answer = await self.web.call(
-            hold,
-            self.web.client.chat_postMessage,
-            channel=self.place.channel,
-            thread_ts=self.place.root or None,
-            metadata=self.metadata,
-            **content,
-        )
+        return await self.put(None, content, hold)
+
+    async def put(
+        self, ts: str | None, content: Mapping[str, Any], hold: Hold, patience: int = LONGEST_WAIT
+    ) -> str:
+        """Post a message of this content, or let the one of this ts have it; returns its ts."""
+        client = self.web.client
+        given: dict[str, Any] = {"channel": self.place.channel, "metadata": self.metadata, **content}
+        if ts is None:
+            given["thread_ts"] = self.place.ts or None
+        else:
+            given["ts"] = ts
+        method = client.chat_postMessage if ts is None else client.chat_update
+        answer = await self.web.call(hold, method, patience, **given)
         return str(answer["ts"])
 
     async def begin(self, text: str, hold: Hold) -> str:
@@ -60,7 +68,7 @@ class Draft:
             hold,
             self.web.client.chat_startStream,
             channel=self.place.channel,
-            thread_ts=self.place.root,
+            thread_ts=self.place.ts,
             markdown_text=text or None,
             recipient_team_id=self.place.team,
             recipient_user_id=self.place.user,
@@ -118,5 +126,7 @@ class Draft:
 
 def _in_blocks(text: str, choices: Choices | None) -> dict[str, Any]:
     """What makes a message read so; its plain text is for notifications."""
-    blocks = [{"type": "markdown", "text": text}, *([buttons(choices)] if choices else [])]
+    blocks: list[dict[str, Any]] = [{"type": "markdown", "text": text}]
+    if choices:
+        blocks.append(buttons(choices))
     return {"text": text[:UPDATE_MOST], "blocks": blocks}

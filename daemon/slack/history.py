@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.journal.journal import Journal
+from daemon import kinds
+from daemon.engine.journal import Journal
 from daemon.ports import Heard
-from daemon.slack.message import SPOKEN, Malformed, Message, said
-from daemon.slack.people import People
-from daemon.slack.place import Place, place_of
+from daemon.slack.message import SPOKEN, Message, said
+from daemon.slack.names import People
+from daemon.slack.payload import Malformed
+from daemon.slack.place import place_of
 from daemon.slack.policy import Me
-from daemon.slack.web import OUT_OF_REACH, Web, why
+from daemon.slack.refusals import OUT_OF_REACH, why
+from daemon.slack.web import Item, Web, free, pages
 
 LAST = 100
 """Messages that are taken from before the call, besides the root."""
@@ -25,22 +29,22 @@ PAGES = 10
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class History:
     """Reads Slack's threads. A message that addresses the soul is a perception of its own, never context."""
 
-    def __init__(self, web: Web, people: People, me: Me, journal: Journal) -> None:
-        self._web = web
-        self._people = people
-        self._me = me
-        self._journal = journal
+    web: Web
+    people: People
+    me: Me
+    journal: Journal
 
     async def earlier(self, thread: str) -> Sequence[Heard] | None:
         """The root and the last messages before the one that called the soul in, oldest first.
 
         None: Slack did not show them.
         """
-        place = place_of(self._journal, thread)
-        if place.kind == "dm" or place.root == place.called_by:
+        place = place_of(self.journal, thread)
+        if place.where == "dm" or place.ts == place.called_by:
             return ()
         try:
             messages = await self._before(place)
@@ -49,33 +53,34 @@ class History:
             return None
         return [await self._heard(place, message) for message in messages]
 
-    async def _before(self, place: Place) -> list[Message]:
+    async def _before(self, place: kinds.Opened) -> list[Message]:
         root: list[Message] = []
         last: deque[Message] = deque(maxlen=LAST)
-        replies = self._web.client.conversations_replies
-        async for item in self._web.pages(
-            replies, "messages", PAGES, channel=place.channel, ts=place.root, latest=place.called_by
-        ):
-            message = self._context(place, item)
-            if message and message.ts == place.root:
-                root = [message]
-            elif message:
-                last.append(message)
+        ask = partial(self.web.call, free, self.web.client.conversations_replies)
+        where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
+        async for page in pages(ask, "messages", PAGES, **where):
+            for item in page:
+                message = self._context(place, item)
+                if message and message.ts == place.ts:
+                    root = [message]
+                elif message:
+                    last.append(message)
         return root + list(last)
 
-    def _context(self, place: Place, item: Mapping[str, Any]) -> Message | None:
+    def _context(self, place: kinds.Opened, item: Item) -> Message | None:
         """The message, if it is context: said by someone else, and not to the soul."""
         if item.get("subtype") not in SPOKEN:
             return None
         try:
-            message = said(item, channel=place.channel, kind=place.kind)
+            message = said(item, channel=place.channel, kind=place.where)
         except Malformed:
             return None
-        known = self._journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
-        if known or self._me.said(message.user, message.bot) or self._me.called_in(message):
+        known = self.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
+        if known or self.me.said(message.user, message.bot) or self.me.called_in(message):
             return None
         return message
 
-    async def _heard(self, place: Place, message: Message) -> Heard:
+    async def _heard(self, place: kinds.Opened, message: Message) -> Heard:
         key = f"heard:{place.team}:{place.channel}:{message.ts}"
-        return Heard(key=key, author=message.author, body=await self._people.describe(message))
+        words = await self.people.describe(message)
+        return Heard(key=key, author=message.author, event=kinds.Heard(**words))

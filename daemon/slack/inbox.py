@@ -1,12 +1,12 @@
 """The durable inbox: a message is in the journal before Slack gets its ack. Bolt's one global middleware.
 
 Everything is acked, but for what the journal could not take: that Slack sends again. What catch-up reads
-comes in here, too.
+comes in here, too. A stop, or the press of a button, is written down from what is known: nothing is asked of
+Slack, and no queue stands before it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -16,18 +16,19 @@ from typing import Any
 from slack_bolt.async_app import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
-from daemon.entry import Entry
-from daemon.errors import JournalError
-from daemon.journal.journal import Journal
+from daemon import kinds
+from daemon.engine.event import Entry, Input
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
 from daemon.slack.audience import Audiences, changed_in
-from daemon.slack.message import Malformed, Message, message_of, part, stamp
+from daemon.slack.message import Message, message_of
+from daemon.slack.names import People, Words
 from daemon.slack.order import Order
-from daemon.slack.people import People
-from daemon.slack.place import moment, place, thread_key
-from daemon.slack.policy import Allowed, Me, Verdict, judge
-from daemon.slack.press import presses_of
-from daemon.slack.signals import Signals
-from daemon.slack.stopping import meant, stop_of
+from daemon.slack.payload import Malformed, part, stamp
+from daemon.slack.place import moment, opened, thread_key
+from daemon.slack.policy import Address, Allowed, Me, judge
+from daemon.slack.press import Press, presses_of
+from daemon.slack.stopping import Stop, heeded, meant, stop_of, thread_of
 from daemon.slack.words import command
 
 EARLY = 200
@@ -39,7 +40,7 @@ log = logging.getLogger(__name__)
 class Inbox:
     """Turns envelopes into entries until it is closed. `wake` makes a thread take its turn.
 
-    `owners` are the ids of those who may stop anything.
+    `owners` are the ids of those who may stop anything, and are always heard.
     """
 
     def __init__(
@@ -57,34 +58,24 @@ class Inbox:
         self._allowed = allowed
         self._wake = wake
         self._audiences = Audiences(journal, people, me.team)
-        self._signals = Signals(journal, people, me, allowed, owners)
+        self._owners = owners
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
-        self._taking = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
 
-    async def close(self) -> None:
-        """Take nothing more, and wait for what is being taken."""
+    def close(self) -> None:
+        """Take nothing more. What is being taken is waited for by the line that it came on."""
         self._open = False
-        await self._idle.wait()
 
     async def receive(self, body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
         """Take one envelope: decide, commit, wake, ack."""
         if not self._open:
             return BoltResponse(status=503)
-        self._taking += 1
-        self._idle.clear()
         try:
             await self._take(body)
         except JournalError as error:
             log.error("A message could not be written to the journal; Slack will send it again. %s", error)
             return BoltResponse(status=503)
-        finally:
-            self._taking -= 1
-            if not self._taking:
-                self._idle.set()
         return await context.ack()
 
     async def _take(self, body: Mapping[str, Any]) -> None:
@@ -94,23 +85,69 @@ class Inbox:
                     log.warning("Slack is holding back events: this workspace sends more than it allows.")
                 case "block_actions":
                     for press in list(presses_of(body)):
-                        self._rouse(await self._signals.press(press))
+                        await self._press(press)
                 case "event_callback":
                     await self._event(part(body, "event"))
         except Malformed as fault:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
 
     async def _event(self, event: Mapping[str, Any]) -> None:
-        if stop := stop_of(event):
-            self._rouse(await self._signals.stop(stop))
-        elif message := message_of(event):
-            self._rouse(*await self._message(message))
-        elif channel := changed_in(event):
+        stop = stop_of(event)
+        if stop:
+            return await self._stop(stop)
+        message = message_of(event)
+        if message:
+            for thread in await self._message(message):
+                self._wake(thread)
+            return None
+        channel = changed_in(event)
+        if channel:
             await self._audiences.changed(channel, stamp(event, "event_ts"))
+        return None
 
-    def _rouse(self, *threads: str | None) -> None:
-        for thread in filter(None, threads):
-            self._wake(thread)
+    async def _stop(self, stop: Stop) -> None:
+        """Stop what runs in its thread; nothing where nothing runs, or where it is not theirs to stop."""
+        known = thread_of(self._journal, self._me.team, stop)
+        if known and heeded(self._journal, known.thread, stop, self._owners):
+            event = kinds.StopAsked(
+                user=stop.user,
+                name=self._people.known(stop.user) or stop.user,
+                text="",
+                ts=stop.ts,
+                by=stop.by,
+            )
+            await self._tell(known, f"stop:{self._me.team}:{stop.channel}:{stop.ts}", event)
+
+    async def _press(self, press: Press) -> None:
+        """Answer its question. Whether this person may answer that one is judged when it is taken."""
+        known = self._journal.latest(press.asked.partition("@")[0], kinds.Opened)
+        if known is None or known.event.channel != press.channel:
+            return
+        may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
+        if not may_speak and press.user not in self._owners:
+            return
+        name = self._people.known(press.user) or self._called(known.thread, press.user)
+        event = kinds.Press(
+            user=press.user,
+            name=name or press.name or press.user,
+            text=press.label,
+            ts=press.ts,
+            answers=press.asked,
+            value=press.value,
+        )
+        await self._tell(known, f"click:{self._me.team}:{press.channel}:{press.ts}", event)
+
+    def _called(self, thread: str, user: str) -> str:
+        """What someone was called when they last said something in this thread; a handle is no name."""
+        said: list[Entry[kinds.Said]] = self._journal.of(thread, kinds.Message, kinds.Heard)
+        for entry in reversed(said):
+            if entry.event.user == user:
+                return entry.event.name
+        return ""
+
+    async def _tell(self, known: Entry[kinds.Opened], key: str, event: kinds.Said) -> None:
+        await self._journal.append(known.thread, event, key=key, author=event.user, cause=known.seq)
+        self._wake(known.thread)
 
     async def recover(self, message: Message, *, late: bool) -> set[str]:
         """Take what catch-up found; `late` if it is too old to be answered. Which thread is to be woken now?
@@ -127,81 +164,86 @@ class Inbox:
 
         But where the soul is at work a stop waits for no other.
         """
-        message = meant(self._journal, message) if self._urgent(message) else message
+        if self._urgent(message):
+            message = meant(self._journal, message)
         key = thread_key(self._me.team, message.channel, message.root)
         if self._urgent(message) and self._at_work(key):
             return await self._judge(key, message, late=late)
         async with self._order.of(key):
             woken = await self._judge(key, message, late=late)
-            if thread := self._journal.get(key):
-                woken |= await self._again(thread)
+            known = opened(self._journal, key)
+            if known:
+                woken |= await self._again(known)
             elif message.root != message.ts:
                 self._early.append((key, message))
             return woken
 
     async def _judge(self, key: str, message: Message, *, late: bool = False) -> set[str]:
-        known = self._journal.get(key)
-        called_by = place(known).called_by if known else None
-        verdict = judge(message, self._me, self._allowed, called_by, late=late)
-        log.debug("%s %s: %s, %s", message.channel, message.ts, verdict.address, verdict.why)
-        if verdict.address == "ignored":
+        known = opened(self._journal, key)
+        called_by = known.event.called_by if known else None
+        address = judge(message, self._me, self._allowed, called_by, late=late)
+        if address == "ignored":
             return set()
-        body = await self._people.describe(message, at_once=self._urgent(message))
+        words = await self._people.describe(message, at_once=self._urgent(message))
         if known and not self._urgent(message):
             await self._audiences.note(message)
-        entry = await self._append(known or await self._thread(key, message), message, verdict, body)
-        return {entry.thread} if entry.kind == "perception" else set()
+        place = known or await self._open_thread(key, message)
+        written, event = self._written(message, address, words)
+        entry, _ = await self._journal.append(
+            place.thread, event, key=written, author=message.author, cause=place.seq
+        )
+        return {entry.thread} if isinstance(entry.event, Input) else set()
 
     def _urgent(self, message: Message) -> bool:
-        return command(message, self._me).get("rank") == "stop"
+        return command(message, self._me) == "stop"
 
     def _at_work(self, key: str) -> bool:
-        thread = self._journal.get(key)
-        return bool(thread and self._journal.open("turn-began", thread=thread.thread))
+        known = opened(self._journal, key)
+        return bool(known and self._journal.pending(kinds.TurnBegan, thread=known.thread))
 
-    async def _again(self, thread: Entry) -> set[str]:
+    async def _again(self, known: Entry[kinds.Opened]) -> set[str]:
         """Judge again the replies that came before the call they follow; older ones are the history's."""
-        called, woken = moment(place(thread).called_by), set[str]()
-        for early in [one for one in self._early if one[0] == thread.key and moment(one[1].ts) > called]:
+        called, woken = moment(known.event.called_by), set[str]()
+        for early in [one for one in self._early if one[0] == known.key and moment(one[1].ts) > called]:
             woken |= await self._judge(*early)
             with suppress(ValueError):  # younger ones pushed it out meanwhile
                 self._early.remove(early)
         return woken
 
-    async def _thread(self, key: str, message: Message) -> Entry:
-        """The thread that this message opens."""
+    async def _open_thread(self, key: str, message: Message) -> Entry[kinds.Opened]:
+        """The conversation that this message opens."""
         where = await self._people.whereabouts(message)
-        body = {
-            "team": self._me.team,
-            "channel": message.channel,
-            "ts": message.root,
-            "kind": where.kind,
-            "place": where.name,
-            "audience": where.audience,
-            "user": message.author,
-            "called_by": message.ts,
-        }
-        entry, _ = await self._journal.thread(key, body)
-        self._audiences.noted(entry)
+        place = kinds.Opened(
+            team=self._me.team,
+            channel=message.channel,
+            ts=message.root,
+            where=where.kind,
+            place=where.name,
+            audience=where.audience,
+            user=message.author,
+            called_by=message.ts,
+        )
+        entry, _ = await self._journal.open_thread(key, place)
+        self._audiences.noted(entry.event)
         return entry
 
-    async def _append(self, thread: Entry, message: Message, verdict: Verdict, body: dict[str, Any]) -> Entry:
+    def _written(
+        self, message: Message, address: Address, words: Words
+    ) -> tuple[str, kinds.Heard | kinds.Message | kinds.StopAsked]:
+        """The key under which it is written down, and as what."""
         where = self._where(message)
         if message.change:
-            kind, key = "heard", f"msg:{where}:{message.change}:{message.changed}"
-            body |= {"note": message.change}
-        elif verdict.address == "heard":
-            kind, key = "heard", f"heard:{where}"
-        elif verdict.address == "late":
-            kind, key = "heard", f"msg:{where}"  # where an event that comes after all finds it
-            body |= {"note": "not answered"}
-        else:
-            kind, key = "perception", f"msg:{where}"
-            body |= {"address": verdict.address, **command(message, self._me)}
-        entry, _ = await self._journal.append(
-            thread.thread, kind, body, key=key, author=message.author, cause=thread.seq
-        )
-        return entry
+            key = f"msg:{where}:{message.change}:{message.changed}"
+            return key, kinds.Heard(**words, note=message.change)
+        if address == "heard":
+            return f"heard:{where}", kinds.Heard(**words)
+        key = f"msg:{where}"
+        if address == "late":  # where an event that comes after all finds it
+            return key, kinds.Heard(**words, note="not answered")
+        known = command(message, self._me)
+        if known == "stop":
+            return key, kinds.StopAsked(**words, address=address)
+        return key, kinds.Message(**words, address=address, command=known)
 
     def _where(self, message: Message) -> str:
         """What the keys of a message name it by. An event of a shared channel may name another team."""

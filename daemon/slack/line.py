@@ -1,10 +1,11 @@
-"""One WebSocket to Slack, from its handshake to its end. Opened by exchange.py, replaced by socket.py."""
+"""One WebSocket to Slack, from its handshake to its end; and how well the soul hears on all of them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,8 +15,8 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
-from daemon.slack.message import told
-from daemon.slack.parsed import parsed, value_of
+from daemon.ports import Clock
+from daemon.slack.payload import parsed, told, value_of
 
 Listen = Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]
 """Takes an envelope and acks it on the client that it is given."""
@@ -24,6 +25,8 @@ TAKEN = ("event_callback", "block_actions", "app_rate_limited")
 """Types of payloads that the inbox takes. Forms, shortcuts and commands of Slack's are none of ours."""
 PARTS = ("type", "event", "actions", "user", "channel")
 """What it reads of them."""
+BEAT = 10.0
+"""Seconds of silence after which a line is asked for a sign of life, which must come in half of them."""
 ACK = 3.0
 """Seconds in which Slack wants its ack: what takes longer comes again, on another line."""
 
@@ -33,13 +36,7 @@ log = logging.getLogger(__name__)
 class Line(AsyncBaseSocketModeClient):
     """A live WebSocket. To the SDK it is the client that an envelope came from, and that acks it."""
 
-    def __init__(
-        self,
-        ws: ClientWebSocketResponse,
-        listen: Listen,
-        heard: Callable[[], None],
-        lines: Collection[Line],
-    ) -> None:
+    def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: Hearing) -> None:
         self.logger = log
         self.message_listeners = []
         self.socket_mode_request_listeners = [listen]
@@ -48,21 +45,20 @@ class Line(AsyncBaseSocketModeClient):
         """Done when Slack has said hello; fails when the line ends before."""
         self.over: asyncio.Future[str] = loop.create_future()
         """Why another line must take its place: Slack's word for it, or "closed" or "silent"."""
+        self._said_hello = False
         self._ws = ws
-        self._heard = heard
-        self._lines = lines
+        self._hearing = hearing
         self._answers: set[asyncio.Task[None]] = set()
         self._reading = asyncio.create_task(self._read())
 
     @property
     def alive(self) -> bool:
         """Does Slack send events here, as far as we know?"""
-        greeted = self.greeted.done() and not self.greeted.cancelled() and not self.greeted.exception()
-        return greeted and not self._ws.closed
+        return self._said_hello and not self._ws.closed
 
     async def send_message(self, message: str) -> None:
         """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
-        for line in (self, *self._lines):
+        for line in (self, *self._hearing.lines):
             if not line._ws.closed:
                 with suppress(ConnectionError):
                     return await line._ws.send_str(message)
@@ -81,7 +77,7 @@ class Line(AsyncBaseSocketModeClient):
     async def _read(self) -> None:
         try:
             async for frame in self._ws:
-                self._heard()
+                self._hearing.frame()
                 if frame.type is WSMsgType.PING:
                     with suppress(ConnectionError):
                         await self._ws.pong(frame.data)
@@ -96,6 +92,7 @@ class Line(AsyncBaseSocketModeClient):
         match frame.get("type"):
             case "hello":
                 if not self.greeted.done():
+                    self._said_hello = True
                     self.greeted.set_result(None)
             case "disconnect":
                 self._end(told(frame, "reason"))
@@ -123,6 +120,55 @@ class Line(AsyncBaseSocketModeClient):
             self.greeted.set_exception(ClientConnectionError(f"Slack said no hello ({why})"))
 
 
+class Hearing:
+    """Which lines are alive, what came in, and what that took, since the start. For /healthz and /metrics."""
+
+    def __init__(self, clock: Clock, wanted: int) -> None:
+        self._clock = clock
+        self._frame_at: float | None = None
+        self._event_at: float | None = None
+        self.wanted = wanted
+        self.lines: set[Line] = set()
+        self.events = Counter[str]()
+        """What Slack sent, by its type."""
+        self.opened = Counter[str]()
+        """Lines that began, by what made each necessary: "start", Slack's word, "closed" or "silent"."""
+        self.failed = Counter[str]()
+        """Attempts that came to nothing, by what they did not get: "ticket", "handshake" or "answer"."""
+
+    def frame(self) -> None:
+        """Something came in, if only the answer to a ping."""
+        self._frame_at = self._clock.steady()
+
+    def event(self, type: str) -> None:
+        """An event came in."""
+        self._event_at = self._clock.steady()
+        self.events[type] += 1
+
+    @property
+    def alive(self) -> int:
+        """How many lines are alive, as far as we know."""
+        return sum(line.alive for line in self.lines)
+
+    @property
+    def deaf(self) -> bool:
+        """Is no line alive, or did nothing come in for longer than a live one is silent?"""
+        return not self.alive or (self.inbound_age or 0) > 2 * BEAT
+
+    @property
+    def inbound_age(self) -> float | None:
+        """Seconds since anything came in; None before the first time."""
+        return self._since(self._frame_at)
+
+    @property
+    def event_age(self) -> float | None:
+        """Seconds since an event came in; None before the first one. People may say nothing for a day."""
+        return self._since(self._event_at)
+
+    def _since(self, at: float | None) -> float | None:
+        return None if at is None else self._clock.steady() - at
+
+
 def _frame(text: str) -> dict[str, Any]:
     """A frame; of one that cannot be read only its envelope, if it has one."""
     frame = parsed(text)
@@ -145,6 +191,8 @@ def _taken(payload: object) -> dict[str, Any] | None:
         AsyncBoltRequest(body=body, mode="socket_mode")
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return None
-    if "actions" in body:
-        return body if isinstance(body["actions"], list) and body["actions"] else None
-    return body if body["type"] != "event_callback" or isinstance(body.get("event"), Mapping) else None
+    if "actions" in body and not (body["actions"] and isinstance(body["actions"], list)):
+        return None
+    if body["type"] == "event_callback" and not isinstance(body.get("event"), Mapping):
+        return None
+    return body

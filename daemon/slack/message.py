@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.engine.writable import writable
+from daemon.slack.payload import Malformed, identity, part, parts, stamp, told
 from daemon.slack.text import mentioned, named
-from daemon.writable import writable
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Slack's channel_type, and our word for it; private channels are channels."""
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
-ID = re.compile(r"[A-Z0-9]{1,50}")
-TS = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
 SLACKBOT = "USLACKBOT"
-
-
-class Malformed(ValueError):
-    """An event without what Slack promises; the text names the field, never what people wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +85,7 @@ def said(
         bot=bot,
         name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
         text=_words(message),
-        files=tuple(writable(told(file, "name") or "a file") for file in _list(message, "files")),
+        files=tuple(writable(told(file, "name") or "a file") for file in parts(message, "files")),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
@@ -135,55 +129,8 @@ def _kind(event: Mapping[str, Any]) -> str:
 def _words(message: Mapping[str, Any]) -> str:
     """The text; a bot's alert often has none but in its attachments."""
     text = message.get("text") or "\n".join(
-        told(one, "fallback", "text") for one in _list(message, "attachments")
+        told(one, "fallback", "text") for one in parts(message, "attachments")
     )
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
     return writable(text)
-
-
-def told(whole: object, *names: str) -> str:
-    """The first text under one of these names; empty where none is a text."""
-    if not isinstance(whole, Mapping):
-        return ""
-    for name in names:
-        value = whole.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return ""
-
-
-def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The object under this name."""
-    value = event.get(name)
-    if not isinstance(value, Mapping):
-        raise Malformed(f"no {name}")
-    return value
-
-
-def _list(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    items = message.get(name)
-    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-
-
-def _text(event: Mapping[str, Any], name: str) -> str:
-    value = event.get(name)
-    if not isinstance(value, str) or not value:
-        raise Malformed(f"no {name}")
-    return value
-
-
-def identity(event: Mapping[str, Any], name: str) -> str:
-    """The id of someone or of some place, under this name."""
-    value = _text(event, name)
-    if not ID.fullmatch(value):
-        raise Malformed(f"a {name} that is no id")
-    return value
-
-
-def stamp(event: Mapping[str, Any], name: str) -> str:
-    """The ts under this name."""
-    value = _text(event, name)
-    if not TS.fullmatch(value):
-        raise Malformed(f"a {name} that is no ts")
-    return value

@@ -1,4 +1,4 @@
-"""One at a time for each key: for the inbox, the status and the names."""
+"""One at a time for each key: for the inbox and the names."""
 
 from __future__ import annotations
 

@@ -57,8 +57,10 @@ def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> li
         start, again = resume(text, last.upto, last.block)
     while start < len(text):
         page, before = again + text[start:], start - len(again)
-        wanted = (at - before for at in cuts if text[start:at].strip() and at < len(text))
-        ends = [end for end in (next(wanted, None), natural_end(page)) if end is not None]
+        ends = [at - before for at in cuts if text[start:at].strip() and at < len(text)]
+        natural = natural_end(page)
+        if natural is not None:
+            ends.append(natural)
         if not ends:
             return [*found, Page(text=page.rstrip(), upto=len(text))]
         shown = page[: min(ends)].rstrip()

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
-from daemon.entry import Entry
-from daemon.journal.journal import Journal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A Slack thread, as its journal entry says. `called_by` is the message that called the soul in."""
-
-    team: str
-    channel: str
-    root: str
-    kind: str
-    user: str
-    called_by: str
+from daemon.engine.event import Entry
+from daemon.engine.reading import Reading
+from daemon.kinds import Opened
 
 
-def place_of(journal: Journal, thread: str) -> Place:
-    """The place of a thread that Slack opened; raises LookupError for any other."""
-    for entry in journal.of(thread, "thread"):
-        return place(entry)
-    raise LookupError(f"{thread} is not a conversation in Slack")
+def place_of(journal: Reading, thread: str) -> Opened:
+    """The place of a thread that was opened in Slack; raises LookupError for any other."""
+    found = journal.latest(thread, Opened)
+    if found is None:
+        raise LookupError(f"{thread} is not a conversation in Slack")
+    return found.event
 
 
-def place(entry: Entry) -> Place:
-    """The place that a `thread` entry names."""
-    body: Mapping[str, Any] = entry.body
-    return Place(
-        team=body["team"],
-        channel=body["channel"],
-        root=body["ts"],
-        kind=body["kind"],
-        user=body["user"],
-        called_by=body["called_by"],
-    )
+def opened(journal: Reading, key: str) -> Entry[Opened] | None:
+    """The conversation to which the entry under this key belongs; None where there is no such entry."""
+    found = journal.get(key)
+    return journal.latest(found.thread, Opened) if found else None
 
 
 def thread_key(team: str, channel: str, root: str) -> str:

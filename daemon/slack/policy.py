@@ -9,6 +9,7 @@ from daemon.slack.message import Message
 from daemon.slack.place import moment
 
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
+ANSWERED = ("dm", "mention", "follow-up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,67 +38,53 @@ class Allowed:
     channels: frozenset[str] = frozenset()
     bots: frozenset[str] = frozenset()
 
-    def bar(self, person: str, channel: str, kind: str) -> str:
-        """Why this person may not speak to the soul in a conversation of this kind; empty if they may."""
-        if bar := self.bar_from(channel, kind):
-            return bar
-        return "not an allowed person" if self.users and person not in self.users else ""
+    def may_speak(self, person: str, channel: str, kind: str) -> bool:
+        """May this person speak to the soul in a conversation of this kind?"""
+        return self.is_open(channel, kind) and (not self.users or person in self.users)
 
-    def bar_from(self, channel: str, kind: str) -> str:
-        """Why nobody may speak to it there; empty if that is allowed."""
-        shut = kind != "dm" and self.channels and channel not in self.channels
-        return "not an allowed channel" if shut else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a message is to the soul, and why."""
-
-    address: Address
-    why: str
+    def is_open(self, channel: str, kind: str) -> bool:
+        """May anybody speak to it there?"""
+        return kind == "dm" or not self.channels or channel in self.channels
 
 
 def judge(
     message: Message, me: Me, allowed: Allowed, called_by: str | None, *, late: bool = False
-) -> Verdict:
-    """Judge a message. `called_by` is what called the soul into its thread; None: it takes no part there.
+) -> Address:
+    """What a message is to the soul. `called_by` called it into this thread; None: it takes no part there.
 
     What would be answered, but is read too late for that, is "late".
     """
     if me.said(message.user, message.bot):
-        return Verdict("ignored", "its own message")
-    verdict = _address(message, me, called_by)
-    if verdict.address not in ("heard", "ignored") and (bar := _bar(message, me, allowed)):
-        verdict = Verdict("heard", bar)
-    if verdict.address == "heard" and called_by is None:
-        return Verdict("ignored", f"{verdict.why}, in a thread in which the soul takes no part")
-    if late and verdict.address not in ("heard", "ignored"):
-        return Verdict("late", f"{verdict.why}, and is too old to be answered")
-    return verdict
+        return "ignored"
+    address = _address(message, me, called_by)
+    if address in ANSWERED and not _may_speak(message, me, allowed):
+        address = "heard"
+    if address == "heard" and called_by is None:
+        return "ignored"
+    if address in ANSWERED and late:
+        return "late"
+    return address
 
 
-def _address(message: Message, me: Me, called_by: str | None) -> Verdict:
+def _address(message: Message, me: Me, called_by: str | None) -> Address:
+    """What it would be if everybody might speak to the soul."""
     if message.change:
-        return Verdict("heard", message.change)
+        return "heard"
     if message.kind == "dm":
-        return Verdict("dm", "a direct message")
+        return "dm"
     if me.called_in(message):
-        return Verdict("mention", "mentions the soul")
-    if message.mentions:
-        return Verdict("heard", "is for someone else")
+        return "mention"
+    if message.mentions:  # it is for someone else
+        return "heard"
     if called_by is None:
-        return Verdict("ignored", "a thread in which the soul takes no part")
+        return "ignored"
     if moment(message.ts) < moment(called_by):
-        return Verdict("heard", "was said before the soul was called in")
-    return Verdict("follow-up", "goes on in a thread of the soul's")
+        return "heard"
+    return "follow-up"
 
 
-def _bar(message: Message, me: Me, allowed: Allowed) -> str:
-    """Why this message may not speak to the soul; empty when it may."""
+def _may_speak(message: Message, me: Me, allowed: Allowed) -> bool:
     if not message.by_bot:
-        return allowed.bar(message.user, message.channel, message.kind)
-    if bar := allowed.bar_from(message.channel, message.kind):
-        return bar
-    if not allowed.bots & {message.user, message.bot}:
-        return "not an allowed bot"
-    return "" if me.called_in(message) else "a bot that does not mention the soul"
+        return allowed.may_speak(message.user, message.channel, message.kind)
+    named = message.user in allowed.bots or message.bot in allowed.bots
+    return named and allowed.is_open(message.channel, message.kind) and me.called_in(message)

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.engine.writable import writable
 from daemon.ports import Choice, Choices
-from daemon.slack.message import Malformed, identity, part, stamp, told
-from daemon.slack.parsed import parsed
+from daemon.slack.payload import Malformed, identity, parsed, part, stamp, told
 from daemon.slack.text import named
-from daemon.writable import writable
 
 ACTION = "answer:"
 """What the action_ids of our buttons begin with."""
@@ -39,13 +38,15 @@ def buttons(choices: Choices) -> dict[str, Any]:
 
 
 def _button(asked: str, n: int, choice: Choice) -> dict[str, Any]:
-    button = {
+    button: dict[str, Any] = {
         "type": "button",
         "action_id": f"{ACTION}{n}",
         "text": {"type": "plain_text", "text": choice.label[:LABEL]},
         "value": json.dumps({"asked": asked, "value": choice.value}),
     }
-    return button | ({"style": choice.style} if choice.style else {})
+    if choice.style:
+        button["style"] = choice.style
+    return button
 
 
 def presses_of(body: Mapping[str, Any]) -> Iterator[Press]:

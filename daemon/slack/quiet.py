@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from daemon.writable import writable
+from daemon.engine.writable import writable
 
 ZERO_WIDTH = "\u200b"
 REFERENCE = re.compile(r"<(?=[@#]|!(?!--|doctype))", re.IGNORECASE)
@@ -38,12 +38,10 @@ def quiet(text: str, keep: Set[str] = NOBODY) -> str:
 
 def quiet_so_far(text: str, keep: Set[str] = NOBODY) -> str:
     """As much of a growing text as is settled: what `quiet` makes of any continuation begins with it."""
-    words = (*WORDS, *(mention(person).lower() for person in keep))
-    longest = min(max(map(len, words)) - 1, len(text))
-    tail = next((n for n in range(longest, 0, -1) if _unfinished(text[-n:].lower(), words)), 0)
-    return quiet(text[: len(text) - tail], keep)
-
-
-def _unfinished(tail: str, words: tuple[str, ...]) -> bool:
-    """Is it the beginning of one of these, and not the whole?"""
-    return any(word.startswith(tail) and word != tail for word in words)
+    words = [*WORDS, *(mention(person).lower() for person in keep)]
+    settled = len(text)
+    for word in words:
+        for length in range(1, len(word)):
+            if text[-length:].lower() == word[:length]:
+                settled = min(settled, len(text) - length)
+    return quiet(text[:settled], keep)

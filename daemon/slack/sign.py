@@ -14,36 +14,53 @@ from dataclasses import dataclass
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.errors import Fenced, JournalError
-from daemon.ports import Hold
-from daemon.slack.pace import Pace
-from daemon.slack.place import Place
-from daemon.slack.web import LIMITED, LONGEST_WAIT, OUT_OF_REACH, Method, Web, error_of, final, free, pause
+from daemon.engine.exceptions import Fenced, JournalError
+from daemon.kinds import Opened
+from daemon.ports import Clock, Hold
+from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, error_of, final
+from daemon.slack.web import LONGEST_WAIT, Method, Web, free, pause
 from daemon.slack.web import retry_after as seconds_of
 
-LACKING = frozenset(
-    [
-        "unknown_method",
-        "method_deprecated",
-        "missing_scope",
-        "not_allowed_token_type",
-        "not_agent_app",
-        "feature_not_enabled",
-        "access_denied",
-        "no_permission",
-    ]
-)
-"""Refusals that will not change while this process lives."""
 NOTHING = ""
 
 log = logging.getLogger(__name__)
+
+
+class Pace:
+    """`burst` calls at once, and after them one every `each` seconds. Who asks first is first."""
+
+    def __init__(self, clock: Clock, *, burst: int, each: float) -> None:
+        self._clock = clock
+        self._ahead = (burst - 1) * each
+        self._each = each
+        self._due = 0.0
+        """When the next call would be due if there were no burst."""
+        self._rests = 0.0
+
+    @property
+    def resting(self) -> bool:
+        """Has Slack had enough for now?"""
+        return self._clock.steady() < self._rests
+
+    def slot(self) -> float:
+        """Take the next free slot; in how many seconds it comes."""
+        now = self._clock.steady()
+        self._due = max(self._due, now)
+        wait = max(self._due - self._ahead - now, 0.0)
+        self._due += self._each
+        return wait
+
+    def rest(self, seconds: float) -> None:
+        """Slack wants no call for so long."""
+        self._rests = self._clock.steady() + seconds
+        self._due = max(self._due, self._rests + self._ahead)
 
 
 @dataclass(slots=True, kw_only=True)
 class Spot:
     """The sign in one thread. `wanted` is None where it is somebody else's; `stands`, where nobody knows."""
 
-    place: Place
+    place: Opened
     hold: Hold
     wanted: str | None = NOTHING
     stands: str | None = NOTHING
@@ -54,6 +71,13 @@ class Spot:
     left: bool = False
     """Is it what a dead daemon left, so that it can wait for whoever is at work now?"""
     task: asyncio.Task[None] | None = None
+    waits: bool = False
+    """Does the task wait until Slack may be told?"""
+
+    @property
+    def telling(self) -> bool:
+        """Is a request on its way, or at once?"""
+        return self.task is not None and not self.waits
 
     @property
     def astray(self) -> bool:
@@ -64,6 +88,11 @@ class Spot:
     def over(self) -> bool:
         """Is there nothing to know about it any more?"""
         return self.stands == NOTHING and not self.wanted
+
+    def let_go(self) -> None:
+        """Nothing is wanted here, unless that is somebody else's to say."""
+        if self.wanted is not None:
+            self.wanted = NOTHING
 
 
 class Sign:
@@ -92,7 +121,6 @@ class Sign:
         self._deserted = deserted
         self._rested = rested
         self._spots: dict[str, Spot] = {}
-        self._asleep: set[asyncio.Task[None] | None] = set()
         self._one_by_one = asyncio.Lock()
         self._lacking = False
         self._closing = False
@@ -100,7 +128,7 @@ class Sign:
     @property
     def busy(self) -> bool:
         """Is there something that Slack is being told now, or at once?"""
-        return any(spot.task and spot.task not in self._asleep for spot in self._spots.values())
+        return any(spot.telling for spot in self._spots.values())
 
     @property
     def clear(self) -> bool:
@@ -111,7 +139,7 @@ class Sign:
         """May it stand there, or is it about to?"""
         return thread in self._spots
 
-    def want(self, thread: str, place: Place, value: str, hold: Hold) -> None:
+    def want(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
         """This is to stand there from now on, for as long as the thread is ours."""
         spot = self._spots.get(thread)
         if spot is None:
@@ -126,17 +154,18 @@ class Sign:
             spot.stands = None
         self._start(thread, spot)
 
-    def doubt(self, thread: str, place: Place, hold: Hold) -> None:
+    def doubt(self, thread: str, place: Opened, hold: Hold) -> None:
         """Nobody knows what stands there, and nothing is to."""
         spot = self._spots[thread] = Spot(place=place, hold=hold, stands=None, left=True)
         self._start(thread, spot)
 
     def swept(self, thread: str) -> None:
         """Slack has just taken it away there."""
-        if not (spot := self._spots.get(thread)):
+        spot = self._spots.get(thread)
+        if spot is None:
             return
-        spot.wanted = None if spot.wanted is None else NOTHING
-        if spot.task and spot.task not in self._asleep:
+        spot.let_go()
+        if spot.telling:
             spot.swept = True  # what is on its way may come before or after
         elif spot.stands is not None:
             spot.stands = NOTHING
@@ -147,7 +176,7 @@ class Sign:
         """Nothing is wanted anywhere any more: one more try for each thread, for so long in all."""
         self._closing = True
         for spot in self._spots.values():
-            spot.wanted = None if spot.wanted is None else NOTHING
+            spot.let_go()
             self._wake(spot)
         ours = [(thread, spot) for thread, spot in self._spots.items() if spot.astray or spot.task]
         tries = [spot.task or self._begin(thread, spot) for thread, spot in ours]
@@ -160,7 +189,7 @@ class Sign:
 
     def _wake(self, spot: Spot) -> None:
         """What waits for its slot waits no more; it is begun anew."""
-        if spot.task in self._asleep and spot.task:
+        if spot.task and spot.waits:
             spot.task.cancel()
             spot.task = None
 
@@ -177,8 +206,8 @@ class Sign:
         if spot.task is not task:
             return
         spot.task = None
-        if not task.cancelled() and (error := task.exception()):
-            log.critical("A status is left as it is.", exc_info=error)
+        if not task.cancelled() and task.exception():
+            log.critical("A status is left as it is.", exc_info=task.exception())
             spot.wanted = None
         self._start(thread, spot)
         if not spot.task and (spot.over or self._lacking) and self._spots.get(thread) is spot:
@@ -193,42 +222,37 @@ class Sign:
             if self._pace.resting and not self._closing:
                 continue
             if spot.astray and not self._lacking:
-                failures = 0 if await self._try(thread, spot) else failures + 1
+                done = await self._try(thread, spot)
+                failures = 0 if done else failures + 1
             if failures and self._closing:
                 return
 
     async def _take_slot(self, spot: Spot, least: float) -> None:
         """Wait until it may be told. What a dead daemon left goes one by one, or nobody would see for a
         minute who is at work now."""
-        if not spot.left or self._closing:
-            return await self._wait(max(self._pace.slot(), least))
-        task = asyncio.current_task()
-        self._asleep.add(task)
+        spot.waits = True
         try:
-            async with self._one_by_one:
-                await self._wait(max(self._pace.slot(), least))
+            if spot.left and not self._closing:
+                async with self._one_by_one:
+                    await self._wait(least)
+            else:
+                await self._wait(least)
         finally:
-            self._asleep.discard(task)
+            spot.waits = False
 
-    async def _wait(self, seconds: float) -> None:
-        if seconds <= 0 or self._closing:
-            return
-        task = asyncio.current_task()
-        self._asleep.add(task)
-        try:
+    async def _wait(self, least: float) -> None:
+        seconds = max(self._pace.slot(), least)
+        if seconds > 0 and not self._closing:
             await self._web.clock.sleep(seconds)
-        finally:
-            self._asleep.discard(task)
 
     async def _try(self, thread: str, spot: Spot) -> bool:
         """One request. Until it is answered nobody knows what stands there."""
         value, before = spot.wanted or NOTHING, spot.stands
-        where = {"channel_id": spot.place.channel, "thread_ts": spot.place.root}
+        where = {"channel_id": spot.place.channel, "thread_ts": spot.place.ts}
         spot.stands, spot.swept = None, False
         try:
             await self._web.once(spot.hold, self._method, **where, status=value or self._nothing)
-        except OUT_OF_REACH as failure:
-            log.debug("Nobody knows whether Slack took a status (%s).", type(failure).__name__)
+        except OUT_OF_REACH:
             return False
         except (Fenced, SlackApiError, JournalError) as error:
             spot.stands = NOTHING if spot.swept and before is not None else before
@@ -241,8 +265,9 @@ class Sign:
         """What to do about it; is it to be left at that?"""
         if isinstance(error, Fenced):
             # it is for whoever took over to set it right; but where that one is done, it did not know of this
-            deserted = self._deserted(thread)
-            spot.wanted, spot.hold = (NOTHING, free) if deserted else (None, spot.hold)
+            spot.wanted = None
+            if self._deserted(thread):
+                spot.wanted, spot.hold = NOTHING, free
             return True
         if isinstance(error, JournalError):
             return False
@@ -253,5 +278,4 @@ class Sign:
             self._pace.rest(seconds_of(error) or LONGEST_WAIT)
         elif final(error):
             spot.wanted = None
-        log.info("Slack refused a status (%s).", word)
         return False

@@ -1,36 +1,79 @@
-"""All sockets to Slack together: each event comes on one of them. Owned by the surface."""
+"""All connections to Slack: each event comes on one of them, and each is replaced before it ends.
+
+A connection is one line after the other: a ticket that is good for once, then hello.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
-from daemon.ports import Clock
-from daemon.slack.exchange import Exchange
-from daemon.slack.socket import Socket
+from aiohttp import ClientSession, ClientWSTimeout, WSServerHandshakeError
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+
+from daemon.slack.access import Access, ticket
+from daemon.slack.line import BEAT, Hearing, Line
+from daemon.slack.refusals import OUT_OF_REACH, why
+from daemon.slack.web import Web, pause
+
+GOODBYE = 2.0
+"""Seconds that Slack has to answer our closing of a line."""
+FULL = "too_many_websockets"
+"""Slack's word for more sockets than it allows: there is no room for a new one beside the old."""
+STEADY = 60.0
+"""Seconds that a line must have lasted for the next one to be opened at once, whatever was before."""
+
+ADVICE = {
+    FULL: "Lower SLACK_CONNECTIONS, or stop what else uses this app.",
+    "link_disabled": "Switch Socket Mode on at https://api.slack.com/apps, your app, Socket Mode.",
+}
+
+log = logging.getLogger(__name__)
 
 
 class Sockets:
-    """As many as are wanted, each independent of the others. `began` is called as by each of them."""
+    """As many connections as are wanted, each independent of the others, all for the same Bolt app.
 
-    def __init__(self, exchange: Exchange, clock: Clock, began: Callable[[], None]) -> None:
-        self._sockets = [Socket(exchange, clock, self._hear) for _ in range(exchange.hearing.wanted)]
-        self._web = exchange.web
+    `began` is called whenever one hears again after it may have missed something. A silent line is given up
+    after 1.5 beats.
+    """
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        web: Web,
+        access: Access,
+        session: ClientSession,
+        hearing: Hearing,
+        began: Callable[[], None],
+        beat: float = BEAT,
+    ) -> None:
+        self._app = app
+        self._web = web
+        self._access = access
+        self._session = session
+        self._hearing = hearing
         self._began = began
-        self._hearing = asyncio.Event()
+        self._beat = beat
+        self._first = asyncio.Event()
         self._keeping: list[asyncio.Task[None]] = []
 
     async def connect(self) -> None:
         """Begin to listen; returns when the first of them does. Raises ConfigError."""
-        for socket in self._sockets:
-            task = asyncio.create_task(socket.keep())
+        for _ in range(self._hearing.wanted):
+            task = asyncio.create_task(self._keep())
             task.add_done_callback(self._ended)
             self._keeping.append(task)
-        hearing = asyncio.create_task(self._hearing.wait())
+        first = asyncio.create_task(self._first.wait())
         try:
-            await asyncio.wait((self._web.died, hearing), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((self._web.died, first), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            hearing.cancel()
+            first.cancel()
         if self._web.died.done():
             self._web.died.result()
 
@@ -39,12 +82,83 @@ class Sockets:
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
+        await asyncio.gather(*map(self._hang_up, self._hearing.lines))
 
-    def _hear(self) -> None:
-        self._hearing.set()
-        self._began()
+    async def _keep(self) -> None:
+        """One connection: a line, and the next one as soon as it is needed, until cancelled.
+
+        The next one begins before the last is closed, so that nothing falls between them. Each attempt has a
+        ticket of its own. Raises ConfigError when Slack will not have us any more.
+        """
+        clock, last = self._web.clock, None
+        reason, attempts = "start", 0
+        while True:
+            if last and reason == FULL:
+                await self._hang_up(last)
+            attempts += 1
+            await clock.sleep(pause(attempts))
+            try:
+                line = await self._open()
+            except (SlackApiError, *OUT_OF_REACH) as failure:
+                self._hearing.failed[_lacking(failure)] += 1
+                log.warning("No socket to Slack (%s); it is tried again.", why(failure))
+                continue
+            self._hearing.opened[reason] += 1
+            if last is None or not last.alive:
+                self._first.set()
+                self._began()
+            if last:
+                await self._hang_up(last)
+            last, since = line, clock.steady()
+            reason = await line.over
+            if reason in ADVICE:
+                log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
+            if clock.steady() - since >= STEADY:
+                attempts = 0
+
+    async def _open(self) -> Line:
+        """A line on which Slack has said hello.
+
+        Raises ConfigError when Slack will not have us any more, SlackApiError or OUT_OF_REACH when it
+        cannot be done now.
+        """
+        client = self._web.client
+        ws = await self._session.ws_connect(
+            await ticket(self._web, self._access),
+            autoping=False,  # so that pongs are seen: they are life
+            heartbeat=self._beat,
+            proxy=client.proxy,
+            ssl=True if client.ssl is None else client.ssl,
+            timeout=ClientWSTimeout(ws_close=GOODBYE),
+        )
+        line = Line(ws, self._listen, self._hearing)
+        self._hearing.lines.add(line)
+        try:
+            async with asyncio.timeout(self._beat):
+                await line.greeted
+        except BaseException:
+            await self._hang_up(line)
+            raise
+        return line
+
+    async def _hang_up(self, line: Line) -> None:
+        await line.close()
+        self._hearing.lines.discard(line)
+
+    async def _listen(self, line: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        self._hearing.event(request.type)
+        response = await run_async_bolt_app(self._app, request)
+        await send_async_response(line, request, response, self._web.clock.now())
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
-        """A socket ends by itself only when it must not go on."""
-        if not keeping.cancelled() and (error := keeping.exception()):
+        """A connection ends by itself only when it must not go on."""
+        error = None if keeping.cancelled() else keeping.exception()
+        if error:
             self._web.end(error)
+
+
+def _lacking(failure: Exception) -> str:
+    """What an attempt did not get."""
+    if isinstance(failure, SlackApiError):
+        return "ticket"
+    return "handshake" if isinstance(failure, WSServerHandshakeError) else "answer"

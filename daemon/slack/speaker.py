@@ -9,24 +9,29 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.errors import SpeechFailed, SpeechRefused
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
+from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
+from daemon.kinds import CardShown, Planned, SpeechStarted, Spoken
 from daemon.ports import Choices, Hold, Page, Posted
+from daemon.slack.checklist import checklist
 from daemon.slack.direct import opened
-from daemon.slack.draft import EVENT, Draft
+from daemon.slack.draft import EVENT, GONE, Draft
+from daemon.slack.names import People
 from daemon.slack.pages import cut, pages
-from daemon.slack.people import People
 from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
-from daemon.slack.sign import LACKING
+from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
 from daemon.slack.status import Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import LIMITED, OUT_OF_REACH, Method, Web, closed, error_of, final, why
+from daemon.slack.web import Item, Method, Web, free
+from daemon.slack.web import pages as pages_of
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -41,6 +46,8 @@ NO_STREAM = LACKING | {
 }
 """Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
 PAGES = 10
+CARD_PATIENCE = 5
+"""Seconds that a card waits for a rate limit, in all: what is to be said waits for it."""
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +97,8 @@ class SlackSpeaker:
 
         Raises SpeechFailed, also when it may have been begun after all: look with `own`.
         """
-        if left := self._streams.pop(thread, None):
+        left = self._streams.pop(thread, None)
+        if left:
             await left.close()
         with saying():
             stream = await self._begin(self._draft(thread, key), text, hold)
@@ -103,9 +111,8 @@ class SlackSpeaker:
         try:
             return Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
         except SlackApiError as refusal:
-            if (word := error_of(refusal)) not in NO_STREAM:
+            if error_of(refusal) not in NO_STREAM:
                 raise
-            log.info("Slack refused a stream (%s); posting instead.", word)
             return Stream(draft, await draft.post(quiet(text, draft.keep), hold), shown, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
@@ -130,6 +137,21 @@ class SlackSpeaker:
                 await draft.rewrite(ts, final, hold, choices)
         return ts
 
+    async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
+        """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
+        draft = self._draft(thread, key)
+        with saying():
+            try:
+                shown = await draft.put(ts, checklist(plan), hold, CARD_PATIENCE)
+            except SlackApiError as refusal:
+                if not final(refusal):
+                    raise
+                kind = CardGone if error_of(refusal) == GONE else CardRefused
+                raise kind(f"Slack refused the card: {why(refusal)}") from refusal
+        if ts is None:
+            self._status.replied(thread)
+        return shown
+
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Tell one person something here that nobody else sees, and that they see once. Raises SpeechFailed.
 
@@ -137,9 +159,9 @@ class SlackSpeaker:
         only in a thread that has a reply: in any other it stands beside the root.
         """
         place, post = place_of(self._journal, thread), self._web.client.chat_postEphemeral
-        where = {"channel": place.channel, "user": person}
-        if place.called_by != place.root or self._journal.of(thread, "speech-started", "spoken"):
-            where["thread_ts"] = place.root
+        where: dict[str, Any] = {"channel": place.channel, "user": person}
+        if place.called_by != place.ts or self._journal.of(thread, SpeechStarted, Spoken, CardShown):
+            where["thread_ts"] = place.ts
         with saying():
             try:
                 for page in pages(text):
@@ -162,19 +184,26 @@ class SlackSpeaker:
         return await self._people.name(person)
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
-        """Our messages in this conversation since then, oldest first."""
+        """Our messages here since then, oldest first; one that grows reads as it soon will."""
         place, client = place_of(self._journal, thread), self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
         read: Method = client.conversations_history
-        if place.root:
-            read, where["ts"] = client.conversations_replies, place.root
+        if place.ts:
+            read, where["ts"] = client.conversations_replies, place.ts
+        items: list[Item] = []
         with saying():
-            items = self._web.pages(read, "messages", PAGES, **where)
-            posted = [
-                _posted(item) async for item in items if self._me.said(item.get("user"), item.get("bot_id"))
-            ]
-        posted = [message for message in posted if float(moment(message.ts)) >= since]
+            async for page in pages_of(partial(self._web.call, free, read), "messages", PAGES, **where):
+                items += page
+        ours = [item for item in items if self._me.said(item.get("user"), item.get("bot_id"))]
+        posted = [self._posted(thread, item) for item in ours]
+        posted = [message for message in posted if float(message.ts) >= since]
         return sorted(posted, key=lambda message: moment(message.ts))
+
+    def _posted(self, thread: str, item: Item) -> Posted:
+        posted, stream = _posted(item), self._streams.get(thread)
+        if stream and stream.ts == posted.ts:
+            return replace(posted, text=stream.text)
+        return posted
 
     def _draft(self, thread: str, key: str) -> Draft:
         return Draft(self._web, place_of(self._journal, thread), key, self._owners)
@@ -200,12 +229,15 @@ def saying() -> Iterator[None]:
 
 
 def _posted(item: Mapping[str, Any]) -> Posted:
-    metadata = item.get("metadata") or {}
-    key = (metadata.get("event_payload") or {}).get("key", "") if metadata.get("event_type") == EVENT else ""
+    key, metadata = "", item.get("metadata") or {}
+    if metadata.get("event_type") == EVENT:
+        key = (metadata.get("event_payload") or {}).get("key", "")
     return Posted(ts=str(item["ts"]), text=_text(item), key=str(key))
 
 
 def _text(item: Mapping[str, Any]) -> str:
     """How a message reads: beside a block its plain text may be cut short."""
-    blocks = [block for block in item.get("blocks") or () if block.get("type") == "markdown"]
-    return str(blocks[0].get("text") if blocks else item.get("text") or "")
+    for block in item.get("blocks") or ():
+        if block.get("type") == "markdown":
+            return str(block.get("text"))
+    return str(item.get("text") or "")

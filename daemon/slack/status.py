@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from daemon.errors import Fenced, JournalError
-from daemon.journal.journal import Journal
+from daemon.engine.exceptions import Fenced, JournalError
+from daemon.engine.journal import Journal
+from daemon.kinds import Opened, StatusCleared, TurnBegan
 from daemon.ports import Hold
-from daemon.slack.pace import Pace
-from daemon.slack.place import Place, place_of
-from daemon.slack.sign import NOTHING, Sign
+from daemon.slack.place import place_of
+from daemon.slack.sign import NOTHING, Pace, Sign
 from daemon.slack.web import Web
 
 WORKING, DONE = "processing", "active"
@@ -32,7 +32,6 @@ MOST = 200
 """Threads, the latest, in which a dead daemon's signs are looked for."""
 EACH = 3_600.0
 """Seconds after which it is noted, once nothing is shown, that nothing is."""
-KIND = "status-cleared"
 
 
 class Status:
@@ -78,7 +77,8 @@ class Status:
         """
         attempts = self._journal.attempted(since=self._mark())
         for thread, epoch in attempts[-MOST:]:
-            if place := self._place(thread):
+            place = self._place(thread)
+            if place:
                 self._repairing = True
                 for sign in (self._line, self._session):
                     sign.doubt(thread, place, self._held(thread, epoch))
@@ -94,7 +94,8 @@ class Status:
     def show(self, thread: str, text: str, hold: Hold) -> None:
         """These words, and that the session is at work; without words, nothing any more."""
         shown = self._line.stands(thread) or self._session.stands(thread)
-        if (text or shown) and (place := self._place(thread)):
+        place = self._place(thread)
+        if place and (text or shown):
             self._line.want(thread, place, text, hold)
             self._session.want(thread, place, WORKING if text else NOTHING, hold)
 
@@ -102,25 +103,25 @@ class Status:
         """A new message stands there: with it Slack takes the words away."""
         self._line.swept(thread)
 
-    def _place(self, thread: str) -> Place | None:
+    def _place(self, thread: str) -> Opened | None:
         """Where this is, if it is in this workspace."""
         try:
             place = place_of(self._journal, thread)
         except LookupError:
             return None
-        if not place.root:  # what is said unasked is in no thread, and has no status line
+        if not place.ts:  # what is said unasked is in no thread, and has no status line
             return None
         return place if place.team == self._team else None
 
     def _held(self, thread: str, epoch: int) -> Hold:
         def hold() -> None:
-            if not self._journal.held(thread, epoch):
+            if not self._journal.holds(thread, epoch):
                 raise Fenced(thread)
 
         return hold
 
     def _deserted(self, thread: str) -> bool:
-        return not self._journal.open("turn-began", thread=thread)
+        return not self._journal.pending(TurnBegan, thread=thread)
 
     @property
     def _clear(self) -> bool:
@@ -128,14 +129,14 @@ class Status:
 
     def _mark(self) -> int:
         """The seq up to which no attempt has left anything standing."""
-        last = self._journal.latest(self._home, KIND)
-        return last.body["upto"] if last else 0
+        last = self._journal.latest(self._home, StatusCleared)
+        return last.event.upto if last else 0
 
     def _rested(self) -> None:
         """Note now and then that nothing is shown, so that the next start need not look far."""
         passed = self._web.clock.steady() - self._looked
         due = self._repairing or passed >= EACH
-        if not due or self._marking or not self._clear or self._journal.open("turn-began"):
+        if not due or self._marking or not self._clear or self._journal.pending(TurnBegan):
             return
         self._repairing, self._looked = False, self._web.clock.steady()
         self._marking = asyncio.create_task(self._note(self._journal.last()), name="status mark")
@@ -145,7 +146,8 @@ class Status:
         self._marking = None
 
     async def _note(self, upto: int) -> None:
-        last = self._journal.latest(self._home, KIND)
-        key = f"{KIND}:{self._team}:{last.seq if last else 'first'}"
+        last = self._journal.latest(self._home, StatusCleared)
+        key = f"{StatusCleared.kind}:{self._team}:{last.seq if last else 'first'}"
+        cleared = StatusCleared(upto=upto)
         with suppress(JournalError):  # then the next start looks further back
-            await self._journal.append(self._home, KIND, {"upto": upto}, key=key, author="core")
+            await self._journal.append(self._home, cleared, key=key, author="core")

@@ -1,4 +1,4 @@
-"""A stop that is no message: 🛑 on one, or Slack's own Stop button. What it stops, and who may; for signals.
+"""A stop that is no message: 🛑 on one, or Slack's Stop button. Whom it stops, and who may. For the inbox.
 
 All of it is read in the journal: a stop waits for no answer of Slack's.
 """
@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from daemon.entry import Entry, rank, who
-from daemon.journal.journal import Journal
-from daemon.slack.message import Message, identity, part, stamp, told
-from daemon.slack.place import moment, place, thread_key
+from daemon.engine.event import Entry, Event, Input, Rank
+from daemon.engine.journal import Journal
+from daemon.kinds import Asked, CardShown, Opened, Said, SpeechStarted, Spoken, TurnBegan
+from daemon.slack.message import Message
+from daemon.slack.payload import identity, part, stamp, told
+from daemon.slack.place import moment, opened, thread_key
 from daemon.slack.words import STOP_EMOJIS
 
-AT_WORK = ("perception", "turn-began", "asked")
-"""Debts of a thread in which something runs, waits for its turn, or for an answer."""
-SAID = ("speech-started", "spoken")
+AT_WORK: tuple[type[Event], ...] = (Input, TurnBegan, Asked)
+"""What is pending in a thread in which something runs, waits for its turn, or for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
     emoji = told(event, "reaction").partition("::")[0]
     if event.get("type") != "reaction_added" or emoji not in STOP_EMOJIS:
         return None
-    if (item := part(event, "item")).get("type") != "message":
+    item = part(event, "item")
+    if item.get("type") != "message":
         return None
     return Stop(
         by="reaction",
@@ -56,35 +58,44 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
     )
 
 
-def thread_of(journal: Journal, team: str, stop: Stop) -> Entry | None:
-    """The `thread` entry of the conversation that is to stop, if the soul is in it."""
+def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
+    """The conversation that is to stop, if the soul is in it."""
     if stop.root:
-        return journal.get(thread_key(team, stop.channel, stop.root))
-    where = f"{team}:{stop.channel}:{stop.on}"
-    for key in (f"thread:{where}", f"msg:{where}", f"heard:{where}"):
-        if found := journal.get(key):
-            return journal.latest(found.thread, "thread")
-    return next(_speaking(journal, stop), None)
+        keys = [thread_key(team, stop.channel, stop.root)]
+    else:
+        where = f"{team}:{stop.channel}:{stop.on}"
+        keys = [f"thread:{where}", f"msg:{where}", f"heard:{where}"]
+    for key in keys:
+        found = opened(journal, key)
+        if found:
+            return found
+    return None if stop.root else _speaking(journal, stop)
 
 
-def _speaking(journal: Journal, stop: Stop) -> Iterator[Entry]:
-    """The thread at work in which the soul itself said that message."""
-    for thread in dict.fromkeys(entry.thread for entry in journal.open(*AT_WORK)):
-        opened = journal.latest(thread, "thread")
-        if not opened or place(opened).channel != stop.channel:
-            continue
-        if any(said.body["ts"] == stop.on for said in journal.of(thread, *SAID)):
-            yield opened
+def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
+    """The conversation at work in which the soul itself said that message."""
+    for one in _at_work(journal):
+        if one.event.channel == stop.channel:
+            said: list[Entry[Any]] = journal.of(one.thread, SpeechStarted, Spoken, CardShown)
+            if any(entry.event.ts == stop.on for entry in said):
+                return one
+    return None
 
 
 def meant(journal: Journal, message: Message) -> Message:
     """A stop word at the top of a DM begins no conversation where one is at work: it is for that one."""
     if message.kind == "dm" and message.root == message.ts:
-        for thread in dict.fromkeys(entry.thread for entry in reversed(journal.open(*AT_WORK))):
-            opened = journal.latest(thread, "thread")
-            if opened and place(opened).root and place(opened).channel == message.channel:
-                return replace(message, root=place(opened).root)
+        for one in _at_work(journal):
+            if one.event.ts and one.event.channel == message.channel:
+                return replace(message, root=one.event.ts)
     return message
+
+
+def _at_work(journal: Journal) -> list[Entry[Opened]]:
+    """The conversations that are at work; the one in which something came last is the first."""
+    threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending(*AT_WORK)))
+    found = [journal.latest(thread, Opened) for thread in threads]
+    return [one for one in found if one]
 
 
 def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) -> bool:
@@ -92,19 +103,19 @@ def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) ->
 
     A stop that arrives late does not stop what was asked for after it.
     """
-    work = [entry for entry in _asked_for(journal, thread) if rank(entry) in ("message", "stop")]
-    since = [entry.body["ts"] for entry in work if "ts" in entry.body]
-    if not work or (since and min(map(moment, since)) > moment(stop.ts)):
+    asked_for = [entry.event for entry in _asked_for(journal, thread)]
+    work = [event for event in asked_for if event.rank in (Rank.MESSAGE, Rank.STOP)]
+    said = [event for event in work if isinstance(event, Said)]
+    if not work or (said and min(moment(event.ts) for event in said) > moment(stop.ts)):
         return False
-    return stop.by == "button" or stop.user in owners | {who(entry) for entry in work}
+    return stop.by == "button" or stop.user in owners | {event.user for event in said}
 
 
-def _asked_for(journal: Journal, thread: str) -> Iterator[Entry]:
-    """What the thread is at work on: the messages that wait, that its turn took, or its parked body."""
-    for entry in journal.open(*AT_WORK, thread=thread):
-        began = entry
-        if entry.kind != "perception":
-            path = entry.body["body" if entry.kind == "asked" else "path"]
-            began = journal.get(f"{path}/began") or entry
-        for taken in journal.many(began.body.get("took", ())) or [began]:
-            yield from journal.many(taken.body.get("carries", ())) or [taken]
+def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
+    """What the thread is at work on: the messages that wait, its turn took, or its suspended execution."""
+    yield from journal.inputs(thread)
+    running: list[Entry[TurnBegan | Asked]] = journal.pending(TurnBegan, Asked, thread=thread)
+    for entry in running:
+        began = journal.get(f"{entry.event.execution}/began")
+        if began and isinstance(began.event, TurnBegan):
+            yield from journal.many(began.event.inputs)

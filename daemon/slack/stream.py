@@ -6,22 +6,20 @@ Made and ended by the speaker. Whatever goes wrong in a step ends the showing: t
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.errors import Fenced
+from daemon.engine.exceptions import Fenced
 from daemon.ports import Choices, Hold
 from daemon.slack.draft import Draft
 from daemon.slack.quiet import quiet_so_far
-from daemon.slack.web import OUT_OF_REACH, error_of, retry_after
+from daemon.slack.refusals import OUT_OF_REACH
+from daemon.slack.web import retry_after
 
 ENOUGH = 256
 """New characters that are shown at once."""
 PACE = 0.7
 """Seconds after which fewer are shown, too."""
-
-log = logging.getLogger(__name__)
 
 
 class Stream:
@@ -38,6 +36,11 @@ class Stream:
         self._enough = asyncio.Event()
         self._closed = asyncio.Event()
         self._pump = asyncio.create_task(self._run())
+
+    @property
+    def text(self) -> str:
+        """How it reads, or will in a moment."""
+        return self._next[0] if self._next else self._sent
 
     def extend(self, text: str, hold: Hold) -> None:
         """It should read so by now (whole text). What does not go on from what was sent waits for the end."""
@@ -102,11 +105,11 @@ class Stream:
                 await self._draft.grow(self.ts, text, hold)
             self._shown = text
         except SlackApiError as refusal:
-            if (wait := retry_after(refusal)) is not None:
-                self._grown.set()
-                await self._until(self._closed, wait)
+            wait = retry_after(refusal)
+            if wait is None:
+                self._whole = False
                 return
-            log.info("Slack ended a stream (%s); the message will be rewritten whole.", error_of(refusal))
-            self._whole = False
+            self._grown.set()
+            await self._until(self._closed, wait)
         except (Fenced, *OUT_OF_REACH):
             self._whole = False

@@ -11,18 +11,17 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
 from daemon.ports import Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
-from daemon.slack.exchange import Exchange
-from daemon.slack.hearing import Hearing
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
-from daemon.slack.people import People
+from daemon.slack.line import Hearing
+from daemon.slack.names import People
 from daemon.slack.policy import Allowed, Me
-from daemon.slack.scopes import Scopes
+from daemon.slack.refusals import Scopes
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT
@@ -79,18 +78,17 @@ class Slack:
             self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)
             self.catch_up = await opening.enter_async_context(
                 CatchUp(
-                    Archive(web),
-                    self._inbox,
+                    archive=Archive(web),
+                    inbox=self._inbox,
                     journal=self._journal,
                     team=me.team,
-                    wake=self._wake,
+                    tell=self._wake,
                     clock=self._clock,
                     max_age=self._max_age,
                 )
             )
             app = _app(web.client, me, self._inbox)
-            exchange = Exchange(app, web, self._access, session, self.hearing)
-            self._sockets = Sockets(exchange, self._clock, began=self.catch_up.wake)
+            self._sockets = Sockets(app, web, self._access, session, self.hearing, self.catch_up.wake)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
@@ -117,7 +115,7 @@ class Slack:
     async def stop(self) -> None:
         """Take no more messages: Slack keeps what comes now for the next connection."""
         await self.catch_up.close()
-        await self._inbox.close()
+        self._inbox.close()
         await self._sockets.close()
 
 
@@ -130,6 +128,7 @@ def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
         )
 
     app = AsyncApp(
+        name="soul",  # or it would look through all frames for one
         client=client,
         authorize=authorize,
         logger=hushed(BOLT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from daemon.writable import writable
+from daemon.engine.writable import writable
 
 SOMEONE, A_CHANNEL = "someone", "a channel"
 """What stands for a name that is not known."""

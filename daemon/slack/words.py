@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
+from typing import Literal
 
 from daemon.slack.message import Message
 from daemon.slack.policy import Me
@@ -38,19 +38,18 @@ POLITE = """
 """
 """What may stand before it and behind it, and changes nothing."""
 ASIDE = frozenset(POLITE.split())
-COMMANDS = {"!trace": "trace"}
-"""What is typed, and what its perception calls it."""
+TRACE = "!trace"
 VARIANT = "\ufe0f"
 """Says that the character before it is an emoji; counts as a mark on it."""
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
-def command(message: Message, me: Me) -> dict[str, Any]:
-    """What a command adds to the body of its perception; nothing for a message that is none."""
+def command(message: Message, me: Me) -> Literal["", "stop", "trace"]:
+    """Which command a message is; empty for one that is none."""
     text = MENTION.sub(lambda found: " " if found[1] == me.user else found[0], message.text)
-    if known := COMMANDS.get(text.strip().casefold()):
-        return {"command": known}
-    return {"rank": "stop"} if stops(text, me.name) else {}
+    if text.strip().casefold() == TRACE:
+        return "trace"
+    return "stop" if stops(text, me.name) else ""
 
 
 def stops(text: str, name: str = "") -> bool:

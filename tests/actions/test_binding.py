@@ -10,8 +10,9 @@ import pytest
 from daemon.actions.action import Definition, Outcome
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import MOST_SHOWN, as_code, bind
-from daemon.entry import Entry
+from daemon.engine.event import Entry
 from daemon.ism import Finish, ISMResult, Waiting, run_ism
+from daemon.kinds import Observed
 from tests.ism.chooser import Chooser, choose
 
 
@@ -33,10 +34,10 @@ class Run:
 
     async def effect(
         self, name: str, args: object, do: Callable[[], Awaitable[str]], *, repeatable: bool
-    ) -> Entry:
+    ) -> Entry[Observed]:
         self.observed.append(await do())
-        body = {"name": name, "text": self.observed[-1]}
-        return Entry(seq=1, thread="", kind="", author="", body=body, key="", cause=None, closes=(), at=0)
+        event = Observed(name=name, text=self.observed[-1])
+        return Entry(seq=1, thread="", author="", key="", cause=None, closes=(), at=0, event=event)
 
 
 def coming_to(outcome: Any, **options: Any) -> Definition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,8 +19,9 @@ from daemon.actions.memories import (
     read_thread,
     search_memory,
 )
-from daemon.entry import Entry
-from daemon.journal.journal import Journal
+from daemon.engine.event import Entry, StepEvent
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.places import Places
 from daemon.memory import Memory, WorkingMemory, working_memory
@@ -34,7 +35,7 @@ class Here:
 
     office: Office
     thread: str
-    seen: tuple[Entry, ...] = ()
+    seen: tuple[Entry[Any], ...] = ()
 
     @property
     def turn(self) -> Here:
@@ -47,8 +48,8 @@ class Here:
     def label(self, meaning: str) -> str:
         return meaning
 
-    async def once(self, kind: str, body: Mapping[str, Any]) -> Entry:
-        return await self.office.write(self.thread, kind, **body)
+    async def once(self, event: StepEvent) -> Entry[Any]:
+        return await self.office.write(self.thread, event)
 
 
 @dataclass
@@ -58,11 +59,11 @@ class Soul:
     office: Office
     memories: Memories
 
-    async def search(self, thread: str, query: str, *seen: Entry) -> str:
+    async def search(self, thread: str, query: str, *seen: Entry[Any]) -> str:
         run = cast(Run, Here(self.office, thread, seen))
         return str(await search_memory(self.memories).perform(run, Topic(query=query)))
 
-    async def read(self, thread: str, back: int, *seen: Entry) -> str:
+    async def read(self, thread: str, back: int, *seen: Entry[Any]) -> str:
         run = cast(Run, Here(self.office, thread, seen))
         return str(await read_thread(self.memories).perform(run, Back(back=back)))
 
@@ -73,7 +74,7 @@ class Soul:
 
 @pytest.fixture
 async def soul(tmp_path: Path) -> AsyncIterator[Soul]:
-    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         with Memories(journal, Places(journal)) as memories:
             yield Soul(Office(journal), memories)
 

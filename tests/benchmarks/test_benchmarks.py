@@ -17,12 +17,14 @@ from benchmarks.recall import recall
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
+from benchmarks.thinking import thoughts
 from benchmarks.turns import turns
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
     "rounds": partial(rounds, rounds=1, each=2),
     "ism": partial(ism, rounds=3, long=2),
+    "thoughts": partial(thoughts, rounds=1, chain=3, branches=2),
     "turns": partial(turns, rounds=1, conversations=2),
     "speech": partial(speech, rounds=1),
     "start": partial(start, rounds=1),

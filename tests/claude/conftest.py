@@ -14,8 +14,8 @@ from anthropic import AsyncAnthropic
 from daemon.claude.client import Claude
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Hear
-from daemon.rehearsal.claude.understudy import Understudy
 from daemon.reply import Reply
+from rehearsal.claude.understudy import Understudy
 from tests.attention import PATIENCE
 from tests.attention import until as until
 from tests.claude.hasty import HastyClock

@@ -13,8 +13,8 @@ from anthropic import AsyncAnthropic
 from daemon.claude.client import Claude
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Role
-from daemon.rehearsal.claude.understudy import Understudy
 from daemon.reply import Usage
+from rehearsal.claude.understudy import Understudy
 from tests.clock import FakeClock
 
 CHARACTER = "You are Claudius, who lives in a workspace. " * 80

@@ -8,9 +8,9 @@ import pytest
 
 from daemon.claude.client import Claude
 from daemon.claude.retry import TRIES
-from daemon.errors import Fenced
+from daemon.engine.exceptions import Fenced
 from daemon.memory import Memory
-from daemon.rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import MEMORY, Build, ask, free, until
 from tests.clock import FakeClock
 

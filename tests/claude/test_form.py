@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from daemon.claude.client import Claude
-from daemon.claude.form import formed, plain
 from daemon.claude.models import CHOSEN, Model
-from daemon.claude.request import request
-from daemon.entry import digest
-from daemon.rehearsal.claude.understudy import Understudy
+from daemon.claude.request import formed, plain, request
+from daemon.engine.event import digest
+from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import MEMORY, Build, ask
 
 SCHEMA: dict[str, Any] = {

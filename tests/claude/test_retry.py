@@ -9,9 +9,9 @@ import pytest
 from daemon.claude.answer import Answer
 from daemon.claude.client import FIRST, LONGEST, Claude
 from daemon.claude.retry import BACKOFF, TRIES, pause
-from daemon.errors import Fenced
-from daemon.rehearsal.claude.understudy import Understudy
+from daemon.engine.exceptions import Fenced
 from daemon.reply import Usage
+from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import MEMORY, Build, ask, free, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import Raw

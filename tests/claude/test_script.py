@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.rehearsal.claude.script import answer
+from rehearsal.claude.script import answer
 
 FORM = """It is Friday.
 

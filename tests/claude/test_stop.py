@@ -11,8 +11,8 @@ import pytest
 from daemon.claude.client import STALL, Claude
 from daemon.claude.models import cost, model
 from daemon.claude.patience import Patience, Stopped
-from daemon.rehearsal.claude.understudy import Understudy
 from daemon.reply import Reply
+from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import MEMORY, Build, ask, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import START, STOP, delta

@@ -12,7 +12,7 @@ import pytest
 from anthropic import AsyncAnthropic
 from pydantic import BaseModel
 
-from daemon.rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import served, until
 from tests.clock import FakeClock
 

@@ -13,10 +13,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.clock import SystemClock
 from daemon.console.guard import protect
-from daemon.console.server import Console, mount
-from daemon.journal.journal import Journal
-from daemon.rehearsal.people import SOUL, TEAM
-from daemon.rehearsal.world import World
+from daemon.console.routes import Console, mount
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Opened
+from rehearsal.people import SOUL, TEAM
+from rehearsal.world import World
 from tests.console.site import rebuild
 
 STATE: Mapping[str, Any] = {
@@ -46,12 +48,14 @@ class Desk:
         """The ordinary Slack client of the soul, or of whoever has this token."""
         return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
 
-    async def remember(self, channel: str, ts: str, entries: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    async def remember(self, channel: str, ts: str, events: Sequence[Event]) -> None:
         """The journal of the thread that begins with this message."""
-        opened = {"team": TEAM, "channel": channel, "ts": ts, "kind": "im", "place": "", "user": ""}
-        await self.journal.append(THREAD, "thread", opened, key=f"thread:{TEAM}:{channel}:{ts}")
-        for number, (kind, body) in enumerate(entries):
-            await self.journal.append(THREAD, kind, body, key=f"{THREAD}@2/{kind}#{number}")
+        opened = Opened(
+            team=TEAM, channel=channel, ts=ts, where="dm", place="", audience="dm", user="", called_by=ts
+        )
+        await self.journal.append(THREAD, opened, key=f"thread:{TEAM}:{channel}:{ts}")
+        for number, event in enumerate(events):
+            await self.journal.append(THREAD, event, key=f"{THREAD}@2/{event.kind}#{number}")
 
 
 @asynccontextmanager
@@ -61,7 +65,7 @@ async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     protect(app, host="127.0.0.1", token="", clock=clock)
     async with (
         World(home / "rehearsal.db", clock) as world,
-        Journal(home / "journal.db", clock) as journal,
+        Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
         ClientSession() as session,
     ):
         told = {**STATE, **state}

@@ -12,8 +12,9 @@ from aiohttp import ClientSession, CookieJar, TCPConnector, web
 
 from daemon.console.crowd import CROWD, Crowd
 from daemon.console.guard import protect
-from daemon.console.server import Console, mount
-from daemon.journal.journal import Journal
+from daemon.console.routes import Console, mount
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS
 from daemon.server import address, bind, serving
 from tests.clock import FakeClock
 from tests.console.site import link, rebuild
@@ -74,7 +75,7 @@ async def house(
 ) -> AsyncIterator[House]:
     """A server that lets so many in at once."""
     clock = FakeClock()
-    async with Journal(path / "journal.db", clock) as journal:
+    async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         app = web.Application()
         protect(app, host="127.0.0.1", token=token, clock=clock)
         state = {"name": "Claudius"}

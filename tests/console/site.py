@@ -12,11 +12,12 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
+from daemon.console.events import PATIENCE
 from daemon.console.guard import protect
-from daemon.console.server import Console, mount
-from daemon.console.stream import PATIENCE
-from daemon.entry import Entry
-from daemon.journal.journal import Journal
+from daemon.console.routes import Console, mount
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Message, ModelCall
 from daemon.ports import Clock
 from tests.clock import FakeClock
 
@@ -38,10 +39,36 @@ class Site:
         handlers = [one for one in self.runner.server.connections if one._current_request]
         return [one.transport for one in handlers if one.transport and not one.transport.is_closing()]
 
-    async def remember(self, text: str, kind: str = "perception", thread: str = "sess-00000001") -> Entry:
-        """One more entry in the journal."""
-        entry, _ = await self.journal.append(thread, kind, {"text": text}, key=f"{kind}:{text}")
+    async def remember(self, text: str, thread: str = "sess-00000001") -> Entry[Message]:
+        """One more message in the journal."""
+        entry, _ = await self.journal.append(thread, message(text), key=f"msg:{text}", author="U1")
         return entry
+
+    async def remember_call(self, text: str) -> Entry[ModelCall]:
+        """One more call of a model, which answered so."""
+        entry, _ = await self.journal.append("sess-00000001", called(text=text), key=f"call:{text}")
+        return entry
+
+
+def message(text: str = "hello") -> Message:
+    """What somebody says to the soul."""
+    return Message(address="dm", user="U1", name="Alice", text=text, ts="17.000100")
+
+
+def called(name: str = "pipeline", **answered: Any) -> ModelCall:
+    """A call of a model; `answered` is how it ended."""
+    known: dict[str, Any] = {"outcome": "ok", "model": "m"}
+    return ModelCall(
+        name=name,
+        role="speak",
+        saw="0",
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording={},
+        people=(),
+        **known | answered,
+    )
 
 
 @asynccontextmanager
@@ -55,7 +82,7 @@ async def console(
 ) -> AsyncIterator[Site]:
     """A console as app.py mounts it, with one more route below the guard: the rehearsal's socket."""
     clock = clock or FakeClock()
-    async with Journal(path / "journal.db", clock) as journal:
+    async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
         protect(app, host=host, token=token, clock=clock)
@@ -83,9 +110,10 @@ async def console(
                 await runner.cleanup()
 
 
-def rebuild(entry: Entry) -> tuple[Mapping[str, Any], bool]:
+def rebuild(entry: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
     """A stand-in for the real rebuilding: the hash agrees unless the entry says otherwise."""
-    return {"messages": [{"role": "user", "content": entry.body["text"]}]}, entry.body["text"] != "forged"
+    text = entry.event.text
+    return {"messages": [{"role": "user", "content": text}]}, text != "forged"
 
 
 async def link(request: web.Request) -> web.WebSocketResponse:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.flood import OWNER, TOKEN, house
+from tests.console.site import message
 
 HALF = b"GET /console/state HTTP/1.1\r\nHost: localhost\r\nX-Half: "
 
@@ -32,7 +33,7 @@ async def test_who_has_shown_the_token_stays(tmp_path: Path) -> None:
     async with house(tmp_path, most=16) as here:
         stream = await here.http.get(f"{here.url}/console/journal?since=0", headers=OWNER)
         await here.flood(60)
-        await here.journal.append("sess-1", "heard", {"text": "still there"}, key="heard:1")
+        await here.journal.append("sess-1", message("still there"), key="msg:1")
         async with asyncio.timeout(10):
             assert (await stream.content.readline()).startswith(b"id: ")
         stream.close()

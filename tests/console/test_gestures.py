@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.rehearsal.people import ALICE, BOB, SOUL
-from daemon.reply import Reply
+from daemon.engine.event import Event
+from daemon.engine.kinds import Received, Withdrawn
+from daemon.kinds import (
+    Acted,
+    Answered,
+    Asked,
+    ContextCleared,
+    Fault,
+    Limited,
+    ModelCall,
+    Noted,
+    Observed,
+    PersonLearned,
+    Press,
+    RunEnded,
+    RunTold,
+    StopAsked,
+    TurnBegan,
+    TurnEnded,
+)
+from rehearsal.people import ALICE, BOB, SOUL
 from tests.console.browser import CHROMIUM, browser
 from tests.console.desk import THREAD, Desk, desk
+from tests.console.site import called, message
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
 
@@ -24,33 +43,33 @@ PICTURES = os.environ.get("PICTURES")
 """A folder in which to leave screenshots, to be looked at."""
 
 
-def choice(why: str, *actions: Any) -> dict[str, Any]:
+def choice(why: str, *actions: Any) -> ModelCall:
     text = json.dumps({"why": why, "actions": actions})
-    return {"name": "choice", "schema": {}, **asdict(Reply(outcome="ok", model="m", text=text))}
+    return called("choice", schema={}, text=text)
 
 
-RUN: list[tuple[str, dict[str, Any]]] = [
-    ("perception", {"name": "Alice", "text": "Find the red fruit.", "address": "dm"}),
-    ("turn-began", {"process": "problem_solving", "took": [2]}),
-    ("model-call", choice("I have to look it up.", "Think", {"name": "Research", "args": {"query": "red"}})),
-    ("action", {"name": "Research", "args": {"query": "red fruit"}}),
-    ("observation", {"name": "Research", "text": "fruit.md:12 The cherry is red."}),
-    ("look", {"seqs": [9, 10]}),
-    ("ism", {"text": "## Goal\nFind out what they need.\n\n## Playbook\nLook."}),
-    ("ism", {"text": 'What came of it follows.\n<result of="Research">\nfruit.md:12 red\n</result>'}),
-    ("ism-ended", {"reason": "calls", "loops": 2, "calls": 3, "log": []}),
-    ("note", {"text": "Alice likes cherries.", "about": "Alice"}),
-    ("person", {"person": "U0ALICE0001", "text": "She looks for fruit.", "since": 2}),
-    ("limit", {"bound": "calls", "resets": "turn", "person": ""}),
-    ("asked", {"text": "Shall I go on?", "choices": ["continue", "stop"], "resumes": False}),
-    ("turn-ended", {"outcome": "parked"}),
-    ("perception", {"name": "Alice", "rank": "answer", "address": "press", "text": "Continue"}),
-    ("answered", {"value": "continue", "text": "[Alice chose “Continue”]", "by": "U0ALICE0001"}),
-    ("model-call", {"name": "answer", **asdict(Reply(outcome="cancelled", model="m", text="It is th"))}),
-    ("perception", {"name": "Alice", "rank": "stop", "address": "stop", "text": "", "by": "reaction"}),
-    ("withdrawn", {"asked": 12}),
-    ("context-cleared", {"text": "They looked for a red fruit."}),
-    ("turn-ended", {"outcome": "ended"}),
+RUN: list[Event] = [
+    message("Find the red fruit."),
+    TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts={}),
+    choice("I have to look it up.", "Think", {"name": "Research", "args": {"query": "red"}}),
+    Acted(name="Research", args={"query": "red fruit"}),
+    Observed(name="Research", text="fruit.md:12 The cherry is red."),
+    Received(inputs=(9, 10)),
+    RunTold(text="## Goal\nFind out what they need.\n\n## Playbook\nLook."),
+    RunTold(text='What came of it follows.\n<result of="Research">\nfruit.md:12 red\n</result>'),
+    RunEnded(reason="calls", loops=2, calls=3),
+    Noted(text="Alice likes cherries.", about="Alice"),
+    PersonLearned(person=ALICE.id, name="Alice", text="She looks for fruit.", since=2),
+    Limited(bound="calls", resets="turn"),
+    Asked(text="Shall I go on?", choices=("continue", "stop")),
+    TurnEnded(outcome="suspended"),
+    Press(user=ALICE.id, name="Alice", text="Continue", ts="17.1", answers="a", value="continue"),
+    Answered(input=15, value="continue", text="[Alice chose “Continue”]", by=ALICE.id),
+    called("answer", outcome="cancelled", text="It is th"),
+    StopAsked(user=ALICE.id, name="Alice", text="", ts="17.2", by="reaction"),
+    Withdrawn(),
+    ContextCleared(text="They looked for a red fruit.", last=2),
+    TurnEnded(outcome="completed"),
 ]
 
 
@@ -210,7 +229,7 @@ async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(tmp_pat
     real = {"workspace": False, "model": False}
     async with desk(tmp_path, rehearsed=real) as here, browser() as chromium:
         await here.remember("C1", "1.000001", RUN)
-        await here.journal.append("sess-0000000b", "fault", {"text": "another"}, key="fault:1")
+        await here.journal.append("sess-0000000b", Fault(name="soul", text="another"), key="fault:1")
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(f"{here.url}/#{THREAD}")
         await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)

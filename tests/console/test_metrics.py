@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from aiohttp import ClientSession, web
 from prometheus_client import openmetrics
@@ -18,17 +17,17 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from daemon.console.guard import HEADER, protect
 from daemon.console.metrics import BITE, Metrics
-from daemon.journal.journal import Journal
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Heard, TurnEnded
+from daemon.reply import Usage
 from tests.clock import FakeClock
+from tests.console.site import called, message
 
 TOKEN = "open-sesame"
+HEARD = Heard(user="U1", name="Alice", text="hello", ts="17.000100")
 NOW = 1_790_000_000.0
-CALL: Mapping[str, Any] = {
-    "model": "claude-x",
-    "outcome": "ok",
-    "usage": {"input": 3, "cache_read": 100, "cache_write": 20, "output": 7},
-    "cost": 0.25,
-}
+CALL = called(model="claude-x", usage=Usage(input=3, cache_read=100, cache_write=20, output=7), cost=0.25)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +49,16 @@ class Scraped:
         samples = [one for family in families(await self.text()) for one in family.samples]
         return {f"{one.name}{[*one.labels.values()] or ''}": one.value for one in samples}
 
-    async def remember(self, kind: str, body: Mapping[str, Any], n: int = 0) -> int:
-        entry, _ = await self.journal.append("sess-1", kind, body, key=f"{kind}:{n}")
+    async def remember(self, event: Event, n: int = 0) -> int:
+        entry, _ = await self.journal.append("sess-1", event, key=f"{event.kind}:{n}")
         return entry.seq
 
 
 @asynccontextmanager
 async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator[Scraped]:
     """A port with the metrics of a journal in which so many entries stood before it was opened."""
-    async with Journal(path / "journal.db", FakeClock(NOW)) as journal:
-        await asyncio.gather(*(journal.append("sess-1", "heard", {}, key=f"{n}") for n in range(before)))
+    async with Journal(path / "journal.db", FakeClock(NOW), SOUL_KINDS) as journal:
+        await asyncio.gather(*(journal.append("sess-1", HEARD, key=f"{n}") for n in range(before)))
         app, metrics = web.Application(), Metrics(journal)
         protect(app, host="127.0.0.1", token=token, clock=FakeClock())
         metrics.mount(app)
@@ -89,34 +88,34 @@ async def test_it_shows_what_others_measure(tmp_path: Path) -> None:
 
 async def test_it_tells_what_was_done_and_what_it_cost(tmp_path: Path) -> None:
     async with scraped(tmp_path) as here:
-        await here.remember("model-call", CALL)
-        await here.remember("model-call", {**CALL, "outcome": "cut"}, 1)
-        await here.remember("turn-ended", {"outcome": "ended"})
+        await here.remember(CALL)
+        await here.remember(replace(CALL, outcome="cut"), 1)
+        await here.remember(TurnEnded(outcome="completed"))
         told = await here.values()
     assert told["soul_model_calls_total['claude-x', 'ok']"] == 1
     assert told["soul_model_calls_total['claude-x', 'cut']"] == 1
     assert told["soul_tokens_total['claude-x', 'cache_read']"] == 200
     assert told["soul_cost_dollars_total['claude-x']"] == 0.5
-    assert told["soul_turns_total['ended']"] == 1
+    assert told["soul_turns_total['completed']"] == 1
     assert told["soul_entries_total['model-call']"] == 2
     assert told["soul_journal_seq"] == 3
     assert told["soul_journal_failing"] == 0
 
 
-async def test_a_debt_is_told_until_it_is_paid(tmp_path: Path) -> None:
+async def test_what_is_pending_is_told_until_it_is_closed(tmp_path: Path) -> None:
     async with scraped(tmp_path) as here:
-        owed = await here.remember("perception", {})
+        seq = await here.remember(message())
         told = await here.values()
-        assert (told["soul_open_debts['perception']"], told["soul_open_debts['watch']"]) == (1, 0)
-        await here.journal.append("sess-1", "turn-ended", {"outcome": "ended"}, key="e", closes=[owed])
-        assert (await here.values())["soul_open_debts['perception']"] == 0
+        assert (told["soul_pending['message']"], told["soul_pending['waiting']"]) == (1, 0)
+        await here.journal.append("sess-1", TurnEnded(outcome="completed"), key="e", closes=[seq])
+        assert (await here.values())["soul_pending['message']"] == 0
 
 
 async def test_what_stood_in_the_journal_before_is_not_read(tmp_path: Path) -> None:
     async with scraped(tmp_path, before=3) as here:
-        await here.remember("perception", {})
+        await here.remember(message())
         told = await here.values()
-    assert told["soul_entries_total['perception']"] == 1
+    assert told["soul_entries_total['message']"] == 1
     assert "soul_entries_total['heard']" not in told
     assert told["soul_journal_seq"] == 4
 
@@ -124,7 +123,7 @@ async def test_what_stood_in_the_journal_before_is_not_read(tmp_path: Path) -> N
 async def test_each_entry_is_counted_once_however_many_ask(tmp_path: Path) -> None:
     async with scraped(tmp_path) as here:
         many = 2 * BITE + 1
-        await asyncio.gather(*(here.remember("heard", {}, n) for n in range(many)))
+        await asyncio.gather(*(here.remember(HEARD, n) for n in range(many)))
         await asyncio.gather(*(here.values() for _ in range(3)))
         assert (await here.values())["soul_entries_total['heard']"] == many
 

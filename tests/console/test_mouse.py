@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from daemon.rehearsal.people import ALICE
+from rehearsal.people import ALICE
 from tests.console.browser import CHROMIUM, browser
 from tests.console.desk import Desk, desk
 from tests.console.test_gestures import DM, question, sent

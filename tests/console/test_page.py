@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.journal.journal import Journal
-from daemon.reply import Reply
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import AttemptFailed, GivenUp, Outage, OutageEnded, Restarted
+from daemon.kinds import SOUL_KINDS, Claim, Fault, TurnEnded, Unsaid
 from tests.clock import FakeClock
 from tests.console.browser import CHROMIUM, ROOT, browser, daemon
+from tests.console.site import called
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
 
 PICTURE = ROOT / "docs" / "page.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=900)
-BROKEN = [
-    ("fault", {"name": "prompts/moods", "text": "moods.md cannot be used: " + "so many words " * 40}),
-    ("model-call", {"name": "pipeline", **asdict(Reply(outcome="failed", model="m", failure="unreachable"))}),
-    ("failure", {"at": "sess-1@2/ask#1", "error": "KeyError"}),
-    ("drift", {"key": "sess-1@2/ask#1", "saw": "0"}),
-    ("unsaid", {}),
-    ("claim", {"by": "sess-1@2"}),
-    *[("turn-ended", {"outcome": how}) for how in ("ended", "postponed", "failed", "let-go", "abandoned")],
+FAULT = Fault(name="prompts/moods", text="moods.md cannot be used: " + "so many words " * 40)
+BROKEN: list[Event] = [
+    FAULT,
+    called(outcome="failed", failure="unreachable"),
+    AttemptFailed(at="sess-1@2/ask#1", error="KeyError"),
+    Restarted(why="sess-1@2/ask#1 asks for something else than what is recorded"),
+    Outage(reason="overloaded", due=1_790_000_000.0),
+    OutageEnded(),
+    GivenUp(reason="overloaded"),
+    Unsaid(),
+    Claim(by="sess-1@2"),
+    TurnEnded(outcome="completed"),
+    TurnEnded(outcome="suspended"),
+    TurnEnded(outcome="stopped"),
+    TurnEnded(outcome="failed"),
+    TurnEnded(outcome="abandoned"),
 ]
 """What goes wrong in a journal, and how it ends."""
 
@@ -93,24 +103,25 @@ async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path, width
 
 
 async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(tmp_path: Path) -> None:
-    async with Journal(tmp_path / "rehearsal-journal.db", FakeClock()) as journal:
-        for number, (kind, body) in enumerate(BROKEN):
-            await journal.append("sess-00000001", kind, body, key=f"greeted:{number}")
+    async with Journal(tmp_path / "rehearsal-journal.db", FakeClock(), SOUL_KINDS) as journal:
+        for number, event in enumerate(BROKEN):
+            await journal.append("sess-00000001", event, key=f"greeted:{number}")
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
-        entry = page.locator("#entries > li:not([data-kind='caught-up'], [data-kind='woke'])")
+        entry = page.locator("#entries > li:not([data-kind='caught-up'], [data-kind='life-began'])")
         await expect(page.locator("[data-kind='caught-up']")).to_contain_text("has read what was said")
         await expect(entry).to_have_count(len(BROKEN))
         assert "{" not in await page.locator("#entries").inner_text()
         fault = entry.locator(".plain").first
-        await expect(fault).to_have_text(str(BROKEN[0][1]["text"]))
+        await expect(fault).to_have_text(FAULT.text)
         assert await fault.evaluate("(node) => node.scrollHeight <= node.clientHeight")
         await expect(entry.nth(0)).to_contain_text("The last good version stays in use.")
         await expect(entry.nth(1)).to_contain_text("The model could not be reached.")
         await expect(entry.nth(1)).not_to_contain_text("tokens")
         await expect(entry.nth(1).get_by_role("button")).to_have_count(0)
-        ends = ("ends the turn", "postpones", "gives the turn up", "lets the turn go", "abandons")
+        await expect(entry.nth(4)).to_contain_text("The model is overloaded and did not answer.")
+        ends = ("ends the turn", "waits", "is stopped", "gives the turn up", "abandons")
         for row, words in zip((await entry.all())[-len(ends) :], ends, strict=True):
             await expect(row).to_contain_text(words)
 

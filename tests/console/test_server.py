@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from daemon.console.stream import TAIL
+from daemon.console.events import TAIL
+from daemon.kinds import Opened
 from tests.console.site import console, frames
 
 
@@ -75,7 +76,7 @@ async def test_the_server_ends_while_a_page_is_open(tmp_path: Path) -> None:
 
 async def test_a_call_shows_what_claude_saw(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
-        call = await site.remember("hello", kind="model-call")
+        call = await site.remember_call("hello")
         async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
             shown = await answer.json()
     assert shown["entry"]["seq"] == call.seq
@@ -85,7 +86,7 @@ async def test_a_call_shows_what_claude_saw(tmp_path: Path) -> None:
 
 async def test_a_call_whose_hash_disagrees_says_so(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
-        call = await site.remember("forged", kind="model-call")
+        call = await site.remember_call("forged")
         async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
             assert (await answer.json())["agrees"] is False
 
@@ -101,15 +102,27 @@ async def test_what_is_no_call_is_not_found(tmp_path: Path) -> None:
 
 async def test_a_thread_is_found_by_its_place_in_slack(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
-        opened, _ = await site.journal.thread("thread:T1:C1:17.000100", {"place": "#general"})
+        place = Opened(
+            team="T1",
+            channel="C1",
+            ts="17.000100",
+            where="channel",
+            place="#general",
+            audience="public",
+            user="U1",
+            called_by="17.000100",
+        )
+        opened, _ = await site.journal.open_thread("thread:T1:C1:17.000100", place)
         await site.remember("hello", thread=opened.thread)
+        await site.remember("in a branch", thread=f"{opened.thread}.branch")
         await site.remember("elsewhere")
         async with site.http.get(f"{site.url}/console/threads/T1:C1:17.000100") as answer:
             known = await answer.json()
         async with site.http.get(f"{site.url}/console/threads/T1:C1:18.000100") as answer:
             unknown = await answer.json()
     assert known["thread"] == opened.thread
-    assert [entry["kind"] for entry in known["entries"]] == ["thread", "perception"]
+    assert [entry["kind"] for entry in known["entries"]] == ["thread", "message", "message"]
+    assert known["entries"][-1]["thread"] == f"{opened.thread}.branch"
     assert unknown == {"thread": None, "entries": []}
 
 

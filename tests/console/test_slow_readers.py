@@ -6,9 +6,10 @@ import asyncio
 import socket
 from pathlib import Path
 
-from daemon.console.stream import KEPT, MOST, ROOM, Events
-from daemon.entry import Entry
-from tests.console.site import Site, console, frames
+from daemon.console.events import KEPT, MOST, ROOM, Events
+from daemon.engine.event import Entry
+from daemon.kinds import Message
+from tests.console.site import Site, console, frames, message
 
 LONG = "x" * 20_000
 SOON = 0.5
@@ -82,8 +83,14 @@ def test_events_are_made_once_and_few_are_kept() -> None:
     assert events._size == sum(map(len, events._made.values()))
 
 
-def _entry(seq: int) -> Entry:
-    body = {"text": LONG}
+def _entry(seq: int) -> Entry[Message]:
     return Entry(
-        seq=seq, thread="t", kind="heard", author="a", body=body, key=f"{seq}", cause=None, closes=(), at=0.0
+        seq=seq,
+        thread="t",
+        author="a",
+        key=f"{seq}",
+        cause=None,
+        closes=(),
+        at=0.0,
+        event=message(LONG),
     )

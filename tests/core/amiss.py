@@ -10,7 +10,7 @@ LATER = "tests/stories/test_account_later.py::"
 SCOPE = (
     rule(
         "missing-scope: it is named once, and not at each try",
-        "slack/scopes.py",
+        "slack/refusals.py",
         "if (method, needed) not in self._told:",
         "if True:",
         "tests/stories/test_scopes.py::test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once",
@@ -21,15 +21,15 @@ SCOPE = (
 ACCOUNT = (
     rule(
         "unauthorized: one of those that wait tries, now and then",
-        "life/reach.py",
+        "soul/reach.py",
         "PROBE = 60.0",
         "PROBE = 6.0",
         f"{TOLD}test_all_wait_until_it_is_mended_and_everybody_is_told_once[unauthorized]",
     ),
     rule(
         "unauthorized: an owner who was told knows it after a restart, too",
-        "life/alarm.py",
-        "if last is None or _is_news(turn, fault, last):",
+        "soul/alarm.py",
+        "if last is None or _is_news(world, fault, last):",
         "if True:",
         f"{LATER}test_after_a_restart_it_is_known_still_and_probed_at_once",
     ),
@@ -42,9 +42,9 @@ ACCOUNT = (
     ),
     rule(
         "no-credit: an answer to anybody wakes all that wait",
-        "life/reach.py",
-        "            return self._gone(fault) or self._mended(watch)\n        return fault",
-        "            return self._gone(fault)\n        return fault",
+        "engine/worker.py",
+        "            execution.outages.try_now()",
+        "            execution.outages.asleep",
         f"{TOLD}test_the_first_answer_to_anybody_wakes_all_that_wait",
     ),
     rule(

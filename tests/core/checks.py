@@ -9,12 +9,21 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlalchemy import create_engine
-
-from daemon.entry import OPENERS
-from daemon.journal.journal import Journal
-from daemon.journal.schema import METADATA, fold
-from daemon.journal.verify import verify
+from daemon.engine.event import Event, Input
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import AttemptFailed, Restarted, Spawned, TurnResumed, Waiting
+from daemon.kinds import (
+    SOUL_KINDS,
+    Asked,
+    CardShown,
+    Claim,
+    ContextCleared,
+    ModelCall,
+    SpeechBegan,
+    Spoken,
+    TurnBegan,
+)
+from daemon.rules import verify
 from tests.core.outside import FileSlack, StoryClock, read
 from tests.core.story import Scenario
 from tests.core.waiting import CUT, FAILED, UNREACHABLE
@@ -34,11 +43,11 @@ def finished(home: Path) -> str | None:
     """Of two daemons that met, one must have come through: fencing is not to stop both."""
 
     async def left() -> list[str]:
-        async with Journal(home / "journal.db", StoryClock(0)) as journal:
-            resumed = Counter(entry.cause for entry in journal.kind("turn-resumed"))
-            own = len(journal.kind("failure"))  # a turn that failed by itself is resumed, too
-            fought = ["turn-resumed"] * (max(resumed.values(), default=0) > 2 + own)
-            return fought + [entry.kind for entry in journal.open("turn-began", "perception", "speech")]
+        async with Journal(home / "journal.db", StoryClock(0), SOUL_KINDS) as journal:
+            resumed = Counter(entry.cause for entry in journal.kind(TurnResumed))
+            own = len(journal.kind(AttemptFailed))  # a turn that failed by itself is resumed, too
+            fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
+            return fought + [entry.kind for entry in journal.pending(TurnBegan, Input, SpeechBegan)]
 
     return (
         f"two daemons met, and one did not finish alone: {kinds}" if (kinds := asyncio.run(left())) else None
@@ -50,7 +59,8 @@ def check(home: Path, story: Scenario) -> None:
     asyncio.run(_check_journal(home, story))
     told = FileSlack(home).messages()
     texts = [message["text"] for message in told]
-    assert any(fits(texts, ending) for ending in story.endings), f"people read {texts}"
+    is_honest = not story.endings or any(fits(texts, ending) for ending in story.endings)
+    assert is_honest, f"people read {texts}"
     story.extra(home)
 
 
@@ -69,38 +79,30 @@ def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
 
 
 async def _check_journal(home: Path, story: Scenario) -> None:
-    async with Journal(home / "journal.db", StoryClock(9)) as journal:
+    async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
         for event in story.events:
             kind = "heard" if event.heard else "msg"
             assert journal.get(f"{kind}:T:{event.thread}:{event.ts}"), f"lost: {event}"
-        left = Counter(e.kind for e in journal.open(*OPENERS) if not e.body.get("to"))  # people may be asked
-        assert not left, f"unanswered: {dict(left)}"
-        assert not journal.kind("drift"), f"drift: {[e.key for e in journal.kind('drift')]}"
-        if [e for e in journal.kind("turn-ended") if e.body["outcome"] == "let-go"]:
-            asked = str(read(home / "llm.jsonl")) + str([e.body for e in journal.kind("spoken")])
-            assert "<note>" in asked or "I do not know" in asked, "a fresh body did not hear of the old one"
+        waiting = [entry.event for entry in journal.pending(Event)]
+        if any(isinstance(one, Asked) and one.to for one in waiting):  # branches may wait for that, too
+            waiting = [one for one in waiting if not isinstance(one, Spawned | Waiting)]
+        left = Counter(one.kind for one in waiting if not (isinstance(one, Asked) and one.to))
+        assert not left, f"unanswered: {dict(left)}"  # people may be asked
+        restarted = journal.kind(Restarted)
+        assert story.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
+        if restarted:
+            asked = str(read(home / "llm.jsonl")) + str([entry.event for entry in journal.kind(Spoken)])
+            assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
         standing = sorted(message["ts"] for message in FileSlack(home).messages())
-        claimed = sorted(entry.body["ts"] for entry in journal.kind("spoken"))
+        cards = {entry.event.ts for entry in journal.kind(CardShown)}
+        claimed = sorted([*cards, *(entry.event.ts for entry in journal.kind(Spoken))])
         assert standing == claimed, f"in Slack stand {standing}, and {claimed} are known"
-        _check_replay(journal)
+        assert journal.folded() == journal.replayed(), "projections differ from their rebuild"
         assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
-        greeted = [e for e in journal.kind("claim") if e.key.startswith("greeted:")]
-        people = {event.user for event in story.events if not (event.heard or event.rank)}
+        greeted = [entry for entry in journal.kind(Claim) if entry.key.startswith("greeted:")]
+        people = {one.user for one in story.events if not (one.heard or one.stops or one.answers)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
-
-
-def _check_replay(journal: Journal) -> None:
-    """Delete the projections, replay the journal: the same projections."""
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.begin() as connection:
-        for entry in journal.since(0, limit=100_000):
-            fold(connection, entry)
-        assert journal.projections(connection) == journal.projections(), (
-            "projections differ from their rebuild"
-        )
-    engine.dispose()
 
 
 def _check_prefix(journal: Journal, home: Path) -> None:
@@ -110,14 +112,17 @@ def _check_prefix(journal: Journal, home: Path) -> None:
     """
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
-    gone = {e.cause for e in journal.kind("turn-ended") if e.body["outcome"] == "let-go"}
-    for call in journal.kind("model-call"):
-        if call.body["outcome"] != "ok" or call.cause in gone or call.body["name"] == "judge":
+    for call in journal.kind(ModelCall, ContextCleared):
+        if isinstance(call.event, ContextCleared):  # that is what it is for
+            before = {line: old for line, old in before.items() if line[0] != call.thread}
+        if not isinstance(call.event, ModelCall):
             continue
-        line: tuple[str, ...] = (call.thread, str(call.body["texts"]))
-        if call.body["role"] != "speak":
-            line += (call.key.rpartition("#")[0],)
-        messages = asked[call.body["saw"]]
+        if call.event.outcome != "ok" or call.event.name == "judge":
+            continue
+        line: tuple[str, ...] = (call.thread, str(call.event.texts))
+        if call.event.role != "speak":
+            line += (call.key.partition("!")[0].rpartition("#")[0],)
+        messages = asked[call.event.saw]
         old = before.get(line, [])
         assert messages[: len(old)] == old, f"the prompt does not only grow: {call.key}"
         before[line] = messages

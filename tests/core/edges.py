@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from tests.core.mutant import Mutant
 
-JOURNAL = "tests/core/test_journal.py::"
+JOURNAL = "tests/engine/test_journal.py::"
 INBOX = "tests/slack/test_inbox.py::"
 HISTORY = "tests/slack/test_history.py::"
 
 EDGES = (
     Mutant(
         rule="what is in flight counts against the budget",
-        file="daemon/life/budget.py",
+        file="daemon/soul/budget.py",
         old="        held = amount if granted else 0.0",
         new="        held = 0.0",
-        shown_by="tests/life/test_budget.py::test_what_is_in_flight_is_waited_for_and_counts",
+        shown_by="tests/soul/test_budget.py::test_what_is_in_flight_is_waited_for_and_counts",
     ),
     Mutant(
-        rule="drift is said",
-        file="daemon/life/scope.py",
-        old='if found.body["saw"] != saw:',
-        new="if False:",
-        shown_by="tests/core/test_core.py::test_a_replay_that_would_ask_otherwise_says_so",
+        rule="a call that would ask otherwise is not read back",
+        file="daemon/soul/calls.py",
+        old="            calling.request,\n            calling.insist",
+        new="            None,\n            calling.insist",
+        shown_by="tests/core/test_core.py::test_a_replay_that_would_ask_otherwise_begins_again_openly",
     ),
     Mutant(
         rule="what the journal could not take is not acked",
@@ -35,43 +35,50 @@ EDGES = (
     Mutant(
         rule="a message that addresses the soul is never context",
         file="daemon/slack/history.py",
-        old=" or self._me.called_in(message):",
+        old=" or self.me.called_in(message):",
         new=":",
         shown_by=HISTORY + "test_what_was_said_to_it_and_not_answered_is_no_context",
     ),
     Mutant(
         rule="the lock is taken before the first connection",
-        file="daemon/journal/journal.py",
+        file="daemon/engine/journal.py",
         old="            opening.enter_context(locked(self._path))  # before the first connection\n",
         new="",
-        shown_by=JOURNAL + "test_a_second_daemon_is_refused_before_it_connects",
+        shown_by=JOURNAL + "test_a_second_process_is_refused_before_it_connects",
     ),
     Mutant(
         rule="a bad row fails alone",
-        file="daemon/journal/writer.py",
-        old="            if len(batch) > 1:\n",
+        file="daemon/engine/writer.py",
+        old="            if len(batch) == 1:\n",
         new="            return [JournalError('all') for _ in batch]\n            if False:\n",
         shown_by=JOURNAL + "test_a_row_that_the_database_refuses_fails_alone",
     ),
     Mutant(
-        rule="a body is validated where it is appended",
-        file="daemon/journal/journal.py",
-        old="json.dumps(dict(body), allow_nan=False)",
-        new="json.dumps(dict(body))",
-        shown_by=JOURNAL + "test_a_body_that_is_no_json_fails_alone_and_in_the_caller",
+        rule="an event is validated where it is appended",
+        file="daemon/engine/event.py",
+        old="json.dumps(value, default=_plain, allow_nan=False)",
+        new="json.dumps(value, default=_plain)",
+        shown_by=JOURNAL + "test_an_event_that_is_no_json_fails_alone_and_in_the_caller",
     ),
     Mutant(
         rule="a writer that dies tells everybody",
-        file="daemon/journal/writer.py",
+        file="daemon/engine/writer.py",
         old="        self.died.set_exception(lost)",
         new="        pass",
         shown_by=JOURNAL + "test_a_writer_that_dies_says_so_to_everyone",
     ),
     Mutant(
         rule="two conversations never share an id",
-        file="daemon/journal/schema.py",
-        old='"one_root", ENTRY.c.thread, unique=True',
-        new='"one_root", ENTRY.c.thread, unique=False',
-        shown_by=JOURNAL + "test_two_conversations_never_share_an_id",
+        file="daemon/engine/store.py",
+        old="create unique index entry_opens_thread",
+        new="create index entry_opens_thread",
+        shown_by=JOURNAL + "test_two_threads_never_share_an_id",
+    ),
+    Mutant(
+        rule="what could not be read again is not written",
+        file="daemon/engine/journal.py",
+        old="cast(E, self.kinds.load(event.kind, body))",
+        new="event",
+        shown_by=JOURNAL + "test_an_event_that_could_not_be_read_again_is_not_written",
     ),
 )

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.errors import Parked
+from daemon.engine.exceptions import Suspended
 from daemon.limits import CONTINUE, Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
@@ -26,8 +26,7 @@ def enduring(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory:
         memory = turn.memory
         for _ in range(2):
-            while (thought := await turn.call("think", memory, "fast")).body["outcome"] == "failed":
-                await turn.outlast(thought.body["failure"])
+            memory, thought = await turn.talk("think", memory, "fast")
             memory = memory.with_memory(remember(thought))
         spoken = await turn.say("I have thought about it.")
         return memory.with_memory(*map(remember, spoken))
@@ -39,16 +38,22 @@ def attentive(_home: Path) -> Mapping[str, Process]:
     """Asks an owner, and then looks what else came."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if "delete" not in turn.answers[0].body["text"]:
+        if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         may = Question(text="May I?", to=turn.owners, choices=(Choice(label="Yes", value="yes"),))
         answered = await turn.ask("approval", may)
         came = await turn.look()
         turn.absorb(came)
-        spoken = await turn.say(f"Done: {', '.join(entry.body['text'] for entry in came)}")
+        spoken = await turn.say(f"Done: {', '.join(entry.event.text for entry in came)}")
         return turn.memory.with_memory(*answered.memories, *map(remember, came), *map(remember, spoken))
 
     return {**PROCESSES, "conversation": conversation}
+
+
+def always_away(_seen: str, _calls: int) -> Reply:
+    """The model breaks off in the middle of a sentence, each time."""
+    text = "<aside>hm</aside><say>I was abou"
+    return Reply(outcome="failed", model="echo", failure="unreachable", text=text)
 
 
 def once_away(seen: str, calls: int) -> Reply:
@@ -69,7 +74,8 @@ def bounded(_home: Path) -> Mapping[str, Process]:
         while thoughts < THOUGHTS:
             if bound := await turn.limit(Limits(calls=2)):
                 on, no = Choice(label="Go on", value=CONTINUE), Choice(label="Stop", value="stop")
-                more = Question(text="Shall I go on?", to=turn.owners, choices=(on, no), about=bound)
+                about = {"resets": bound.resets, "bound": bound.bound}
+                more = Question(text="Shall I go on?", to=turn.owners, choices=(on, no), about=about)
                 answered = await turn.ask("more", more)
                 memory = memory.with_memory(*answered.memories)
                 if answered.value != CONTINUE:
@@ -86,7 +92,7 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
     """Goes over into another process at once, which asks and waits."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if "one" not in turn.answers[0].body["text"]:
+        if "one" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         thought = await turn.call("think", turn.memory, "fast")
         spoken = await turn.say("I am on it.")
@@ -104,13 +110,24 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation, "asking": asking}
 
 
+def ungrateful(_home: Path) -> Mapping[str, Process]:
+    """Asks, and takes the whole daemon with it when it has heard the answer, each time."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people)))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory
+
+    return {**PROCESSES, "conversation": conversation}
+
+
 def doomed(_home: Path) -> Mapping[str, Process]:
     """Asks, and takes the whole daemon with it, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         try:
             await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people), wait=60))
-        except Parked:
+        except Suspended:
             os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory.with_memory(*map(remember, await turn.say("After all, nobody knows.")))
 

@@ -1,12 +1,20 @@
-"""Rules of the engine, each taken out: then a program whose code changed, or that runs again, goes wrong."""
+"""Rules of the engine, each taken out: then a test of tests/engine fails that shows what it is for."""
 
 from __future__ import annotations
 
 from tests.core.mutant import Mutant, rule
 
 AGAIN = "tests/engine/test_kills.py::test_an_execution_that_runs_again_after_each_step_comes_to_the_same"
+KILLS = "tests/engine/test_kills.py::test_any_boundary_may_be_the_last"
+LEASES = "tests/engine/test_leases.py::test_"
+OUTAGE = "tests/engine/test_outage.py::test_"
+WAITS = "tests/engine/test_waits.py::test_"
+CHANGES = "tests/engine/test_changes.py::test_"
+FAILING = "tests/engine/test_failing.py::test_"
+AGAINST = "tests/stories/test_again.py::test_"
+SUSPECTS = "tests/engine/test_suspects.py::test_"
 
-ENGINE: tuple[Mutant, ...] = (
+REPLAY: tuple[Mutant, ...] = (
     rule(
         "engine: what a step asks is compared when it is read back",
         "engine/record.py",
@@ -30,16 +38,361 @@ ENGINE: tuple[Mutant, ...] = (
     ),
     rule(
         "engine: what was finished before a restart is taken over",
-        "engine/context.py",
+        "engine/steps.py",
         "old = self.execution.record.take_over(asked, finished)",
         "old = None",
         f"{AGAIN}[what was done is read]",
     ),
     rule(
-        "engine: an answer is used once",
+        "engine: what is named by content stands alone",
+        "engine/record.py",
+        "            if by_content(above):\n                break",
+        "            if False:\n                break",
+        f"{AGAIN}[another order, and one more]",
+    ),
+    rule(
+        "engine: nothing is received while anything recorded is unread",
+        "engine/asking.py",
+        "        if self.execution.record.replaying:\n            return []\n        came",
+        "        came",
+        f"{AGAIN}[received late]",
+    ),
+    rule(
+        "engine: after two restarts it has failed",
+        "engine/turns.py",
+        "execution.restarts > MAX_RESTARTS or",
+        "",
+        f"{AGAIN}[at each press]",
+    ),
+    rule(
+        "engine: code that swallows the end of its turn cannot go on",
+        "engine/steps.py",
+        "        if self._latched:\n            raise self._latched",
+        "        if False:\n            raise self._latched",
+        f"{FAILING}code_that_swallows_the_end_of_its_turn_does_not_go_on",
+    ),
+    rule(
+        "engine: appends are fenced by the attempt",
         "engine/execution.py",
-        "if entry.seq not in self._answered_by and self._answers(entry, waits):",
+        "            fence=Fence(thread=self.thread, epoch=self.epoch),\n",
+        "",
+        f"{LEASES}an_attempt_that_was_overtaken_writes_nothing",
+    ),
+    rule(
+        "engine: the lease is looked at before each effect",
+        "engine/execution.py",
+        "if not self.journal.holds(self.thread, self.epoch):",
+        "if False:",
+        f"{LEASES}an_attempt_that_was_overtaken_does_nothing_in_the_world",
+    ),
+    rule(
+        "engine: no turn begins beside that of another worker",
+        "engine/turns.py",
+        ", fence=Fence(thread=thread, epoch=epoch)",
+        "",
+        f"{LEASES}a_turn_is_not_begun_beside_that_of_another_worker",
+    ),
+    rule(
+        "engine: a turn that another worker has ended is not resumed",
+        "engine/turns.py",
+        "            requires=began.seq,\n        )\n        if not ours:",
+        "        )\n        if not ours:",
+        f"{LEASES}a_turn_that_another_worker_has_ended_is_not_resumed",
+    ),
+    rule(
+        "engine: an effect of unknown outcome is not repeated",
+        "engine/steps.py",
+        "doubtful = begun.seq < self.execution.epoch and not repeatable",
+        "doubtful = False",
+        f"{KILLS}[0-order]",
+    ),
+)
+OUTAGES: tuple[Mutant, ...] = (
+    rule(
+        "outage: an execution waits once, and not each of its contexts",
+        "engine/outage.py",
+        "                if wait.over:\n                    continue\n",
+        "",
+        f"{OUTAGE}all_contexts_of_an_execution_sleep_on_one_wait",
+    ),
+    rule(
+        "outage: those that slept together are given up together",
+        "engine/outage.py",
+        "                if wait.gave_up:\n                    raise wait.gave_up\n",
+        "",
+        f"{OUTAGE}contexts_that_slept_together_are_given_up_together",
+    ),
+    rule(
+        "outage: a life begins with a probe",
+        "engine/outage.py",
+        "first = subject not in self._around.probed",
+        "first = False",
+        f"{OUTAGE}it_is_told_once_though_each_life_takes_it_up",
+    ),
+    rule(
+        "outage: it ends when the same is reached elsewhere",
+        "engine/worker.py",
+        "            execution.outages.try_now()",
+        "            execution.outages.asleep",
+        f"{OUTAGE}it_ends_when_another_execution_reaches_the_same",
+    ),
+    rule(
+        "outage: an early try that fails is followed by a whole wait",
+        "engine/outage.py",
+        "if wait is None or wait.deaf or not self.asleep:",
+        "if wait is None or not self.asleep:",
+        f"{OUTAGE}a_try_before_its_time_that_fails_is_followed_by_a_whole_wait",
+    ),
+    rule(
+        "outage: a few try first",
+        "engine/worker.py",
+        "waiting[:FEW]",
+        "waiting",
+        f"{OUTAGE}a_few_try_first_and_wake_the_others_when_they_succeed",
+    ),
+    rule(
+        "outage: what is half told is told before a stop ends it",
+        "engine/turns.py",
+        "        await execution.outages.settle()\n",
+        "",
+        f"{AGAINST}an_apology_that_was_begun_is_known_though_a_stop_ends_what_it_was_for",
+    ),
+    rule(
+        "outage: that it waits is told before what is said meanwhile is heard",
+        "engine/outage.py",
+        "                await self._tell(wait)  # before it is heard: what was begun answers none of it\n",
+        "",
+        f"{OUTAGE}that_it_waits_is_told_before_what_is_said_meanwhile_is_heard",
+    ),
+    rule(
+        "outage: the trunk accepts before each try",
+        "engine/outage.py",
+        "if accepts and not stops else []",
+        "if False else []",
+        f"{OUTAGE}a_message_is_accepted_while_it_waits_and_it_is_tried_at_once",
+    ),
+    rule(
+        "outage: a message ends a wait once",
+        "engine/outage.py",
+        "            self._awoken |= came\n",
+        "",
+        f"{OUTAGE}a_message_that_cannot_be_accepted_ends_the_wait_once",
+    ),
+    rule(
+        "outage: a stop ends it",
+        "engine/outage.py",
+        "        seconds = None if stopping else",
+        "        seconds = None if False else",
+        f"{OUTAGE}a_stop_ends_it",
+    ),
+    rule(
+        "outage: that it was given up is recorded",
+        "engine/steps.py",
+        "            return await self.execution.append(event, key)\n        if isinstance(done, Entry):",
+        "            raise\n        if isinstance(done, Entry):",
+        f"{OUTAGE}what_was_given_up_is_not_tried_again",
+    ),
+)
+WAITING: tuple[Mutant, ...] = (
+    rule(
+        "waits: a match counts what came after what was received",
+        "engine/asking.py",
+        "after = self.execution.seen if",
+        "after = self.execution.journal.last() if",
+        f"{WAITS}it_counts_what_came_after_what_was_received_and_not_after_the_wait",
+    ),
+    rule(
+        "waits: what a wait was given is not seen twice",
+        "engine/execution.py",
+        "        return given.event.upto\n",
+        "        return 0\n",
+        f"{WAITS}two_waits_in_a_row_miss_nothing_and_see_nothing_twice",
+    ),
+    rule(
+        "waits: they last as long as they were to",
+        "engine/waits.py",
+        "return found.event.right + (due - waiting.at)",
+        "return due",
+        f"{WAITS}a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead",
+    ),
+    rule(
+        "waits: a look costs no more than what is new",
+        "engine/waits.py",
+        "if self._read_upto is None or now < self._now:",
+        "if True:",
+        f"{WAITS}a_thousand_that_wait_cost_a_sweep_nothing",
+    ),
+    rule(
+        "waits: the program says what a watch becomes",
+        "engine/waits.py",
+        "            event = self._reminder(waiting)",
+        "            event = Woke(answers=waiting.key)",
+        f"{WAITS}a_watch_becomes_what_the_program_makes_of_it",
+    ),
+)
+ANSWERS: tuple[Mutant, ...] = (
+    rule(
+        "answers: each counts once",
+        "engine/execution.py",
+        "if entry.seq not in self._used and self._answers(entry, waits):",
         "if self._answers(entry, waits):",
         f"{AGAIN}[two alike questions]",
     ),
+    rule(
+        "answers: an old button counts for the same question",
+        "engine/execution.py",
+        "        same = asked.event.fingerprint == waits.event.fingerprint\n        return same and",
+        "        return False and",
+        f"{CHANGES}an_old_button_counts_once_for_the_same_question_after_a_restart",
+    ),
+    rule(
+        "answers: whoever pressed in vain is told",
+        "engine/turns.py",
+        "        if void or execution.abandoned:",
+        "        if execution.abandoned and not void:",
+        f"{CHANGES}a_yes_is_void_when_what_the_action_does_has_changed",
+    ),
+    rule(
+        "answers: one that comes too late is known to be stale",
+        "engine/execution.py",
+        "return self.turn == self.id and all(self._question(entry) for entry in taken)",
+        "return False",
+        f"{CHANGES}a_press_that_comes_too_late_gets_an_execution_of_its_own",
+    ),
+    rule(
+        "restart: the log is read when nothing is half done",
+        "engine/turns.py",
+        "        execution.fix_log()\n",
+        "",
+        f"{CHANGES}what_was_half_done_is_settled_before_the_log_is_read",
+    ),
+    rule(
+        "restart: nobody's children are stopped",
+        "engine/turns.py",
+        "            if isinstance(entry.event, Spawned):\n                await self._cancel(",
+        "            if False:\n                await self._cancel(",
+        f"{CHANGES}what_was_half_done_is_settled_before_the_log_is_read",
+    ),
+    rule(
+        "given up: a root stops no child of another execution",
+        "engine/context.py",
+        "child for child in pending if child.seq in own",
+        "child for child in pending if own",
+        f"{FAILING}a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else",
+    ),
+    rule(
+        "journal: what is moot is closed by whoever comes first",
+        "engine/writer.py",
+        "closes=(*row.closes, *self._store.still_pending(row.moot))",
+        "closes=(*row.closes, *row.moot)",
+        "tests/engine/test_journal.py::test_what_is_moot_is_closed_once_whoever_comes_first",
+    ),
+    rule(
+        "given up: what came and was not taken up is not answered",
+        "engine/execution.py",
+        "isinstance(entry.event, Spawned | Input)]",
+        "isinstance(entry.event, Spawned)]",
+        f"{FAILING}the_end_of_a_wait_that_came_while_it_failed_is_not_taken_for_answered",
+    ),
+    rule(
+        "given up: what it sent to others is theirs",
+        "engine/execution.py",
+        "entry for entry in left if entry.thread == self.thread",
+        "entry for entry in left if self.thread",
+        f"{FAILING}a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else",
+    ),
+    rule(
+        "stop: it reaches what is in flight",
+        "engine/turns.py",
+        "            execution.stopping.set()",
+        "            execution.fresh()",
+        f"{CHANGES}the_program_says_what_interrupts_also_at_the_begin_of_an_attempt",
+    ),
+    rule(
+        "stop: it is found at the begin of an attempt",
+        "engine/turns.py",
+        "        self.running[began.thread] = execution\n        self.notice(began.thread)\n",
+        "        self.running[began.thread] = execution\n",
+        f"{CHANGES}the_program_says_what_interrupts_also_at_the_begin_of_an_attempt",
+    ),
+    rule(
+        "sends: what comes for an ended thread is closed visibly",
+        "engine/turns.py",
+        "        if self._journal.of(thread, ThreadEnded):\n            lost = waiting",
+        "        if False:\n            lost = waiting",
+        f"{CHANGES}a_message_to_a_thread_that_has_ended_is_closed_visibly",
+    ),
 )
+GIVING_UP: tuple[Mutant, ...] = (
+    rule(
+        "engine suspects: a death counts only after a control",
+        "engine/suspects.py",
+        "replace(one, kills=one.kills + 1, control=min(control, LONGEST))",
+        "replace(one, kills=one.kills + 1, counted=one.counted + ([began] == suspects))",
+        f"{SUSPECTS}whoever_is_killed_from_outside_is_not_given_up",
+    ),
+    rule(
+        "engine suspects: a record clears",
+        "engine/suspects.py",
+        "if known is None or _has_come_further(journal, began, since=life):",
+        "if known is None:",
+        f"{SUSPECTS}whoever_comes_further_at_each_life_is_not_given_up",
+    ),
+    rule(
+        "engine suspects: a worker that was told to stop was not killed",
+        "engine/suspects.py",
+        "killed = journal.get(_ended(last.seq)) is None",
+        "killed = True",
+        f"{SUSPECTS}a_daemon_that_was_told_to_stop_was_not_killed",
+    ),
+    rule(
+        "engine rests: a stop is heard at once",
+        "engine/attempts.py",
+        "    if Rank.STOP in came:\n        return 0.0\n",
+        "",
+        f"{FAILING}a_stop_cuts_the_pause_and_nothing_of_it_runs_again",
+    ),
+    rule(
+        "engine rests: what is said cuts no two pauses in a row",
+        "engine/attempts.py",
+        "if came & SPEAKING and not _came_early(journal, found):",
+        "if came & SPEAKING:",
+        f"{FAILING}what_somebody_says_cuts_one_pause_and_not_two_in_a_row",
+    ),
+    rule(
+        "engine rests: what failed runs no more once somebody stops it",
+        "engine/turns.py",
+        "if has_failed and is_overruled(journal, began):",
+        "if False:",
+        f"{FAILING}a_stop_cuts_the_pause_and_nothing_of_it_runs_again",
+    ),
+    rule(
+        "engine fails: three times at one place are enough",
+        "engine/attempts.py",
+        "default=0) >= SAME_PLACE",
+        "default=0) >= 1000",
+        f"{FAILING}three_failures_at_one_place_are_enough",
+    ),
+    rule(
+        "engine fails: what is not its own does not count",
+        "engine/attempts.py",
+        "own = [entry for entry in found if entry.event.fault]",
+        "own = list(found)",
+        f"{FAILING}a_failure_that_is_not_its_own_counts_for_nothing",
+    ),
+    rule(
+        "engine fails: what cannot be told is ended without a word",
+        "engine/turns.py",
+        "if is_beyond_words(journal, began, suspected.counted):",
+        "if False:",
+        f"{FAILING}where_even_the_end_cannot_be_told_it_is_ended_without_a_word",
+    ),
+    rule(
+        "engine fails: what cannot be begun is not tried for ever",
+        "engine/turns.py",
+        "        if tries >= MOST_TRIES:\n            event = self._unfit(thread)",
+        "        if False:\n            event = self._unfit(thread)",
+        f"{FAILING}what_cannot_be_begun_is_given_up_visibly",
+    ),
+)
+ENGINE: tuple[Mutant, ...] = (*REPLAY, *OUTAGES, *WAITING, *ANSWERS, *GIVING_UP)

@@ -31,7 +31,7 @@ GATE = (
     ),
     rule(
         "thoughts: what was shown of one is replaced at once",
-        "life/speech.py",
+        "soul/speech.py",
         "if self._heard and not text:",
         "if False:",
         f"{THOUGHTS}test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once",

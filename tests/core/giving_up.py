@@ -4,72 +4,35 @@ from __future__ import annotations
 
 from tests.core.mutant import rule
 
-SUSPECTS = "tests/life/test_suspects.py::"
-RESTING = "tests/stories/test_resting.py::"
-UNFIT = "tests/stories/test_unfit.py::"
+UNFIT = "tests/stories/test_unfit.py::test_what_nobody_can_read_is_closed_and_nobody_else_waits"
 
 GIVES_UP = (
     rule(
-        "suspects: a death counts only after a control",
-        "life/suspects.py",
-        "replace(one, kills=one.kills + 1, control=min(control, LONGEST))",
-        "replace(one, kills=one.kills + 1, counted=one.counted + ([began] == suspects))",
-        f"{SUSPECTS}test_whoever_is_killed_from_outside_is_not_given_up",
-    ),
-    rule(
-        "suspects: a record clears",
-        "life/suspects.py",
-        "if known is None or _recorded(journal, began, since=life):",
-        "if known is None:",
-        f"{SUSPECTS}test_whoever_comes_further_at_each_life_is_not_given_up",
-    ),
-    rule(
-        "suspects: a daemon that was told to stop was not killed",
-        "life/suspects.py",
-        'killed = last is not None and journal.get(f"slept:{last.seq}") is None',
-        "killed = last is not None",
-        f"{SUSPECTS}test_a_daemon_that_was_told_to_stop_was_not_killed",
-    ),
-    rule(
-        "rests: a stop is heard at once",
-        "life/resting.py",
-        'if "stop" in came or (',
-        "if (",
-        f"{RESTING}test_a_stop_ends_it_at_once_and_nothing_of_it_runs_again",
-    ),
-    rule(
-        "rests: what is said cuts no two pauses in a row",
-        "life/resting.py",
-        " and not _early(journal, failures)):",
-        "):",
-        f"{RESTING}test_what_is_said_cuts_no_two_pauses_in_a_row",
-    ),
-    rule(
-        "rests: a body that fails runs no more once somebody stops it",
-        "life/live.py",
-        "if is_halting(turn) or (turn.stopping.is_set() and suspicious(turn)):",
-        "if False:",
-        f"{RESTING}test_a_stop_ends_it_at_once_and_nothing_of_it_runs_again",
-    ),
-    rule(
-        "unfit: what nobody can read is closed",
-        "life/taking.py",
-        "if unfit := next((e for e in waiting if not fit(e)), None):",
-        "if unfit := next((e for e in waiting if not e), None):",
-        f"{UNFIT}test_a_perception_that_nobody_can_read_is_closed_once",
+        "what is given up stays so, though the daemon dies before it is told",
+        "engine/turns.py",
+        "if hopeless or journal.get(_begin_of(execution, FAILED)):",
+        "if hopeless:",
+        "tests/engine/test_failing.py::test_what_is_given_up_does_not_run_again",
     ),
     rule(
         "unfit: what cannot be loaded is not loaded for ever",
-        "life/hopeless.py",
-        'any(entry.body["at"] == turn.path for entry in failures(turn))',
-        "False",
-        f"{UNFIT}test_a_turn_that_cannot_be_loaded_is_given_up_after_three_attempts",
+        "engine/turns.py",
+        "        if half and tries >= MOST_TRIES:\n",
+        "        if half and tries < 0:\n",
+        UNFIT,
     ),
     rule(
-        "unfit: what cannot be begun is not tried for ever",
-        "life/begin.py",
-        "    if tries >= MOST_TRIES:\n",
-        "    if False:\n",
-        f"{UNFIT}test_a_turn_that_cannot_be_begun_is_given_up_after_three_tries",
+        "unfit: what its thread has spent is counted without it",
+        "engine/reading.py",
+        "self._of_all(sorted(rows))",
+        "self._entries(sorted(rows))",
+        UNFIT,
+    ),
+    rule(
+        "damage: what others do is found without it",
+        "engine/reading.py",
+        "self._of_all(self._store.kind(self.kinds.names(kinds), since, at))",
+        "self._entries(self._store.kind(self.kinds.names(kinds), since, at))",
+        "tests/stories/test_damage.py::test_a_damaged_entry_stops_its_own_thread_and_no_other",
     ),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 import re
 import signal
 import sys
@@ -12,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.core.boundary import Boundary
 from tests.core.checks import check, finished, verdict
 from tests.core.lives import fork, home_for, life
 from tests.core.scenarios import SCENARIOS
 from tests.core.story import Scenario
+from tests.lives import Boundary, paused, wake
 
 Job = tuple[Any, ...]
 """A case: killed or stopped, the scenario, the phase, and where."""
@@ -65,6 +63,17 @@ def killed(name: str, phase: int, at: int, every: int = 0) -> str | None:
         return verdict(home, story)
 
 
+def replayed(name: str) -> str | None:
+    """A story whose executions run again from the top after each of their steps. Returns what went wrong."""
+    story = SCENARIOS[name]
+    with home_for(name) as home:
+        for phase in phases(story):
+            statuses = (life(home, story, phase, replays=True) for _ in range(MANY_LIVES))
+            if status := next((s for s in statuses if s != -signal.SIGKILL), -signal.SIGKILL):
+                return f"a life ended with exit {status}"
+        return verdict(home, story)
+
+
 def stopped(name: str, phase: int, at: int, meet: int = 0) -> str | None:
     """SIGSTOP at a boundary, the lock deleted, a second daemon takes over; then the first one wakes up again.
 
@@ -75,25 +84,20 @@ def stopped(name: str, phase: int, at: int, meet: int = 0) -> str | None:
         for current in range(phase):
             life(home, story, current)
         Boundary.set(at, sent=signal.SIGSTOP)
-        zombie = fork(home, story, phase)
-        _, status = os.waitpid(zombie, os.WUNTRACED)
-        if not os.WIFSTOPPED(status):
+        first = fork(home, story, phase)
+        if not paused(first):
             return None
+        sleeping = [first]
         (home / "journal.db.lock").unlink(missing_ok=True)
-        second = 0
         if meet:
             Boundary.set(meet, sent=signal.SIGSTOP)
             second = fork(home, story, phase)
-            os.waitpid(second, os.WUNTRACED)
+            if paused(second):
+                sleeping.append(second)
         else:
             for current in range(phase, phases(story).stop):
                 life(home, story, current)
-        for pid in filter(None, (zombie, second)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-        for pid in filter(None, (zombie, second)):
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        wake(*sleeping)
         if meet:
             if problem := finished(home):
                 return problem
@@ -110,8 +114,8 @@ def problem_of(job: Job) -> str | None:
 
 def kills(name: str) -> list[Job]:
     """A kill at each boundary, and stutters: kills at each k-th boundary of every life."""
-    stutters: list[Job] = [("killed", name, -1, 0, k) for k in (13, 17, 23)]
-    return [("killed", name, phase, at) for phase, at in boundaries(name)] + stutters
+    stuttered: list[Job] = [("killed", name, -1, 0, k) for k in SCENARIOS[name].stutters]
+    return [("killed", name, phase, at) for phase, at in boundaries(name)] + stuttered
 
 
 def pauses(name: str) -> list[Job]:

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
 import functools
-import logging
-import os
 import shutil
 import tempfile
-import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
+from daemon.engine.worker import SWEEP, Worker
+from daemon.kinds import SOUL_KINDS, Asked, Heard, Message, Opened, Press, Said, StopAsked
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
-from daemon.life.begin import Blueprint
-from daemon.life.budget import Budget
-from daemon.life.limits import Gauge
-from daemon.life.live import Life
-from daemon.life.past import Pasts
-from daemon.life.reach import Reach
-from daemon.life.scope import World
-from daemon.life.suspects import wake_up
-from daemon.life.texts import Texts
-from daemon.life.waker import SWEEP, AsyncioWaker
 from daemon.limits import PERSON, THREAD, TURN
-from tests.core.boundary import Boundary, MortalWriter
+from daemon.mind.wording import catalogue
+from daemon.processes import DELIBERATION, PROCESSES
+from daemon.soul.budget import Budget
+from daemon.soul.limits import Gauge
+from daemon.soul.past import Pasts
+from daemon.soul.program import Soul
+from daemon.soul.reach import Reach
+from daemon.soul.texts import Texts
+from daemon.soul.world import World
 from tests.core.outside import Event, FileModel, FileSlack, StoryClock, note, read
 from tests.core.story import Scenario
+from tests.lives import Boundary, MortalWriter, ended
+from tests.lives import fork as forked
+from tests.machine import MEMORY, folder
+from tests.texts import copied
 
 ROOT = Path(__file__).resolve().parents[2]
-LIFE_SECONDS = 20
-MEMORY = Path("/dev/shm")
-"""A kill loses no page of memory: homes live there where they can, and their fsync is free."""
-HOMES = MEMORY if MEMORY.is_dir() else None
 
 
 class People:
@@ -51,52 +48,49 @@ class People:
         return [await self._send(event) for event in events if event.ts not in acked]
 
     async def _send(self, event: Event) -> str:
-        where = {"team": "T", "channel": event.thread, "ts": "1", "place": "a direct message"}
-        opened, _ = await self._journal.thread(f"thread:T:{event.thread}:1", where)
-        body = {
-            "user": event.user,
-            "name": "Alice",
-            "bot": False,
-            "text": event.text,
-            "ts": event.ts,
-            "files": [],
-        }
-        if event.rank:
-            body["rank"] = event.rank
-        if event.answers:
-            waiting = self._journal.open("asked", thread=opened.thread)
-            asked = next((e for e in waiting if f"/{event.answers}#" in e.key), None)
-            body |= {"answers": asked.key if asked else "", "value": event.text, "address": "press"}
-        kind, key = ("heard", "heard") if event.heard else ("perception", "msg")
-        if not event.heard:
-            body["address"] = event.address
-        key = f"{key}:T:{event.thread}:{event.ts}"
-        await self._journal.append(opened.thread, kind, body, key=key, author=event.user, cause=opened.seq)
+        where = Opened(
+            team="T",
+            channel=event.thread,
+            ts="1",
+            where="",
+            place="a direct message",
+            audience="",
+            user="",
+            called_by="",
+        )
+        opened, _ = await self._journal.open_thread(f"thread:T:{event.thread}:1", where)
+        key = f"{'heard' if event.heard else 'msg'}:T:{event.thread}:{event.ts}"
+        said = self._said(event, opened.thread)
+        await self._journal.append(opened.thread, said, key=key, author=event.user, cause=opened.seq)
         note(self._home / "acks.jsonl", event.ts)
         return opened.thread
 
+    def _said(self, event: Event, thread: str) -> Said:
+        said: dict[str, Any] = {"user": event.user, "name": "Alice", "text": event.text, "ts": event.ts}
+        if event.heard:
+            return Heard(**said)
+        if event.answers:
+            waiting = self._journal.pending(Asked, thread=thread)
+            asked = [entry.key for entry in waiting if f"/{event.answers}#" in entry.key]
+            return Press(**said, answers=asked[0] if asked else "", value=event.text)
+        if event.stops:
+            return StopAsked(**said, address=event.address)
+        return Message(**said, address=event.address)
 
-def soul_of(home: Path, story: Scenario, journal: Journal) -> Blueprint:
-    """The soul of this life."""
-    return Blueprint(
-        texts=Texts(home / "texts", journal),
-        processes=story.processes(home),
-        initial="conversation",
-        code=story.code[min(len(read(home / "lives.jsonl")), len(story.code)) - 1],
-        surroundings=story.surroundings(home),
-    )
 
+async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> None:
+    """One life: take what the world brings, go on until nothing is left to do now.
 
-async def live(home: Path, story: Scenario, phase: int) -> None:
-    """One life: take what the world brings, go on until nothing is left to do now."""
+    With `replays` each execution runs again from the top after each of its steps.
+    """
+    note(home / "lives.jsonl", phase)
     clock = StoryClock(phase)
-    async with Journal(home / "journal.db", clock, MortalWriter) as journal:
+    async with Journal(home / "journal.db", clock, SOUL_KINDS, MortalWriter) as journal:
         people = People(home, journal)
-        suspects = await wake_up(journal, clock)
 
         async def interrupt(events: Sequence[Event]) -> None:
             for thread in await people.send(events):
-                waker.wake(thread)
+                worker.wake(thread)
 
         model = FileModel(
             home=home,
@@ -107,6 +101,7 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             price=story.price,
             clock=clock,
             pace=story.pace,
+            sees_all=story.sees_all,
         )
         budget = Budget(journal, clock, 1.5 * story.price, ("U9",))
         reach = Reach(journal, clock, {"speak": "echo"})
@@ -120,57 +115,48 @@ async def live(home: Path, story: Scenario, phase: int) -> None:
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
             reach=reach,
+            texts=Texts(home / "texts", journal, catalogue(PROCESSES.values())),
+            surroundings=story.surroundings(home),
+            processes=story.processes(home),
+            initial="conversation",
+            at_once=[DELIBERATION],
             owners=("U9",),
-            life=suspects.life,
         )
-        life = Life(world, soul_of(home, story, journal), story.max_attempts)
-        waker = AsyncioWaker(journal, clock, life.live, life.notice, suspects, reach.due)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
-        await quiet(journal, waker, clock)
-        await waker.drain(5)
+        async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
+            await quiet(journal, worker, clock)
+    (home / f"points.{phase}").write_text(str(Boundary.count))
 
 
-async def quiet(journal: Journal, waker: AsyncioWaker, clock: StoryClock) -> None:
+async def quiet(journal: Journal, worker: Worker, clock: StoryClock) -> None:
     """Until no thread that is ours has anything to do; where all of them rest, time goes on."""
-    waker.sweep()
-    while waker.busy or [e for e in journal.open("perception", "turn-began") if not waker.lost(e.thread)]:
-        await asyncio.sleep(0.001)
-        if not waker.busy:  # the real one sweeps once a second only: nothing is to rest on it
-            clock.go_on(SWEEP)
-            await waker.lived(SWEEP)
-            waker.sweep()
+    while True:
+        await worker.idle()
+        threads = journal.busy_threads()
+        if all(worker.is_asleep(thread) or worker.lost(thread) for thread in threads):
+            return
+        await clock.go_on(SWEEP)
 
 
-def fork(home: Path, story: Scenario, phase: int) -> int:
+def fork(home: Path, story: Scenario, phase: int, *, replays: bool = False) -> int:
     """A life in a process of its own; the caller has set its boundary. Returns its pid."""
-    if pid := os.fork():
-        return pid
-    if "VERBOSE" not in os.environ:
-        logging.disable()
-    try:
-        note(home / "lives.jsonl", phase)
-        asyncio.run(asyncio.wait_for(live(home, story, phase), LIFE_SECONDS))
-        (home / f"points.{phase}").write_text(str(Boundary.count))
-        os._exit(0)
-    except BaseException:  # noqa: BLE001  whatever ends a life, the process ends with it
-        if "VERBOSE" in os.environ:
-            traceback.print_exc()
-        os._exit(3)
+    return forked(lambda: live(home, story, phase, replays=replays))
 
 
-def life(home: Path, story: Scenario, phase: int, at: int = 0, every: int = 0) -> int:
+def life(
+    home: Path, story: Scenario, phase: int, at: int = 0, every: int = 0, *, replays: bool = False
+) -> int:
     """A whole life; returns its exit status, negative for the signal that ended it."""
     Boundary.set(at, every)
-    _, status = os.waitpid(fork(home, story, phase), 0)
-    return os.waitstatus_to_exitcode(status)
+    return ended(fork(home, story, phase, replays=replays))
 
 
 @contextlib.contextmanager
 def home_for(name: str) -> Iterator[Path]:
     """A folder of its own, with the owner's texts in it, read once by a life that ended well."""
-    with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=HOMES) as folder:
-        home = Path(folder) / "home"
+    with folder(name) as path:
+        home = path / "home"
         shutil.copytree(warm(), home)
         yield home
 
@@ -178,20 +164,13 @@ def home_for(name: str) -> Iterator[Path]:
 @functools.cache
 def warm() -> Path:
     """The folder that every home is a copy of; made once a process."""
-    home = Path(tempfile.mkdtemp(prefix="warm-"))
+    home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    shutil.copytree(ROOT / "prompts", home / "texts" / "prompts")
-    shutil.copytree(ROOT / "playbooks", home / "texts" / "playbooks")
-    shutil.copy(ROOT / "soul.md", home / "texts" / "soul.md")
+    copied(home / "texts")
 
     async def read_texts() -> None:
-        async with Journal(home / "journal.db", StoryClock(0)) as journal:
-            await Texts(home / "texts", journal).current()
+        async with Journal(home / "journal.db", StoryClock(0), SOUL_KINDS) as journal:
+            await Texts(home / "texts", journal, catalogue(PROCESSES.values())).current()
 
-    if pid := os.fork():
-        os.waitpid(pid, 0)
-        return home
-    try:
-        asyncio.run(read_texts())
-    finally:
-        os._exit(0)
+    assert ended(forked(read_texts)) == 0
+    return home

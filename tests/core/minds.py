@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
+from daemon.kinds import CardBegan, Noted, PlanMade
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
@@ -14,8 +18,8 @@ from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
-from tests.core.boundary import Boundary
 from tests.core.outside import FileEarlier, echo, note, read, said
+from tests.lives import Boundary
 
 
 def acting(home: Path) -> Mapping[str, Process]:
@@ -32,7 +36,7 @@ def acting(home: Path) -> Mapping[str, Process]:
             return turn.memory.with_memory(*map(remember, await turn.say("Result: I do not know")))
         done = await turn.effect("delete", {}, delete, repeatable=False)
         memory = turn.memory.with_memory(remember(done))
-        spoken = await turn.say(f"Result: {done.body['text'].partition(':')[0]}")
+        spoken = await turn.say(f"Result: {done.event.text.partition(':')[0]}")
         return memory.with_memory(*map(remember, spoken))
 
     return {"conversation": conversation}
@@ -47,7 +51,7 @@ def looking(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         done = await turn.effect("look", {}, look, repeatable=True)
-        return turn.memory.with_memory(*map(remember, await turn.say(f"Result: {done.body['text']}")))
+        return turn.memory.with_memory(*map(remember, await turn.say(f"Result: {done.event.text}")))
 
     return {"conversation": conversation}
 
@@ -69,7 +73,7 @@ def poisonous(home: Path) -> Mapping[str, Process]:
     """A process that never comes through."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.once("thought", {"text": "this will go wrong"})
+        await turn.once(Noted(text="this will go wrong"))
         note(home / "wrong.jsonl", turn.thread)
         raise LookupError("poison")
 
@@ -95,6 +99,25 @@ def dying(_home: Path) -> Mapping[str, Process]:
         return turn.memory
 
     return {"conversation": conversation}
+
+
+def stammering(_home: Path) -> Mapping[str, Process]:
+    """A process that takes the whole daemon with it in the middle of a sentence, each time."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        await turn.speech().hear("You said")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory
+
+    return {"conversation": conversation}
+
+
+def ended_as_failed(home: Path) -> None:
+    """Nothing of what it was about may be seen by a later turn."""
+    with contextlib.closing(sqlite3.connect(home / "journal.db")) as database:
+        rows = database.execute("select body from entry where kind = 'turn-ended'").fetchall()
+    outcomes = [json.loads(body)["outcome"] for (body,) in rows]
+    assert outcomes == ["failed"], f"it ended as {outcomes}"
 
 
 def away(seen: str, calls: int) -> Reply:
@@ -192,6 +215,65 @@ def rewritten(home: Path) -> Mapping[str, Process]:
 
     lives = len(read(home / "lives.jsonl"))
     return PROCESSES if lives == 1 else {"conversation": conversation, "greeting": conversation}
+
+
+def planned(condition: str, done: int) -> PlanMade:
+    """A plan of three steps, so many of which are done."""
+    steps = [(f"step {n}", "done" if n < done else "open") for n in range(3)]
+    return PlanMade(condition=condition, steps=tuple(steps))
+
+
+def planning(_home: Path) -> Mapping[str, Process]:
+    """A process that shows its plan twice, and says something in between; all is done in its second turn."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        again = "Begun." in str(turn.memory.conversation)
+        await turn.show_plan(planned("all is told", 1 if again else 0))
+        spoken = await turn.say("Done." if again else "Begun.")
+        await turn.show_plan(planned("all is told", 3 if again else 1))
+        return turn.memory.with_memory(*map(remember, spoken))
+
+    return {"conversation": conversation}
+
+
+def replanning(home: Path) -> Mapping[str, Process]:
+    """The same; since the second life its code plans something else."""
+    lives = len(read(home / "lives.jsonl"))
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        restarted = "<note>" in str(turn.memory.conversation)
+        await turn.show_plan(planned("all is told" if lives == 1 else "nothing is left", 2))
+        spoken = await turn.say("I do not know" if restarted else "Done.")
+        return turn.memory.with_memory(*map(remember, spoken))
+
+    return {"conversation": conversation}
+
+
+def ticking_off(_home: Path) -> Mapping[str, Process]:
+    """A process that answers, and takes the whole daemon with it while its card changes, each time."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        await turn.say("Done.")
+        await turn.once(CardBegan(condition="all is told"))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory
+
+    return {"conversation": conversation}
+
+
+def departing(_home: Path) -> Mapping[str, Process]:
+    """Each turn goes over into a process that shows a plan, and back: each time with a card of its own."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        return Transition(to="planning", memory=turn.memory, execute_now=True)
+
+    async def plan(turn: Turn) -> WorkingMemory | Transition:
+        said = str(len(turn.memory.conversation))
+        await turn.show_plan(planned(said, 0))
+        await turn.show_plan(planned(said, 3))
+        return Transition(to="conversation", memory=turn.memory)
+
+    return {"conversation": conversation, "planning": plan}
 
 
 def once_effect(home: Path) -> None:

@@ -23,5 +23,6 @@ class Mutant:
 
 
 def rule(name: str, file: str, old: str, new: str, shown_by: str) -> Mutant:
-    """One of the daemon that a scenario of the harness shows, or one way through it."""
-    return Mutant(rule=name, file=f"daemon/{file}", old=old, new=new, shown_by=shown_by)
+    """One of the daemon (or of its rehearsal) that a scenario of the harness shows, or one way through it."""
+    path = file if file.startswith("rehearsal/") else f"daemon/{file}"
+    return Mutant(rule=name, file=path, old=old, new=new, shown_by=shown_by)

@@ -45,7 +45,7 @@ def batches(mutants: Iterable[Mutant]) -> Iterator[Sequence[Mutant]]:
 
 def errors(copy: Path) -> list[str]:
     """What mypy says of this copy, a line each."""
-    command = [sys.executable, "-m", "mypy", "--no-error-summary", "config.py", "daemon"]
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "config.py", "daemon", "rehearsal"]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     return [line for line in done.stdout.splitlines() if ": error: " in line]
 

@@ -15,11 +15,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.core.again_rules import AGAIN_AND_BRANCHES
+from tests.core.card_rules import CARD
 from tests.core.defences import DEFENCES
 from tests.core.edges import EDGES
 from tests.core.engine_rules import ENGINE
 from tests.core.gate_rules import GATE
 from tests.core.mutant import Mutant
+from tests.core.open_rules import OPEN
 from tests.core.promises import PROMISES
 from tests.core.promises_ism import ISM
 from tests.core.promises_journal import JOURNAL
@@ -37,7 +40,20 @@ CRASH = re.compile(
     re.MULTILINE,
 )
 """What Python says of code that cannot run, and not of a rule that is missing."""
-ALL: tuple[Mutant, ...] = (*MUTANTS, *EDGES, *DEFENCES, *PROMISES, *ISM, *WIRE, *JOURNAL, *GATE, *ENGINE)
+ALL: tuple[Mutant, ...] = (
+    *MUTANTS,
+    *EDGES,
+    *DEFENCES,
+    *PROMISES,
+    *ISM,
+    *WIRE,
+    *JOURNAL,
+    *GATE,
+    *ENGINE,
+    *AGAIN_AND_BRANCHES,
+    *OPEN,
+    *CARD,
+)
 
 
 def fate(mutant: Mutant) -> str:
@@ -55,7 +71,7 @@ def fate(mutant: Mutant) -> str:
 
 def copied(folder: Path) -> Path:
     """A copy of the project in this folder, as far as its tests need it."""
-    for part in ("daemon", "tests", "prompts", "playbooks"):
+    for part in ("daemon", "rehearsal", "tests", "prompts", "playbooks"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("soul.md", "config.py", "pyproject.toml"):
         shutil.copy(ROOT / part, folder / part)

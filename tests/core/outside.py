@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from daemon.entry import digest
+from daemon import kinds
+from daemon.engine.event import digest
+from daemon.engine.journal import Journal
 from daemon.errors import SpeechFailed
-from daemon.journal.journal import Journal
 from daemon.memory import WorkingMemory
 from daemon.ports import Choices, Hear, Heard, Hold, Page, Posted, Role
 from daemon.reply import Reply
-from tests.core.boundary import Boundary, instant
+from tests.lives import Boundary, instant
 
 T0 = 1_790_000_000.0
 CHUNK = 12
@@ -39,7 +40,7 @@ class Event:
     during: int = 0
     heard: bool = False
     address: str = "dm"
-    rank: str = ""
+    stops: bool = False
     answers: str = ""
     """What the question was called that this presses a button of."""
 
@@ -55,10 +56,11 @@ def note(path: Path, value: Any) -> None:
 
 
 class StoryClock:
-    """Each phase begins ten minutes after the one before; nobody waits."""
+    """Each phase begins ten minutes after the one before."""
 
     def __init__(self, phase: int) -> None:
         self._now = T0 + 600.0 * phase
+        self._asleep: list[tuple[float, asyncio.Future[None]]] = []
 
     def now(self) -> float:
         return self._now
@@ -67,10 +69,18 @@ class StoryClock:
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asleep.append((self._now + seconds, woken))
+        await woken
 
-    def go_on(self, seconds: float) -> None:
+    async def go_on(self, seconds: float) -> None:
+        """Time goes on for those who sleep."""
         self._now += seconds
+        for end, woken in self._asleep:
+            if end <= self._now and not woken.done():
+                woken.set_result(None)
+        self._asleep = [one for one in self._asleep if not one[1].done()]
+        await asyncio.sleep(0)
 
 
 class FileSlack:
@@ -112,6 +122,9 @@ class FileSlack:
     ) -> str:
         buttons = "".join(f" [{choice.label}]" for choice in choices.choices) if choices else ""
         return await self._do(hold, ts, thread=thread, text=text + buttons, key="" if ts else digest(key))
+
+    async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
+        return await self._do(hold, ts, thread=thread, text=f"[{plan.line()}]", key=digest(key))
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
@@ -170,6 +183,7 @@ class FileModel:
     price: float
     clock: StoryClock
     pace: float
+    sees_all: bool = False
 
     def request(
         self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
@@ -189,24 +203,27 @@ class FileModel:
         saw = digest(request)
         paid = [
             entry.key
-            for entry in self.journal.kind("model-call")
-            if entry.body["saw"] == saw and entry.body["outcome"] != "failed"
+            for entry in self.journal.kind(kinds.ModelCall)
+            if entry.event.saw == saw and entry.event.outcome != "failed"
         ]
         assert not paid, f"a recorded call is paid again: {paid}"
         calls = len(read(self.home / "llm.jsonl"))
         note(self.home / "llm.jsonl", {"saw": saw, **request})
         await self.deliver([event for event in self.events if event.during == calls + 1])
         yields = LEARN in since_spoken(request["messages"])
-        spoke = [e for e in self.events if e.during == calls + 1 and (yields or e.rank == "stop")]
+        spoke = [e for e in self.events if e.during == calls + 1 and (yields or e.stops)]
         if spoke and not stop.is_set():
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             Boundary.reach()
             return Reply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)
-        reply = self.script(since_spoken(request["messages"]), calls)
+        seen = since_spoken(request["messages"])
+        if self.sees_all:
+            seen = "\n".join(text for role, text in request["messages"] if role != "system")
+        reply = self.script(seen, calls)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
             assert hear is not None
-            self.clock.go_on(self.pace)
+            await self.clock.go_on(self.pace)
             await hear(reply.text[start : start + CHUNK])
         Boundary.reach()
         return replace(reply, cost=self.price)
@@ -228,8 +245,8 @@ class FileEarlier:
 
 def _before(number: int) -> Heard:
     ts = f"0.00{number}"
-    body = {"user": "U2", "name": "Bob", "bot": False, "text": f"before {number}", "ts": ts, "files": []}
-    return Heard(key=f"heard:T:dm:{ts}", author="U2", body=body)
+    event = kinds.Heard(user="U2", name="Bob", text=f"before {number}", ts=ts)
+    return Heard(key=f"heard:T:dm:{ts}", author="U2", event=event)
 
 
 class NothingEarlier:

@@ -20,7 +20,7 @@ FORGED = "tests/tools/test_commands.py::test_verify_gives_each_violation_a_line_
 HEARS = (
     rule(
         "a peer that is half open is noticed",
-        "slack/exchange.py",
+        "slack/sockets.py",
         "            heartbeat=self._beat,\n",
         "",
         "tests/slack/test_sockets.py::test_a_peer_that_is_half_open_is_noticed_and_replaced",
@@ -35,31 +35,31 @@ HEARS = (
     rule(
         "there are as many sockets as are wanted",
         "slack/sockets.py",
-        "for _ in range(exchange.hearing.wanted)",
+        "for _ in range(self._hearing.wanted)",
         "for _ in range(1)",
         f"{HEARING}test_its_health_tells_whether_it_hears",
     ),
     rule(
         "what was said while the daemon was away is read",
         "slack/sockets.py",
-        "        self._hearing.set()\n        self._began()\n",
-        "        self._hearing.set()\n",
+        "                self._first.set()\n                self._began()\n",
+        "                self._first.set()\n",
         f"{AWAY}test_what_nobody_heard_is_answered_in_one_breath_for_each_thread",
     ),
     rule(
         "only a completed catch-up moves the watermark",
         "slack/catch_up.py",
-        "            since = mark.of(one.id)\n",
-        "            since = mark.of(one.id)\n"
-        "            await move(self._journal, self._team, Watermark(until=begun))\n",
+        "            since = mark.behind.get(one.id, mark.until)\n",
+        "            since = mark.behind.get(one.id, mark.until)\n"
+        "            await move(self.journal, self.team, CaughtUp(until=begun))\n",
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
     rule(
         "what was heard says nothing about what was said before it",
-        "slack/watermark.py",
-        'return Watermark(until=last.body["until"],',
-        'heard = [entry.at for entry in journal.kind("perception")]\n'
-        '            return Watermark(until=max(last.body["until"], *heard, 0.0),',
+        "slack/catch_up.py",
+        "            return mark\n",
+        "            heard = [entry.at for entry in journal.kind(Said)]\n"
+        "            return CaughtUp(until=max(mark.until, *heard, 0.0), behind=mark.behind)\n",
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
     rule(
@@ -72,22 +72,22 @@ HEARS = (
     rule(
         "what is too old is remembered",
         "slack/inbox.py",
-        'elif verdict.address == "late":',
-        "elif False:",
+        'if address == "late":',
+        "if False:",
         f"{AWAY}test_what_is_too_old_for_an_answer_is_known_when_its_thread_goes_on",
     ),
     rule(
         "what was said before the first start is not answered",
         "slack/catch_up.py",
-        "mark = Watermark(until=self._archive.now())",
-        "mark = Watermark(until=0.0)",
+        "mark = CaughtUp(until=self.archive.now())",
+        "mark = CaughtUp(until=0.0)",
         f"{CATCH_UP}test_nothing_from_before_its_first_start_is_answered",
     ),
     rule(
         "every page is read",
-        "slack/archive.py",
-        "if not cursor or enough(page):",
-        "if True:",
+        "slack/web.py",
+        "        if not cursor:\n",
+        "        if True:\n",
         f"{CATCH_UP}test_every_page_is_read",
     ),
 )
@@ -131,16 +131,16 @@ SPEAKS = (
         "test_a_long_answer_is_said_as_far_as_it_came_and_can_be_gone_on_with",
     ),
     rule(
-        "what is postponed is answered when its time has come",
-        "life/waker.py",
-        "due = [watch.thread for watch in self._due(self._watches())]",
-        "due: list[str] = []",
+        "what waits for the model is answered when its time has come",
+        "engine/outage.py",
+        "alarm.add_done_callback(lambda _: stirred.set())",
+        "alarm.add_done_callback(lambda _: None)",
         f"{TROUBLE}test_an_outage_is_told_once_and_the_message_answered_later",
     ),
     rule(
         "a watch that woke is paid",
-        "life/begin.py",
-        "                closes=[watch.seq],\n",
+        "engine/waits.py",
+        "                closes=() if waiting.event.resumes else [waiting.seq],\n",
         "",
         "tests/tools/test_verify.py::test_a_journal_of_the_real_daemon_is_clean",
     ),
@@ -157,9 +157,9 @@ KEEPS = (
     ),
     rule(
         "each conversation hears of an outage",
-        "life/outage.py",
-        'f"told:{turn.thread}:{since}"',
-        'f"told:{turn.people[0]}"',
+        "soul/outage.py",
+        "if turn.must_answer and turn.addressed:",
+        "if turn.must_answer and turn.addressed and turn.silent:",
         "tests/stories/test_account_later.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
     ),
     rule(
@@ -173,36 +173,36 @@ KEEPS = (
     ),
     rule(
         "a journal that can be written again says so",
-        "journal/writer.py",
-        "            self._well()\n",
+        "engine/writer.py",
+        "        self._well()\n",
         "",
         f"{DISK}test_a_locked_database_is_waited_for",
     ),
     rule(
         "a second daemon is refused",
-        "journal/lock.py",
+        "engine/lock.py",
         "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
         "pass",
         "tests/stories/test_process.py::test_a_second_daemon_on_the_same_journal_is_refused",
     ),
     rule(
         "verify: an entry that is gone is named",
-        "journal/verify.py",
-        "if (missing := ledger.last + 1) < seq:",
-        "if (missing := ledger.last + 1) < 0:",
+        "engine/verify.py",
+        "if missing < seq:",
+        "if missing < 0:",
         f"{FORGED}[gone]",
     ),
     rule(
         "verify: a projection is compared with a replay",
-        "journal/verify.py",
-        "yield from _projections(reading.projections(), ledger)",
+        "engine/verify.py",
+        "yield from _folded(reading.folded(), ledger)",
         "yield from ()",
-        f"{FORGED}[debt]",
+        f"{FORGED}[pending]",
     ),
     rule(
         "verify: a receipt is there once",
-        "journal/rules.py",
-        "(seq in entry.closes[:n] or not ledger.is_owed(seq))",
+        "engine/rules.py",
+        "seq in entry.closes[:n] or not ledger.is_pending(seq)",
         "False",
         f"{FORGED}[doubled]",
     ),
@@ -226,7 +226,7 @@ SHOWS = (
     ),
     rule(
         "statuses stay below Slack's pace",
-        "slack/pace.py",
+        "slack/sign.py",
         "        return wait\n",
         "        return 0.0\n",
         f"{STATUS}test_many_threads_stay_below_slack_s_pace_and_each_has_its_turn",
@@ -240,15 +240,9 @@ SHOWS = (
     ),
     rule(
         "whatever ends a turn, nothing of it is shown any more",
-        "life/live.py",
-        """            await self._attempt(turn)
-        finally:
-            self._world.speaker.status(turn.thread, "", turn.hold)
-""",
-        """            await self._attempt(turn)
-        finally:
-            pass
-""",
+        "soul/program.py",
+        "        finally:\n            turn.show(after)\n",
+        "        finally:\n            pass\n",
         "tests/stories/test_status.py::test_while_a_question_waits_nobody_is_at_work",
     ),
 )

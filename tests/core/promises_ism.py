@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.core.mutant import rule
 from tests.core.promises_owner import OWNER
+from tests.core.promises_steps import STEPS
 
 CIRCLES = "tests/ism/test_stagnation.py::"
 DECIDING = "tests/stories/test_deciding.py::"
@@ -18,22 +19,22 @@ CHOOSES = (
     rule(
         "without ISM_ENABLED nothing is chosen",
         "behaviour.py",
-        "    if not settings.ism_enabled:\n        return PROCESSES\n",
+        "    if not settings.ism_enabled:\n        return processes\n",
         "",
         DECIDING + "test_without_the_ism_nothing_is_chosen",
     ),
     rule(
         "prompts of a run only grow",
         "actions/run.py",
-        "WorkingMemory((*self.memory.system, *self._base, *self._told))",
+        "WorkingMemory((*self.memory.system, *self._told))",
         "WorkingMemory((*self.memory.memories, *self._told))",
         "tests/stories/test_prompts.py::test_each_request_of_the_chooser_begins_with_the_one_before_it",
     ),
     rule(
         "a chooser that refuses is not asked again",
         "actions/run.py",
-        "return Declined()",
-        'return ""',
+        '        if chose.outcome == "refused":\n            return None\n',
+        '        if chose.outcome == "refused":\n            return ""\n',
         "tests/stories/test_run_trouble.py::"
         "test_a_chooser_that_refuses_to_the_end_is_asked_twice_and_the_run_says_so_honestly",
     ),
@@ -74,14 +75,14 @@ CHOOSES = (
     ),
     rule(
         "what is not available now is refused",
-        "mind/acting.py",
-        "if action.available and (reason := action.available()):",
-        "if action.available and False and (reason := action.available()):",
+        "ism.py",
+        "reason = action.available() if action.available else None",
+        'reason = ""',
         FEEDBACK + "test_what_is_not_available_now_is_told_and_stays_in_the_schema",
     ),
     rule(
         "what is exclusive runs alone",
-        "mind/acting.py",
+        "ism.py",
         "if action.exclusive and not alone:",
         "if False:",
         FEEDBACK + "test_an_exclusive_action_is_not_run_beside_others",
@@ -89,15 +90,15 @@ CHOOSES = (
     rule(
         "what goes wrong in an action the chooser is told",
         "mind/acting.py",
-        "        except Exception as error:\n",
-        "        except ZeroDivisionError as error:\n",
+        "    except Exception as error:\n",
+        "    except ZeroDivisionError as error:\n",
         FEEDBACK + "test_a_handler_that_raises_is_told_and_logged",
     ),
     rule(
         "DONE waits for what was chosen beside it",
         "ism.py",
-        "if self.news or not all(one.ok for one in beside):",
-        "if self.news:",
+        "if not all(one.ok for one in beside):",
+        "if False:",
         FEEDBACK + "test_a_run_is_not_done_by_what_failed",
     ),
     rule(
@@ -150,29 +151,29 @@ INTERRUPTS = (
     rule(
         "after a stop nothing more of a choice is done",
         "ism.py",
-        "            if await self._stopped():\n                came",
-        "            if False:\n                came",
+        "        if await self.stopped():\n            return replace(",
+        "        if False:\n            return replace(",
         "tests/ism/test_interrupts.py::test_a_stop_ends_the_run",
     ),
     rule(
         "what came first makes the rest of a choice stale",
         "ism.py",
-        "        if self.news:\n            return self.acting.refuse(",
-        "        if False:\n            return self.acting.refuse(",
+        "        if self.news:\n            return self.refuse(chosen",
+        "        if False:\n            return self.refuse(chosen",
         MIDWAY + "test_more_context[before an action]",
     ),
     rule(
         "a new matter sets the run aside",
         "actions/interrupts.py",
-        "if await self._is_new(messages):",
-        "if await self._is_new(messages) and False:",
+        "if await _is_new(turn, goal, messages):",
+        "if await _is_new(turn, goal, messages) and False:",
         MIDWAY + "test_something_new[before a choice]",
     ),
     rule(
         "unsure whether it is something new means more of the same",
         "actions/interrupts.py",
-        'return bool(NEW.search(spoken(call.body["text"])))',
-        """return '"more"' not in call.body["text"]""",
+        'return judged is not None and judged.kind == "new"',
+        'return judged is None or judged.kind == "new"',
         MIDWAY + "test_what_cannot_be_told_apart_goes_on_with_the_run[unsure]",
     ),
 )
@@ -196,18 +197,18 @@ KEEPS_TO_ITSELF = (
     rule(
         "!trace is whispered",
         "processes/tracing.py",
-        'await turn.whisper("trace", asked.author, traced(turn))',
+        'await turn.whisper("trace", asked.event.user, traced(turn))',
         "await turn.say(traced(turn))",
         TRACES + "test_a_trace_tells_whoever_asks_and_nobody_else",
     ),
     rule(
         "!trace is whispered in the middle of a run",
         "actions/interrupts.py",
-        'await self._turn.whisper("trace", asked.author, traced(self._turn))',
-        "await self._turn.say(traced(self._turn))",
+        'await turn.whisper("trace", asked.event.user, traced(turn))',
+        "await turn.say(traced(turn))",
         TRACES + "test_a_trace_in_the_middle_of_a_run",
     ),
 )
 """What nobody reads but the owner."""
 
-ISM = (*CHOOSES, *INTERRUPTS, *KEEPS_TO_ITSELF, *OWNER)
+ISM = (*CHOOSES, *INTERRUPTS, *KEEPS_TO_ITSELF, *STEPS, *OWNER)

@@ -7,7 +7,7 @@ from tests.core.mutant import rule
 APPROVAL = "tests/stories/test_approval.py::"
 ANSWERS = "tests/stories/test_answering.py::"
 BOUNDED = "tests/stories/test_bounded.py::"
-COUNTS = "tests/life/test_limits.py::test_each_bound_holds_where_it_is_reached_and_not_before"
+COUNTS = "tests/soul/test_limits.py::test_each_bound_holds_where_it_is_reached_and_not_before"
 LIMITS = "tests/stories/test_limits.py::"
 PLACES = "tests/knowledge/test_places.py::"
 
@@ -15,21 +15,21 @@ KNOWS = (
     rule(
         "another team knows nothing",
         "knowledge/places.py",
-        'if here["team"] != there["team"]:',
+        "if here.team != there.team:",
         "if False:",
         PLACES + "test_another_team_knows_nothing",
     ),
     rule(
         "where outsiders read nothing of elsewhere is known",
         "knowledge/places.py",
-        ' and here.get("audience") in INSIDE',
+        " and here.audience in INSIDE",
         "",
         PLACES + "test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders",
     ),
     rule(
         "what was not said in public is known nowhere else",
         "knowledge/places.py",
-        'there.get("audience") == "public" and ',
+        'there.audience == "public" and ',
         "",
         "tests/stories/test_secret.py::test_in_a_channel_nobody_learns_it[bob]",
     ),
@@ -57,7 +57,7 @@ KNOWS = (
     rule(
         "of two that were learned at once the first stands",
         "knowledge/people.py",
-        'if entry.body["since"] >= (chain[-1] if chain else 0):',
+        "if not chain or entry.event.since >= chain[-1]:",
         "if True:",
         "tests/knowledge/test_people.py::"
         "test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_is_told",
@@ -75,23 +75,23 @@ KNOWS = (
 ALLOWS = (
     rule(
         "an owner alone may press",
-        "life/taking.py",
-        "if question and may_answer(question, press.author, owners):",
+        "soul/taking.py",
+        "if question and (relayed or may_answer(question, given.author, owners)):",
         "if question:",
         LIMITS + "test_an_owner_lets_it_go_on[rounds]",
     ),
     rule(
         "a former owner answers nothing that was put to the owners",
-        "life/taking.py",
-        " and (person in owners or person not in as_owners)",
-        "",
+        "soul/taking.py",
+        "return person in owners or person not in question.event.owners",
+        "return True",
         ANSWERS + "test_a_former_owner_s_yes_is_worth_nothing[button]",
     ),
     rule(
         "whom it was put to answers, and no owner instead",
-        "life/taking.py",
-        'return person in body["to"] and ',
-        "return ",
+        "soul/taking.py",
+        "    if person not in question.event.to:\n        return False\n",
+        "",
         ANSWERS + "test_an_owner_to_whom_it_was_not_put_does_not_answer_it",
     ),
     rule(
@@ -118,7 +118,7 @@ ALLOWS = (
     rule(
         "other arguments have to be approved anew",
         "actions/binding.py",
-        "tuple(run.turn.deciders), digest(given)",
+        "tuple(run.turn.deciders), fingerprint(given)",
         'tuple(run.turn.deciders), ""',
         APPROVAL + "test_something_else_has_to_be_asked_for",
     ),
@@ -158,15 +158,15 @@ BOUNDS = (
     rule(
         "limits are asked before each call of a pipeline",
         "mind/pipeline.py",
-        "about = await turn.limit() if bounded else {}",
-        "about: Mapping[str, str] = {}",
+        "limited = await turn.limit() if bounded else None",
+        "limited = None",
         BOUNDED + "test_without_an_owner_it_says_so_and_offers_nothing",
     ),
     rule(
         "without an owner nobody is asked to let it go on",
-        "actions/playing.py",
-        "    if not run.turn.deciders:\n        return False\n",
-        "",
+        "actions/run.py",
+        " or reason not in BOUNDS or not owned:",
+        " or reason not in BOUNDS:",
         LIMITS + "test_why_a_run_ends[loops]",
     ),
     rule(
@@ -178,38 +178,38 @@ BOUNDS = (
     ),
     rule(
         "a consent resets the count of a turn",
-        "life/spent.py",
-        'if lifts(entry, owners) == "turn"',
+        "soul/spent.py",
+        'if lifts(entry.event, owners) == "turn"',
         "if False",
         COUNTS + "[turn-limits0-calls]",
     ),
     rule(
         "a consent resets the count of a thread",
-        "life/limits.py",
-        'elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):',
-        "elif is_word(entry):",
+        "soul/limits.py",
+        "elif lifts(entry.event, self._budget.owners) == resets or is_word(entry.event):",
+        "elif is_word(entry.event):",
         COUNTS + "[thread-limits0-calls]",
     ),
     rule(
         "a consent resets the count of a person",
-        "life/budget.py",
+        "soul/budget.py",
         'case "person":',
         'case "nobody":',
         COUNTS + "[person-limits0-calls]",
     ),
     rule(
         "a former owner's consent is worth nothing",
-        "life/spent.py",
-        ' or entry.body["by"] not in owners',
+        "soul/spent.py",
+        " or event.by not in owners",
         "",
-        "tests/life/test_limits.py::test_what_a_former_owner_allowed_is_allowed_no_longer[thread]",
+        "tests/soul/test_limits.py::test_what_a_former_owner_allowed_is_allowed_no_longer[thread]",
     ),
     rule(
         "a person's word begins the count of a thread anew",
-        "life/limits.py",
-        'elif lifts(entry, self._budget.owners) == "thread" or is_word(entry):',
-        'elif lifts(entry, self._budget.owners) == "thread":',
-        "tests/life/test_limits.py::test_a_thread_counts_what_it_does_since_a_person_spoke",
+        "soul/limits.py",
+        "elif lifts(entry.event, self._budget.owners) == resets or is_word(entry.event):",
+        "elif lifts(entry.event, self._budget.owners) == resets:",
+        "tests/soul/test_limits.py::test_a_thread_counts_what_it_does_since_a_person_spoke",
     ),
 )
 """How far it goes by itself."""

@@ -12,7 +12,9 @@ from tests.core.minds import (
     brief,
     deadly,
     deciding,
+    departing,
     dying,
+    ended_as_failed,
     endless,
     fickle,
     given_up,
@@ -21,16 +23,21 @@ from tests.core.minds import (
     looking,
     once_effect,
     outage,
+    planning,
     poisonous,
     refusing,
     refusing_once,
+    replanning,
     rewritten,
     shorter,
+    stammering,
     stubborn,
+    ticking_off,
 )
 from tests.core.outside import PAGE, FileEarlier
 from tests.core.seekers import asking
 from tests.core.story import Scenario, dm
+from tests.core.thinkers import at_random, branching, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
@@ -91,10 +98,11 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["You said: before 1, before 2, so?"],
             ["You said: after a break: before 1, before 2, so?"],
             [CUT, "You said: after a break: before 1, before 2, so?"],
+            ["You said: before 1, before 2, so?", "You said: after a break: before 1, before 2, so?"],
         ],
         processes=rewritten,
         surroundings=FileEarlier,
-        code=("1", "2"),
+        restarts=True,
     ),
     "long": Scenario(
         events=[dm(1, LONG), dm(2, "and jazz", phase=1)],
@@ -115,12 +123,19 @@ SCENARIOS: Mapping[str, Scenario] = {
         events=[dm(1, "here", thread="a"), dm(2, "there", thread="b", during=1)],
         endings=[["You said: here", "You said: there"]],
         stops=False,
+        stutters=(17, 19, 23),
     ),
-    "edited": Scenario(events=[dm(1, "hi")], endings=[["You said: hi"]], changes=True),
+    "edited": Scenario(
+        events=[dm(1, "hi")],
+        endings=[["You said: hi"], ["You said: after a break: hi"]],
+        changes=True,
+        restarts=True,
+    ),
     "outage": Scenario(
         events=[dm(1, "hello")],
         endings=[
             ["I was abou …", UNREACHABLE, "You said: hello"],
+            ["I was abou …", "You said: hello"],
             [UNREACHABLE, "You said: hello"],
             ["You said: hello"],
         ],
@@ -146,7 +161,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         last_phase=1,
         script=away,
-        code=("1", "2"),
+        restarts=True,
     ),
     "killed-late": Scenario(
         events=[dm(1, "hi")],
@@ -155,6 +170,51 @@ SCENARIOS: Mapping[str, Scenario] = {
         max_attempts=5,
         stops=False,
     ),
+    "killed-half-said": Scenario(
+        events=[dm(1, "hi")],
+        endings=[[CUT, FAILED], [FAILED]],  # perhaps nothing of it stood there yet
+        processes=stammering,
+        max_attempts=5,
+        stops=False,
+        extra=ended_as_failed,
+    ),
+    "thinks-on": Scenario(
+        events=[dm(1, "one"), dm(2, "two", during=3)],
+        endings=[["You said: one, two"], ["You said: one", "Also: two"]],
+        script=thinking_on,
+        sees_all=True,
+    ),
+    "branches": Scenario(
+        events=[dm(1, "both"), dm(2, "enough", phase=1)],
+        endings=[["A alone."]],
+        script=branching,
+        sees_all=True,
+        stops=False,
+    ),
+    "branches-stopped": Scenario(
+        events=[dm(1, "both"), dm(2, "stop", phase=1, stops=True)],
+        endings=[["Stopped."]],
+        script=branching,
+        sees_all=True,
+        stops=False,
+    ),
+    "fan-out": Scenario(
+        events=[dm(1, "how many")],
+        endings=[["Three apples."]],
+        script=collecting,
+        sees_all=True,
+        stops=False,
+    ),
+    **{
+        f"at-random-{seed}": Scenario(
+            events=[dm(1, "go"), dm(2, "and on", phase=1)],
+            endings=[],
+            script=at_random(seed),
+            sees_all=True,
+            stops=False,
+        )
+        for seed in range(1, 5)
+    },
     "last-money": Scenario(events=[dm(1, "hi")], endings=[["You said: hi"]], price=1.0),
     "next-process": Scenario(
         events=[dm(1, "hi"), dm(2, "bye", phase=1)],
@@ -182,8 +242,37 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["Result: deleted …", "Result: I do not know"],
         ],
         processes=acting,
-        code=("1", "2"),
+        restarts=True,
         extra=once_effect,
+    ),
+    "card": Scenario(
+        events=[dm(1, "plan it"), dm(2, "go on", phase=1)],
+        endings=[["[3/3: all is told]", "Begun.", "Done."]],
+        processes=planning,
+    ),
+    "card-new-code": Scenario(
+        events=[dm(1, "plan it")],
+        endings=[
+            ["[2/3: all is told]", "Done."],
+            ["[2/3: nothing is left]", "Done."],
+            ["[2/3: nothing is left]", "I do not know"],
+            ["[2/3: nothing is left]", "Done. …", "I do not know"],
+            ["[2/3: nothing is left]", "Done.", "I do not know"],
+        ],
+        processes=replanning,
+        restarts=True,
+    ),
+    "card-killed-late": Scenario(
+        events=[dm(1, "plan it")],
+        endings=[["Done."]],
+        processes=ticking_off,
+        max_attempts=5,
+        stops=False,
+    ),
+    "card-anew": Scenario(
+        events=[dm(1, "plan it"), dm(2, "go on", phase=1)],
+        endings=[["[3/3: 1]", "[3/3: 2]"]],
+        processes=departing,
     ),
     "repeatable": Scenario(events=[dm(1, "look")], endings=[["Result: seen"]], processes=looking),
     "stubborn": Scenario(
@@ -201,9 +290,14 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "new-code": Scenario(
         events=[dm(1, "hi")],
-        endings=[["You said: hi"], ["You said: after a break: hi"], [CUT, "You said: after a break: hi"]],
+        endings=[
+            ["You said: hi"],
+            ["You said: after a break: hi"],
+            [CUT, "You said: after a break: hi"],
+            ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
+        ],
         processes=rewritten,
-        code=("1", "2"),
+        restarts=True,
     ),
     "asked-new-code": Scenario(
         events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
@@ -214,7 +308,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["Which one?", "Which one?", "How many?", "So: two, three", "Which one?"],
         ],
         processes=asking,
-        code=("1", "2"),
+        restarts=True,
     ),
     **WAITING,
 }

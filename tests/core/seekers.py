@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.entry import Entry, rank
+from daemon.engine.event import Entry
+from daemon.kinds import Afterthought, Noted, Said, StopAsked
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
@@ -14,8 +15,8 @@ from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
-from tests.core.boundary import Boundary
 from tests.core.outside import LEARN, echo, note, said
+from tests.lives import Boundary
 
 ROUNDS = 3
 MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."
@@ -27,18 +28,18 @@ def wondering(_home: Path) -> Mapping[str, Process]:
     """Three thoughts with a look before each; what is new is answered by `answering` in between."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if "long" not in turn.answers[0].body["text"]:
+        if "long" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         memory = turn.memory
         for _ in range(ROUNDS):
             for came in await turn.look():
-                if rank(came) == "stop":
+                if isinstance(came.event, StopAsked):
                     turn.absorb([came])
                     spoken = await turn.say("Stopped.")
                     return memory.with_memory(remember(came), *map(remember, spoken))
                 memory = await heard(turn, memory, came)
             thought = await turn.call("think", memory, "fast")
-            if thought.body["outcome"] == "cancelled":
+            if thought.event.outcome == "cancelled":
                 continue
             memory = memory.with_memory(remember(thought))
         spoken = await turn.say(f"Thought of {of(memory)}")
@@ -47,11 +48,11 @@ def wondering(_home: Path) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation}
 
 
-async def heard(turn: Turn, memory: WorkingMemory, came: Entry) -> WorkingMemory:
+async def heard(turn: Turn, memory: WorkingMemory, came: Entry[Said]) -> WorkingMemory:
     """Someone judges it, by a call: more to think about, or something new, for which this body waits."""
     judge = working_memory([Memory(role="user", content="JUDGE"), remember(came)])
     verdict = await turn.call("judge", judge, "fast")
-    if verdict.body["text"] == "more":
+    if verdict.event.text == "more":
         turn.absorb([came])
         return memory.with_memory(remember(came))
     waiting = Question(text="One moment.", to=(came.author,), resumes=True, wait=900)
@@ -83,16 +84,16 @@ def careful(home: Path) -> Mapping[str, Process]:
         return "deleted"
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if "delete" not in turn.answers[0].body["text"]:
+        if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         thought = await turn.call("think", turn.memory, "fast")
         memory = turn.memory.with_memory(remember(thought))
         may = Question(
-            text=MAY_I if "at length" in turn.answers[0].body["text"] else "May I?",
+            text=MAY_I if "at length" in turn.answers[0].event.text else "May I?",
             to=turn.owners,
             choices=(Choice(label="Yes", value="yes"), Choice(label="No", value="no")),
         )
-        name = "another" if "that" in turn.answers[0].body["text"] else "approval"
+        name = "another" if "that" in turn.answers[0].event.text else "approval"
         answered = await turn.ask(name, may)
         memory = memory.with_memory(*answered.memories)
         if answered.value != "yes":
@@ -102,7 +103,7 @@ def careful(home: Path) -> Mapping[str, Process]:
         again = await turn.call("think", memory.with_memory(remember(done)), "fast")
         heard = "; ".join(m.content for m in answered.memories if m.role == "user" and "keep" in m.content)
         spoken = await turn.say(
-            f"Result: {done.body['text'].partition(':')[0]}{' (' + str(len(heard) > 0) + ')'}"
+            f"Result: {done.event.text.partition(':')[0]}{' (' + str(len(heard) > 0) + ')'}"
         )
         return memory.with_memory(remember(done), remember(again), *map(remember, spoken))
 
@@ -120,7 +121,7 @@ def asking(_home: Path) -> Mapping[str, Process]:
     """Asks a person twice in words, and thinks in between."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if "aside" in turn.answers[0].body["text"]:
+        if "aside" in turn.answers[0].event.text:
             return (await converse(turn, COGNITIVE_STEPS)).memory
         memory, words = turn.memory, list[str]()
         for question in ("Which one?", "How many?"):
@@ -138,7 +139,7 @@ def waiting(_home: Path) -> Mapping[str, Process]:
     """Waits for a time, in the middle of its body."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if "hi" not in turn.answers[0].body["text"]:
+        if "hi" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         first = await turn.call("think", turn.memory, "fast")
         answered = await turn.ask("rest", Question(wait=60))
@@ -154,7 +155,7 @@ def remembering(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await PROCESSES["conversation"](turn)
-        await turn.tell("after", {"rank": "after", "process": "learning"})
+        await turn.tell("after", Afterthought(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
@@ -162,8 +163,8 @@ def remembering(_home: Path) -> Mapping[str, Process]:
             learned = await turn.call(
                 "learn", turn.memory.with_memory(Memory(role="user", content=LEARN)), "fast"
             )
-            if learned.body["outcome"] == "ok" and not await turn.look():
-                await turn.once("note", {"text": learned.body["text"]})
+            if learned.event.outcome == "ok" and not await turn.look():
+                await turn.once(Noted(text=learned.event.text))
         return working_memory(())
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}
@@ -174,11 +175,11 @@ def brooding(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await PROCESSES["conversation"](turn)
-        await turn.tell("after", {"rank": "after", "process": "learning"})
+        await turn.tell("after", Afterthought(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
-        await turn.once("note", {"text": "this will go wrong"})
+        await turn.once(Noted(text="this will go wrong"))
         raise LookupError("poison")
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}

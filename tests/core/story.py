@@ -14,16 +14,21 @@ from tests.core.outside import Event, NothingEarlier, Script, echo
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A story: its events, the endings that it may honestly have, and what is unusual about its world."""
+    """A story: its events, the endings that it may honestly have, and what is unusual about its world.
+
+    Without endings people may read anything: that all is answered and nothing doubled is checked.
+    """
 
     events: Sequence[Event]
     endings: Sequence[Sequence[str]]
     script: Script = echo
     processes: Callable[[Path], Mapping[str, Process]] = lambda _home: PROCESSES
+    sees_all: bool = False
+    """Is the script told the whole conversation, and not only what came since the model last spoke?"""
     changes: bool = False
     """The owner edits soul.md after each crash."""
-    code: Sequence[str] = ("1",)
-    """The code of each life; the last one stays."""
+    restarts: bool = False
+    """May its executions begin again, since what they ask changes?"""
     max_attempts: int = 500
     last_phase: int = 0
     """Where time goes on after the last event."""
@@ -35,6 +40,8 @@ class Scenario:
     """What was said before the soul was called in."""
     stops: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
+    stutters: Sequence[int] = (13, 17, 23)
+    """A kill at each so-manieth boundary of every life: often, but so that each life gets somewhere."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)
 
 

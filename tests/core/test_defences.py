@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
+from rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
 from tests.core.defences import DEFENCES
 from tests.core.mutant import Mutant
 from tests.core.mutants import ALL, ROOT, judged
@@ -25,8 +25,10 @@ def named(text: str) -> set[str]:
 
 
 NAMES = {*dir(builtins), *dir(object), "__dict__"}
-NAMES |= {name for path in (ROOT / "daemon").rglob("*.py") for name in named(path.read_text())}
-"""Python's own words and all of the daemon's: a mutant that names anything else would die of that."""
+for folder in ("daemon", "rehearsal"):
+    for path in (ROOT / folder).rglob("*.py"):
+        NAMES |= named(path.read_text())
+"""Python's own words and all of the project's: a mutant that names anything else would die of that."""
 
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.rule)

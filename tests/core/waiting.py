@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.core.enduring import attentive, bounded, doomed, enduring, handing_on, often_away, once_away
+from tests.core.enduring import (
+    always_away,
+    attentive,
+    bounded,
+    doomed,
+    enduring,
+    handing_on,
+    often_away,
+    once_away,
+    ungrateful,
+)
 from tests.core.minds import once_effect
 from tests.core.outside import PAGE, Event
 from tests.core.seekers import (
@@ -31,12 +41,12 @@ YES = "May I?\n[Alice chose “Yes”]"
 
 def pressed(ts: int, label: str, phase: int, answers: str = "approval", user: str = "U9") -> Event:
     """A press of a button; U9 is an owner."""
-    return dm(ts, label, phase=phase, rank="answer", answers=answers, user=user)
+    return dm(ts, label, phase=phase, answers=answers, user=user)
 
 
 def stop(ts: int, **more: int) -> Event:
     """Someone says stop."""
-    return dm(ts, "stop", rank="stop", **more)
+    return dm(ts, "stop", stops=True, **more)
 
 
 WAITING: Mapping[str, Scenario] = {
@@ -91,6 +101,12 @@ WAITING: Mapping[str, Scenario] = {
             for more in ([], ["You said: and jazz"])
         ],
         script=once_away,
+    ),
+    "half-said-and-stopped": Scenario(
+        events=[dm(1, "hi"), dm(2, "stop", phase=1, stops=True)],
+        endings=[[CUT, UNREACHABLE, "Stopped."], [UNREACHABLE, "Stopped."]],
+        script=always_away,
+        stutters=(17, 23),
     ),
     "approved": Scenario(
         events=[
@@ -187,7 +203,14 @@ WAITING: Mapping[str, Scenario] = {
             dm(3, "three", phase=2),
             pressed(5, "yes", phase=2),
         ],
-        endings=[[YES, *told, "You said: and jazz", "Done: three, four"] for told in ([], [UNREACHABLE])],
+        endings=[
+            [YES, *told, *said]
+            for told in ([], [UNREACHABLE])
+            for said in (
+                ["You said: and jazz", "Done: three, four"],
+                ["You said: and jazz, four, three", "Done: "],  # it was heard by what waited for the model
+            )
+        ],
         script=once_away,
         processes=attentive,
     ),
@@ -225,6 +248,13 @@ WAITING: Mapping[str, Scenario] = {
         stops=False,
         last_phase=1,
     ),
+    "killed-when-answered": Scenario(
+        events=[dm(1, "one"), dm(2, "the second", phase=1)],
+        endings=[["Which one?", FAILED]],
+        processes=ungrateful,
+        max_attempts=5,
+        stops=False,
+    ),
     "afterthought": Scenario(
         events=[dm(1, "hi"), dm(2, "and jazz", during=2)],
         endings=[["You said: hi", "You said: and jazz"]],
@@ -236,7 +266,7 @@ WAITING: Mapping[str, Scenario] = {
         endings=[["You said: hi"], ["You said: after a break: hi"], [CUT, "You said: after a break: hi"]],
         script=learned,
         processes=remembering,
-        code=("1", "2"),
+        restarts=True,
     ),
     "afterthought-poison": Scenario(
         events=[dm(1, "hi")],

@@ -9,7 +9,7 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.kinds import Asked, Restarted
-from daemon.engine.worker import Program
+from daemon.engine.program import Program
 from tests.engine.harness import Pressed, Said, Scenario, World
 from tests.engine.toys import Toy, call, do, hears, press
 

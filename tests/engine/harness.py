@@ -1,36 +1,35 @@
 """The crash harness of the engine alone: a case kills a life at a boundary, lets others go on, and checks.
 
-A life is a forked process that runs a scenario's program over a journal. Boundaries are before and after each
-commit, and after each effect. It imports `daemon.engine` and nothing else of the daemon.
+A life runs a scenario's program over a journal. It imports `daemon.engine` and nothing else of the daemon.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 import signal
-import tempfile
-import threading
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from daemon.engine.event import Event, Input, Rank
-from daemon.engine.journal import Journal, reading
+from daemon.engine.journal import Journal
 from daemon.engine.kinds import Asked, Waiting
+from daemon.engine.program import Program
+from daemon.engine.reading import reading
 from daemon.engine.verify import verify
-from daemon.engine.worker import Program, Worker
-from daemon.engine.writer import Append, Result, Writer
+from daemon.engine.worker import Worker
+from tests.clock import FakeClock
+from tests.lives import Boundary, MortalWriter, ended, paused, wake
+from tests.lives import fork as forked
+from tests.machine import folder
 
-MEMORY = Path("/dev/shm")
-"""A kill loses no page of memory: journals live there where they can, and their fsync is free."""
-LIFE_SECONDS = 20
-MANY_LIVES = 60
+HOUR = 3600.0
+"""Lies between two phases."""
+MANY_LIVES = 40
+STUTTERS = (13, 11, 17, 23)
+"""Every life of a case is killed at so many boundaries; the first few go by until it can take a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,44 +46,8 @@ class Pressed(Input):
 
     kind: ClassVar[str] = "pressed"
     rank: ClassVar[Rank] = Rank.ANSWER
+    answers: str = ""
     text: str
-
-
-class Boundary:
-    """The counter of one life; told a number, it kills its process there."""
-
-    count = 0
-    at = 0
-    every = 0
-
-    @classmethod
-    def reach(cls) -> None:
-        cls.count += 1
-        if cls.count == cls.at or (cls.every and cls.count % cls.every == 0):
-            signal.pthread_kill(threading.get_ident(), signal.SIGKILL)
-
-
-class MortalWriter(Writer):
-    """The journal's writer, with a boundary before and after each commit."""
-
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
-        Boundary.reach()
-        results = super().commit(batch)
-        Boundary.reach()
-        return results
-
-
-class PhaseClock:
-    """Time stands still in a phase, and an hour lies between two."""
-
-    def __init__(self, phase: int) -> None:
-        self._now = 1_790_000_000.0 + 3600 * phase
-
-    def now(self) -> float:
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.Event().wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +102,19 @@ async def live(
     home: Path, scenario: Scenario, phase: int, lives: int, *, replays_always: bool = False
 ) -> None:
     """One life: take what the world brings, and go on until nothing is left to do now."""
-    world, clock = World(home), PhaseClock(phase)
+    began = 1_790_000_000.0 + phase * HOUR
+    world, clock = World(home), FakeClock(began)
     number = phase if scenario.by_phase else lives
     program = scenario.programs[min(number, len(scenario.programs) - 1)](world)
     async with Journal(home / "journal.db", clock, scenario.kinds, MortalWriter) as journal:
         await _bring(journal, scenario, phase)
         async with Worker(journal, clock, program, replays_always=replays_always) as worker:
             await worker.idle()
+            while (
+                journal.busy_threads() and clock.now() < began + HOUR / 2
+            ):  # it rests, or must be controlled
+                await clock.advance(5)
+                await worker.idle()
     (home / f"points.{phase}").write_text(str(Boundary.count))
 
 
@@ -154,7 +123,7 @@ async def _bring(journal: Journal, scenario: Scenario, phase: int) -> None:
         if comes.phase > phase or journal.get(f"comes:{number}"):
             continue
         event = comes.event
-        if comes.answers:
+        if isinstance(event, Pressed):
             asked = [entry for entry in journal.pending(Asked) if comes.answers in entry.key]
             if not asked:
                 continue
@@ -162,47 +131,68 @@ async def _bring(journal: Journal, scenario: Scenario, phase: int) -> None:
         await journal.append(comes.thread, event, key=f"comes:{number}", author="world")
 
 
-def life(home: Path, scenario: Scenario, phase: int, at: int = 0, every: int = 0) -> int:
-    """One life in a process of its own; returns its exit status, negative for a signal."""
+def fork(home: Path, scenario: Scenario, phase: int) -> int:
+    """A life in a process of its own; the caller has set its boundary. Returns its pid."""
     counter = home / "lives"
     lives = int(counter.read_text()) if counter.exists() else 0
     counter.write_text(str(lives + 1))
-    pid = os.fork()
-    if pid == 0:
-        try:
-            Boundary.count, Boundary.at, Boundary.every = 0, at, every
-            asyncio.run(asyncio.wait_for(live(home, scenario, phase, lives), LIFE_SECONDS))
-            os._exit(0)
-        except BaseException:  # noqa: BLE001  whatever ends a life, the process ends with it
-            with (home / "errors").open("a") as file:
-                traceback.print_exc(file=file)
-            os._exit(3)
-    _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status)
+    return forked(lambda: live(home, scenario, phase, lives))
 
 
-def case(scenario: Scenario, phase: int = -1, at: int = 0, every: int = 0) -> str | None:
-    """Kill at a boundary of a phase (or at each so many of every life), then go on. What went wrong."""
-    with home() as folder:
+def life(home: Path, scenario: Scenario, phase: int, at: int = 0, every: int = 0) -> int:
+    """A whole life; returns its exit status, negative for the signal that ended it."""
+    Boundary.set(at, every)
+    return ended(fork(home, scenario, phase))
+
+
+def stopped(scenario: Scenario, at: int, *, meets: bool = False) -> str | None:
+    """SIGSTOP at a boundary, the lock deleted, a second worker takes over; then the first one wakes up again.
+
+    With `meets` the second one is stopped there, too, and both go on at once. Returns what went wrong.
+    """
+    with folder("engine") as home:
+        sleeping = []
+        for _ in range(2 if meets else 1):
+            Boundary.set(at, sent=signal.SIGSTOP)
+            pid = fork(home, scenario, 0)
+            if paused(pid):
+                sleeping.append(pid)
+            (home / "journal.db.lock").unlink(missing_ok=True)
+        wrong = None if meets else _without_a_kill(home, scenario)
+        wake(*sleeping)
+        return wrong or _without_a_kill(home, scenario) or verdict(home, scenario)
+
+
+def _without_a_kill(home: Path, scenario: Scenario) -> str | None:
+    """One life in each phase. Returns what went wrong."""
+    for phase in range(scenario.phases):
+        status = life(home, scenario, phase)
+        if status:
+            return f"a life ended with exit {status}"
+    return None
+
+
+def killed(scenario: Scenario, phase: int = -1, at: int = 0, every: int = 0) -> str | None:
+    """SIGKILL at a boundary (or at each k-th one of every life), then go on. Returns what went wrong."""
+    with folder("engine") as home:
         for current in range(scenario.phases):
             dies_at = at if current == phase else 0
             for _ in range(MANY_LIVES):
-                status = life(folder, scenario, current, dies_at, every)
+                status = life(home, scenario, current, dies_at, every)
                 dies_at = 0
                 if status != -signal.SIGKILL:
                     break
             if status:
-                errors = folder / "errors"
-                return f"a life ended with {status}: {errors.read_text()[-1500:] if errors.exists() else ''}"
-        return verdict(folder, scenario)
+                return f"a life ended with exit {status}"
+        return verdict(home, scenario)
 
 
-def verdict(folder: Path, scenario: Scenario) -> str | None:
+def verdict(home: Path, scenario: Scenario) -> str | None:
     """What is wrong in the end: with the journal, with what is left to do, with what the world saw."""
-    with reading(folder / "journal.db", scenario.kinds) as journal:
-        faults = verify(journal)
-        if faults:
-            return "; ".join(map(str, faults[:3]))
+    with reading(home / "journal.db", scenario.kinds) as journal:
+        broken = verify(journal).violations
+        if broken:
+            return "; ".join(map(str, broken[:3]))
         left = [
             entry for entry in journal.pending(*journal.kinds) if not isinstance(entry.event, Asked | Waiting)
         ]
@@ -211,51 +201,49 @@ def verdict(folder: Path, scenario: Scenario) -> str | None:
         waits = journal.pending(Asked, Waiting)
         if waits and not scenario.may_wait:
             return f"still waits: {[entry.key for entry in waits]}"
-        return scenario.check(World(folder), journal.since(0, 100_000))
+        return scenario.check(World(home), journal.since(0, 100_000))
 
 
 async def replayed(scenario: Scenario) -> str | None:
     """Nobody kills it, but it runs again from the top after each step. What went wrong, if anything."""
-    with home() as folder:
-        Boundary.at = Boundary.every = 0
+    with folder("engine") as home:
+        Boundary.set(0)
         for phase in range(scenario.phases):
-            await live(folder, scenario, phase, phase, replays_always=True)
-        return verdict(folder, scenario)
+            await live(home, scenario, phase, phase, replays_always=True)
+        return verdict(home, scenario)
 
 
 def points(scenario: Scenario) -> list[int]:
     """How many boundaries each phase has, from a story without a crash, which is checked, too."""
-    with home() as folder:
-        for phase in range(scenario.phases):
-            status = life(folder, scenario, phase)
-            if status:
-                raise AssertionError(f"fails without a crash: {(folder / 'errors').read_text()}")
-        wrong = verdict(folder, scenario)
-        if wrong:
-            raise AssertionError(f"wrong without a crash: {wrong}")
-        return [int((folder / f"points.{phase}").read_text()) for phase in range(scenario.phases)]
+    with folder("engine") as home:
+        wrong = _without_a_kill(home, scenario) or verdict(home, scenario)
+        assert not wrong, f"wrong without a crash: {wrong}"
+        return [int((home / f"points.{phase}").read_text()) for phase in range(scenario.phases)]
 
 
-def failures(scenario: Scenario, first: int = 1, each: int = 1) -> dict[str, str]:
+def pauses(scenario: Scenario, first: int = 1, each: int = 1) -> dict[str, str]:
+    """What goes wrong when a worker stops at each boundary of the first phase, or two meet there."""
+    found = {}
+    for at in range(first, points(scenario)[0] + 1, each):
+        for meets in (False, True):
+            wrong = stopped(scenario, at, meets=meets)
+            if wrong:
+                found[f"boundary {at}, {'met' if meets else 'stopped'}"] = wrong
+    return found
+
+
+def failures(
+    scenario: Scenario, first: int = 1, each: int = 1, stutters: Sequence[int] = STUTTERS[:1]
+) -> dict[str, str]:
     """What goes wrong when it is killed at each boundary, and at every so many of all lives."""
     found = {}
     for phase, count in enumerate(points(scenario)):
         for at in range(first, count + 1, each):
-            wrong = case(scenario, phase, at)
+            wrong = killed(scenario, phase, at)
             if wrong:
                 found[f"phase {phase}, boundary {at}"] = wrong
-    for every in (5, 7, 11):
-        wrong = case(scenario, every=every)
-        if wrong and "ended with -9" not in wrong:
+    for every in stutters:
+        wrong = killed(scenario, every=every)
+        if wrong and "exit -9" not in wrong:
             found[f"each {every}th"] = wrong
     return found
-
-
-@contextmanager
-def home() -> Iterator[Path]:
-    """A folder for one case."""
-    folder = Path(tempfile.mkdtemp(prefix="engine-", dir=MEMORY if MEMORY.is_dir() else None))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.changed import CHANGED
-from tests.engine.harness import failures, replayed
-from tests.engine.toys import SCENARIOS
+from tests.engine.harness import failures, replayed, stopped
+from tests.engine.soak import ALL
 
-ALL = {**SCENARIOS, **CHANGED}
-EACH = 7
-"""Of the boundaries each seventh one, here; the soak has all."""
+EACH = 11
+"""Of the boundaries each eleventh one, here; `python -m tests.engine.soak` has all, and in each way."""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -21,3 +19,14 @@ async def test_an_execution_that_runs_again_after_each_step_comes_to_the_same(na
 @pytest.mark.parametrize(("number", "name"), list(enumerate(ALL)))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
     assert failures(ALL[name], first=1 + number % EACH, each=EACH) == {}
+
+
+@pytest.mark.parametrize("at", [5, 7, 8, 9])
+@pytest.mark.parametrize("name", ["order", "outage"])
+def test_a_worker_that_wakes_from_a_pause_does_no_harm(name: str, at: int) -> None:
+    assert stopped(ALL[name], at) is None
+
+
+@pytest.mark.parametrize("at", [3, 5, 8])
+def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
+    assert stopped(ALL["order"], at, meets=True) is None

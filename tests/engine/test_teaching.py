@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from daemon.engine.context import Context
+from daemon.engine.exceptions import Unavailable
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Result, Stop
-from daemon.engine.verify import verify
-from daemon.engine.worker import Program, Worker
+from daemon.engine.kinds import Asked, Cancel, Intent, Match, Outage, Outcome, Reminder, Result, ThreadEnded
+from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.harness import Pressed, Said
-
-Body = Callable[[Context], Awaitable[object]]
-
-
-class Small(Program):
-    """A program that is one function."""
-
-    def __init__(self, body: Body) -> None:
-        self._body = body
-
-    async def run(self, ctx: Context) -> object:
-        return await self._body(ctx)
-
-
-@asynccontextmanager
-async def working(path: Path, clock: FakeClock, body: Body) -> AsyncIterator[tuple[Journal, Worker]]:
-    """A worker that runs this over the journal in this folder."""
-    async with Journal(path / "journal.db", clock, [Said, Pressed]) as journal:
-        async with Worker(journal, clock, Small(body)) as worker:
-            yield journal, worker
-        assert verify(journal) == []
-
-
-async def say(journal: Journal, text: str, thread: str = "ann") -> None:
-    """Somebody says something, once."""
-    await journal.append(thread, Said(text=text), key=f"said:{thread}:{text}", author="ann")
+from tests.engine.small import Small, pass_time, said_to, say, working
 
 
 async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None:
@@ -146,10 +120,10 @@ async def test_a_stop_is_taken_with_all_that_waits(tmp_path: Path) -> None:
 
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said, Pressed]) as journal:
         await say(journal, "one thing")
-        await journal.append("ann", Stop(), key="stop:1", author="ann")
+        await journal.append("ann", Cancel(), key="stop:1", author="ann")
         async with Worker(journal, FakeClock(), Small(body)) as worker:
             await worker.idle()
-    assert took == [["said", "stop"]]
+    assert took == [["said", "cancel"]]
 
 
 async def test_a_program_that_always_fails_is_given_up(tmp_path: Path) -> None:
@@ -161,7 +135,7 @@ async def test_a_program_that_always_fails_is_given_up(tmp_path: Path) -> None:
         await say(journal, "poison")
         for _ in range(6):
             await worker.idle()
-            await clock.advance(300)
+            await pass_time(clock, worker, 40)
         assert journal.busy_threads() == []
 
 
@@ -177,3 +151,230 @@ async def test_what_a_step_returns_can_be_an_event_of_its_own(tmp_path: Path) ->
         await say(journal, "toss a coin")
         await worker.idle()
         assert [entry.event.value for entry in journal.kind(Result)] == ["heads"]
+
+
+async def test_of_an_effect_that_a_crash_cut_off_nobody_knows_whether_it_was_done(tmp_path: Path) -> None:
+    outcomes = list[bool]()
+
+    async def pay() -> Outcome:
+        raise ConnectionResetError("the line was cut: was it paid, or not?")
+
+    async def body(ctx: Context) -> None:
+        paid = await ctx.effect(Intent(name="pay"), pay, Outcome(unknown=True))
+        outcomes.append(paid.event.unknown)
+
+    clock = FakeClock()
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "pay the bill")
+        await worker.idle()
+        await pass_time(clock, worker, 5)
+    assert outcomes == [True], "it is not done again"
+
+
+async def test_what_runs_in_parallel_has_contexts_of_its_own(tmp_path: Path) -> None:
+    async def body(ctx: Context) -> None:
+        async def weigh(inner: Context) -> int:
+            return int(await inner.run("weigh", lambda: weight(inner.path)))
+
+        async def weight(path: str) -> int:
+            return len(path)
+
+        await ctx.gather((ctx.within("left"), weigh), (ctx.within("right"), weigh))
+
+    async with working(tmp_path, FakeClock(), body) as (journal, worker):
+        await say(journal, "weigh them")
+        await worker.idle()
+        keys = {entry.key.partition("/")[2] for entry in journal.kind(Result)}
+    assert keys == {"left#1/weigh#1", "right#1/weigh#1"}
+
+
+async def test_what_has_no_order_is_named_by_its_content(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    async def body(ctx: Context) -> None:
+        words = ["b", "a"] if asked else ["a", "b"]
+
+        async def look_up(word: str) -> str:
+            asked.append(word)
+            return word.upper()
+
+        for word in words:
+            await ctx.about(word).run("look up", partial(look_up, word))
+        if len(asked) == 2 and words == ["a", "b"]:
+            raise RuntimeError("fails, and comes back in another order")
+
+    clock = FakeClock()
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "look them up")
+        await worker.idle()
+        await pass_time(clock, worker, 5)
+    assert asked == ["a", "b"]
+
+
+async def test_threads_write_to_each_other(tmp_path: Path) -> None:
+    heard = list[str]()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.thread == "ann":
+            await ctx.send("greeting", "bob", Said(text="hello from ann"))
+        else:
+            heard.extend(said_to(ctx))
+
+    async with working(tmp_path, FakeClock(), body) as (journal, worker):
+        await say(journal, "write to bob")
+        await worker.idle()
+    assert heard == ["hello from ann"]
+
+
+async def test_a_watch_does_not_suspend_and_becomes_an_input(tmp_path: Path) -> None:
+    notes, clock = list[str](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        first = ctx.execution.inputs[0].event
+        if isinstance(first, Reminder):
+            notes.append(first.note)
+        else:
+            await ctx.watch(within=60, note="the tea is ready")
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "remind me")
+        await worker.idle()
+        await pass_time(clock, worker, 60)
+    assert notes == ["the tea is ready"]
+
+
+async def test_a_question_may_have_a_deadline(tmp_path: Path) -> None:
+    answers, clock = list[object](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        answers.append(await ctx.ask("anybody there", Asked(), within=60))
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "ask around")
+        await worker.idle()
+        await pass_time(clock, worker, 60)
+        assert not journal.pending(Asked)
+    assert answers == [None]
+
+
+async def test_a_wait_can_be_for_an_entry_that_matches(tmp_path: Path) -> None:
+    went_on, clock = list[bool](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.thread == "ann":
+            await ctx.wait(matching=Match(kinds=("said",), thread="bob", fields={"text": "ready"}))
+            went_on.append(True)
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "wait for bob")
+        await worker.idle()
+        await say(journal, "not yet", thread="bob")
+        await worker.idle()
+        assert went_on == []
+        await say(journal, "ready", thread="bob")
+        await worker.idle()
+    assert went_on == [True]
+
+
+async def test_a_join_may_go_on_without_a_child_that_is_missing(tmp_path: Path) -> None:
+    came, clock = list[str](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if isinstance(ctx.execution.inputs[-1].event, Cancel):
+            await ctx.end_thread(status="cancelled")
+        elif ctx.execution.thread.endswith("slow"):
+            await ctx.sleep(86_400)
+        elif ctx.execution.parent:
+            await ctx.end_thread("here I am")
+        else:
+            children = [await ctx.spawn(label, Said(text="go")) for label in ("quick", "slow")]
+            came.extend(child.status for child in await ctx.join(children, within=60))
+            await ctx.cancel()
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "begin")
+        await worker.idle()
+        await pass_time(clock, worker, 60)
+        ends = {entry.thread: entry.event.status for entry in journal.kind(ThreadEnded)}
+    assert came == ["completed", "missing"]
+    assert ends == {"ann.quick": "completed", "ann.slow": "cancelled"}
+
+
+async def test_what_cannot_be_reached_is_waited_for_in_the_turn(tmp_path: Path) -> None:
+    tries, clock = list[float](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        async def look_up() -> str:
+            tries.append(clock.now())
+            if len(tries) < 3:
+                raise Unavailable("no line")
+            return "found"
+
+        assert await ctx.run("look up", look_up) == "found"
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "look it up")
+        await worker.idle()
+        assert len(journal.pending(Outage)) == 1
+        await pass_time(clock, worker, 500)
+        assert not journal.busy_threads()
+    assert len(tries) == 3
+
+
+async def test_code_that_no_longer_fits_begins_again_with_its_log(tmp_path: Path) -> None:
+    logs, clock = list[list[str]](), FakeClock()
+
+    async def work() -> str:
+        return "done"
+
+    async def old(ctx: Context) -> None:
+        await ctx.run("draft", work)
+        await ctx.ask("shall I", Asked())
+
+    async def new(ctx: Context) -> None:
+        logs.append([entry.key.rpartition("/")[2] for entry in ctx.execution.log])
+        await ctx.run("outline", work)
+        await ctx.ask("shall I", Asked())
+
+    async with working(tmp_path, clock, old) as (journal, worker):
+        await say(journal, "write a letter")
+        await worker.idle()
+        [asked] = journal.pending(Asked)
+    async with working(tmp_path, clock, new) as (journal, worker):
+        await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
+        await worker.idle()
+        assert not journal.pending(Asked), "the answer to the same question counts"
+    assert logs == [[], ["draft#1", "shall I#1"]]
+
+
+async def test_an_event_can_be_recorded_as_it_is(tmp_path: Path) -> None:
+    async def body(ctx: Context) -> None:
+        await ctx.record(Result(value="a thought"))
+        await ctx.record(Result(value="another one"))
+
+    async with working(tmp_path, FakeClock(), body) as (journal, worker):
+        await say(journal, "think")
+        await worker.idle()
+        found = [(entry.key, entry.event.value) for entry in journal.kind(Result)]
+    assert found == [("ann@2/result#1", "a thought"), ("ann@2/result#2", "another one")]
+
+
+async def test_messages_that_wait_are_taken_together_and_answers_first(tmp_path: Path) -> None:
+    took, clock = list[list[str]](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        took.append([entry.kind for entry in ctx.execution.inputs])
+        if said_to(ctx) == ["one"]:
+            await ctx.ask("sure", Asked())
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "one")
+        await worker.idle()
+        [asked] = journal.pending(Asked)
+    async with Journal(tmp_path / "journal.db", clock, [Said, Pressed]) as journal:
+        await say(journal, "two")
+        await say(journal, "three")
+        await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
+        async with Worker(journal, clock, Small(body)) as worker:
+            await worker.idle()
+    assert took == [["said"], ["said", "pressed"], ["said", "said"]]

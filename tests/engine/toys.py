@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.kinds import Asked, Intent, Outcome, Woke
-from daemon.engine.worker import Program
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import Unavailable
+from daemon.engine.kinds import Asked, Intent, Outage, Outcome, Received, Restarted, Result, Woke
+from daemon.engine.program import Program
 from tests.engine.harness import Comes, Pressed, Said, Scenario, World
 
 Body = Callable[[Context, World], Awaitable[Any]]
@@ -107,7 +109,7 @@ async def sleeps(ctx: Context, world: World) -> None:
 
 async def family(ctx: Context, world: World) -> None:
     """Children three deep; one never ends in time, and is stopped when the root is through."""
-    stop = any(entry.kind == "stop" for entry in ctx.execution.inputs)
+    stop = any(entry.kind == "cancel" for entry in ctx.execution.inputs)
     if stop:
         await ctx.withdraw()
         await ctx.end_thread(status="cancelled")
@@ -155,6 +157,76 @@ async def reminded(ctx: Context, world: World) -> None:
     await do(ctx, world, "promised")
 
 
+async def hears_late(ctx: Context, world: World) -> None:
+    """A message comes while two branches think; the next run sees it no earlier than this one did."""
+    ctx.accept(await ctx.receive())
+    heard = texts(ctx)
+
+    async def think() -> str:
+        await ctx.execution.journal.append("t", Said(text="late"), key="comes:late", author="world")
+        return await world.do("think")
+
+    async def branch(inner: Context) -> str:
+        return str(await inner.run("think", think, heard))
+
+    await ctx.gather((ctx.within("a"), branch), (ctx.within("b"), branch))
+    ctx.accept(await ctx.receive())
+    await do(ctx, world, f"heard-{len(texts(ctx))}")
+
+
+class Weathers(Toy):
+    """What it calls cannot be reached three times; meanwhile somebody says more."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(self._answer, world)
+
+    async def _answer(self, ctx: Context, world: World) -> None:
+        async def reach() -> Result:
+            tried = [line["name"] for line in world.done()].count("try")
+            if tried == 1:
+                await ctx.execution.journal.append("t", Said(text="more"), key="comes:more", author="world")
+            if tried < 3:
+                await world.do("try")
+                raise Unavailable("unreachable")
+            await world.do(f"answer {len(texts(ctx))}")
+            return Result(value=texts(ctx))
+
+        done: Entry[Any] | None = None
+        while done is None or isinstance(done.event, Received):
+            done = await ctx.step("answer", texts(ctx), reach, Result, interruptible=True)
+            if isinstance(done.event, Received):
+                ctx.accept(ctx.execution.received(done.event.inputs))
+        await do(ctx, world, "say")
+
+    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+        await do(ctx, self._world, "tell")
+
+
+def weathered(world: World, entries: Sequence[Any]) -> str | None:
+    """All was heard, it was told once, and never was more than one wait open."""
+    waiting, most = set[int](), 0
+    for entry in entries:
+        waiting -= {*entry.closes}
+        if isinstance(entry.event, Outage):
+            waiting.add(entry.seq)
+        most = max(most, len(waiting))
+    if most != 1:
+        return f"{most} waits at a time"
+    return calls_kept("say", "tell")(world, entries)
+
+
+def never_restarted(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
+    """These effects were done, and the code never failed to fit what is recorded."""
+
+    def check(world: World, entries: Sequence[Any]) -> str | None:
+        for entry in entries:
+            if isinstance(entry.event, Restarted):
+                return f"restarted: {entry.event.why}"
+        return calls_kept(*names)(world, entries)
+
+    return check
+
+
 def hears(text: str = "go", thread: str = "t", phase: int = 0) -> Comes:
     return Comes(thread=thread, event=Said(text=text), phase=phase)
 
@@ -200,6 +272,8 @@ SCENARIOS: dict[str, Scenario] = {
     "family": Scenario(programs=[toy(family)], comes=[hears()], check=calls_kept("sum"), phases=2),
     "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
     "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
+    "received late": Scenario(programs=[toy(hears_late)], comes=[hears()], check=never_restarted("heard-2")),
+    "outage": Scenario(programs=[Weathers], comes=[hears()], check=weathered),
     "reminded": Scenario(
         programs=[toy(reminded)],
         comes=[hears()],

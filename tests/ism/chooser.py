@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from daemon.ism import Action, ISMResult, Prompt, run_ism
+from daemon import ism
+from daemon.ism import Action, Invoke, ISMResult, Prompt, run_ism
 
 CONTEXT = "Alice asked why the build is red."
 
@@ -17,21 +18,21 @@ def choose(*actions: object, why: str = "because") -> str:
     return json.dumps({"why": why, "actions": actions})
 
 
-class Chooser:
+class Chooser(ism.Chooser):
     """Answers with the next reply, the last one for ever; `prompts` are what it was shown."""
 
-    def __init__(self, *replies: str) -> None:
+    def __init__(self, *replies: str | None) -> None:
         self._replies = replies
         self.prompts: list[Prompt] = []
 
-    async def __call__(self, prompt: Prompt) -> str:
+    async def choose(self, prompt: Prompt) -> str | None:
         self.prompts.append(prompt)
         return self._replies[min(len(self.prompts), len(self._replies)) - 1]
 
     @property
     def added(self) -> list[str]:
         """What the user's side added before each prompt but the first."""
-        shown = [[text for role, text in one.parts if role == "user"] for one in self.prompts]
+        shown = [[part.text for part in one.parts if part.role == "user"] for one in self.prompts]
         return ["\n".join(now[len(before) :]) for before, now in pairwise(shown)]
 
 
@@ -60,7 +61,7 @@ class Deeds:
         return [self.action(name, [f"{name} found {n}" for n in range(99)]) for name in names]
 
 
-async def run(chooser: Chooser, actions: Iterable[Action], **options: Any) -> ISMResult:
+async def run(chooser: Chooser | Invoke, actions: Iterable[Action], **options: Any) -> ISMResult:
     """A run in a context, with a goal and a playbook."""
     return await run_ism(CONTEXT, "find out why", "look before you speak", [*actions], chooser, **options)
 
@@ -74,8 +75,8 @@ def in_turn(*answers: object) -> Callable[[], Any]:
 def grows(prompts: Sequence[Prompt]) -> bool:
     """Does each prompt begin with the one before it, less its question, in text and in parts?"""
     return all(
-        now.startswith(before.removesuffix(before.question))
-        and before.endswith(before.question)
+        now.text.startswith(before.text.removesuffix(before.question))
+        and before.text.endswith(before.question)
         and all(a is b for a, b in zip(before.parts, now.parts, strict=False))
         and len(now.parts) >= len(before.parts)
         and now.schema == before.schema

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from daemon.mind.choice import read_choice
-from daemon.mind.choice_schema import AS_TEXT, choice_schema
+from daemon.mind.choice import AS_TEXT, choice_schema, read_choice
 from tests.ism.chooser import Chooser, Deeds, choose, run
 
 
@@ -229,4 +228,4 @@ async def test_the_schema_names_every_action_and_never_changes_during_a_run() ->
     await run(chooser, actions)
     assert len(chooser.prompts) == 4
     assert all(prompt.schema == choice_schema({"A": None, "Look": Look}) for prompt in chooser.prompts)
-    assert '"description": "what to look for"' in chooser.prompts[0].parts[0][1]
+    assert '"description": "what to look for"' in chooser.prompts[0].parts[0].text

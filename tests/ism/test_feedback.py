@@ -7,7 +7,7 @@ import logging
 import pytest
 from pydantic import BaseModel, Field
 
-from daemon.ism import Action, ISMResult, Wording
+from daemon.ism import Action, ISMResult, Part, Wording
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, in_turn, run
 
 
@@ -178,7 +178,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again(bad: str) -> Non
     result = await run(chooser, deeds.actions("A"))
     assert (result.stop_reason, result.loops, result.calls, deeds.done) == ("done", 2, 7, ["A"])
     assert "Your answer could not be read" in chooser.added[0]
-    assert all(text for prompt in chooser.prompts for _, text in prompt.parts)
+    assert all(part.text for prompt in chooser.prompts for part in prompt.parts)
 
 
 async def test_the_fourth_answer_that_cannot_be_read_is_the_last() -> None:
@@ -212,6 +212,6 @@ async def test_the_words_are_the_callers() -> None:
     await run(chooser, [Deeds().action("A")], wording=wording)
     first, second = chooser.prompts
     head = "find out why|look before you speak|- **A**: what A does"
-    assert first == f"{CONTEXT}\n\n{head}\n\n?1/5"
-    assert second.parts[2] == ("user", '><result of="A">\nok\n</result>')
+    assert first.text == f"{CONTEXT}\n\n{head}\n\n?1/5"
+    assert second.parts[2] == Part("user", '><result of="A">\nok\n</result>')
     assert second.question == "?2/5"

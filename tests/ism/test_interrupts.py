@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from daemon.errors import Fenced
-from daemon.ism import Action
+from daemon.engine.exceptions import Fenced
+from daemon.ism import Action, Part
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
-NEWS = type("Told", (str,), {})("only the last build")
-"""A str that carries more, as callers have them."""
+
+@dataclass(frozen=True, slots=True)
+class Said(Part):
+    """A part that carries more, as callers have them."""
+
+    by: str
+
+
+NEWS = Said("user", "only the last build", by="Alice")
 
 
 def awaited(check: Callable[[], Any]) -> Callable[[], Any]:
@@ -43,7 +51,7 @@ async def test_a_stop_ends_the_run(way: Way, before: int, calls: int, done: list
     check = way(in_turn(*[False] * before, True))
     result = await run(chooser, deeds.actions("A", "B"), check_interrupt=check)
     assert (result.stop_reason, result.calls, deeds.done) == ("interrupted", calls, done)
-    assert all(f"{name} found 0" in "".join(text for _, text in result.parts) for name in done)
+    assert all(f"{name} found 0" in "".join(part.text for part in result.parts) for name in done)
 
 
 async def test_a_stop_while_the_model_answered_leaves_the_answer_unread() -> None:
@@ -59,8 +67,8 @@ async def test_more_context_before_a_choice_is_in_its_prompt(way: Way, several: 
     came = (NEWS, "and the one before") if several else NEWS
     result = await run(chooser, deeds.actions("A"), check_interrupt=way(in_turn(came)))
     assert (result.stop_reason, deeds.done) == ("done", ["A"])
-    assert chooser.prompts[0].parts[1][1] is NEWS
-    assert ("and the one before" in chooser.prompts[0]) is several
+    assert chooser.prompts[0].parts[1] is NEWS
+    assert ("and the one before" in chooser.prompts[0].text) is several
 
 
 @WAYS
@@ -76,7 +84,7 @@ async def test_more_context_makes_the_rest_of_a_choice_stale(
     result = await run(chooser, deeds.actions("A", "B"), check_interrupt=check)
     assert (result.stop_reason, result.calls, deeds.done) == ("done", 2, done)
     assert [name for name in "AB" if f"{name} was not run: something new came" in chooser.added[0]] == stale
-    assert chooser.prompts[1].parts[-1][1] is NEWS
+    assert chooser.prompts[1].parts[-1] is NEWS
     assert grows(chooser.prompts)
 
 
@@ -98,12 +106,12 @@ async def test_context_beside_an_answer_that_cannot_be_read() -> None:
     chooser = Chooser("what?", choose("DONE"))
     result = await run(chooser, [], check_interrupt=in_turn("", NEWS))
     assert (result.stop_reason, result.calls, result.loops) == ("done", 2, 1)
-    assert chooser.prompts[1].parts[-1][1] is NEWS
+    assert chooser.prompts[1].parts[-1] is NEWS
 
 
 async def test_what_came_before_a_stop_is_not_lost() -> None:
     result = await run(Chooser(choose("A")), Deeds().actions("A"), check_interrupt=in_turn("", NEWS, True))
-    assert (result.stop_reason, result.parts[-1][1]) == ("interrupted", NEWS)
+    assert (result.stop_reason, result.parts[-1]) == ("interrupted", NEWS)
 
 
 class Parked(BaseException):
@@ -131,7 +139,7 @@ async def test_what_the_callables_raise_passes_through() -> None:
         raise LookupError("no journal")
 
     with pytest.raises(OSError, match="no network"):
-        await run(broken, [])  # type: ignore[arg-type]
+        await run(broken, [])
     for name in ("check_interrupt", "bound"):
         with pytest.raises(LookupError):
             await run(Chooser(choose("DONE")), [], **{name: check})

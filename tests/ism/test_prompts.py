@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.ism import Wording
+from daemon.ism import Part, Wording
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
 NAMES = st.sampled_from(["A", "B", "DONE", "Unknown"])
@@ -39,30 +39,41 @@ async def test_the_first_prompt_holds_everything() -> None:
     chooser = Chooser(choose("DONE"))
     await run(chooser, Deeds().actions("B", "A"))
     [prompt] = chooser.prompts
-    assert isinstance(prompt, str)
-    assert prompt.startswith(CONTEXT)
+    assert isinstance(prompt.text, str)
+    assert prompt.text.startswith(CONTEXT)
     for part in ("find out why", "look before you speak", "- **B**: what B does\n- **A**: what A does"):
-        assert part in prompt.parts[0][1]
-        assert part in prompt
+        assert part in prompt.parts[0].text
+        assert part in prompt.text
     assert len(prompt.parts) == 1
-    assert prompt.endswith(prompt.question)
-    assert "DONE" in prompt
+    assert prompt.text.endswith(prompt.question)
+    assert "DONE" in prompt.text
 
 
 async def test_an_answer_stands_in_the_next_prompt_as_it_came() -> None:
-    reply = type("Recorded", (str,), {})(f"Well:\n{choose('A')}\n")
+    reply = f"Well:\n{choose('A')}\n"
     chooser = Chooser(reply, choose("DONE"))
     await run(chooser, Deeds().actions("A"))
-    role, text = chooser.prompts[1].parts[1]
-    assert role == "assistant"
-    assert text is reply
-    assert f"You chose:\n{reply.strip()}" in chooser.prompts[1]
+    assert chooser.prompts[1].parts[1] == Part("assistant", reply)
+    assert f"You chose:\n{reply.strip()}" in chooser.prompts[1].text
+
+
+async def test_a_bare_function_is_shown_the_same_as_one_text() -> None:
+    chooser = Chooser(choose("A"), choose("DONE"))
+    texts: list[str] = []
+
+    async def invoke_llm(prompt: str) -> str:
+        texts.append(prompt)
+        return choose("A") if len(texts) == 1 else choose("DONE")
+
+    await run(chooser, Deeds().actions("A"))
+    await run(invoke_llm, Deeds().actions("A"))
+    assert texts == [prompt.text for prompt in chooser.prompts]
 
 
 async def test_a_round_costs_what_it_added_however_many_there_were() -> None:
     chooser = Chooser(choose("A"))
     await run(chooser, Deeds().actions("A"), max_loops=10)
-    sizes = [len("".join(text for _, text in prompt.parts)) for prompt in chooser.prompts]
+    sizes = [len("".join(part.text for part in prompt.parts)) for prompt in chooser.prompts]
     assert len({now - before for before, now in pairwise(sizes)}) == 1
 
 

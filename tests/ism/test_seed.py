@@ -65,16 +65,24 @@ def _giving(reply: object) -> Any:
 
 
 async def test_the_seeds_own_example_runs_as_it_stands() -> None:
-    chooser = Chooser(
-        '{"actions": ["Think", "Research"], "reasoning": "look first"}',
-        '{"actions": ["Respond"], "reasoning": "now I know"}',
-        '{"actions": ["DONE"], "reasoning": "goal achieved because it was said"}',
+    asked: list[str] = []
+    replies = iter(
+        [
+            '{"actions": ["Think", "Research"], "reasoning": "look first"}',
+            '{"actions": ["Respond"], "reasoning": "now I know"}',
+            '{"actions": ["DONE"], "reasoning": "goal achieved because it was said"}',
+        ]
     )
-    result = await run_ism_phase("The build is red.", chooser, lambda: False)  # type: ignore[no-untyped-call]
+
+    async def invoke_llm(prompt: str) -> str:
+        asked.append(prompt)
+        return next(replies)
+
+    result = await run_ism_phase("The build is red.", invoke_llm, lambda: False)  # type: ignore[no-untyped-call]
     assert (result.response, result.next_process) == ("The build is red. Empty the cache.", None)
     assert (result.stop_reason, result.loops, result.calls) == ("done", 3, 3)
     assert result.log[0] == "Loop 0: chose ['Think', 'Research'] — look first"
-    assert all(type(prompt).__base__ is str for prompt in chooser.prompts)
+    assert [type(prompt) for prompt in asked] == [str, str, str]
 
 
 def test_the_positions_are_those_of_the_seed() -> None:
@@ -135,7 +143,7 @@ async def test_the_seeds_phase_needs_no_interrupts_and_heeds_them() -> None:
 def test_a_process_is_imported_as_the_module_that_it_is() -> None:
     assert inspect.ismodule(problem_solving)
     assert problem_solving.COGNITIVE_STEPS[0] == "internal_monologue"
-    assert PROCESSES["problem_solving"] is problem_solving.problem_solving
+    assert PROCESSES["problem_solving"].run is problem_solving.problem_solving
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.journal.journal import Journal
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.places import Places
 from tests.clock import FakeClock
@@ -16,7 +17,7 @@ from tests.knowledge.office import Office
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         yield Office(journal)
 
 

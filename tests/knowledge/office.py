@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
 
-from daemon.entry import Entry
-from daemon.journal.journal import Journal
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.kinds import AudienceNoted, Heard, Message, Opened, Said, Spoken
+
+E = TypeVar("E", bound=Event)
 
 
 class Office:
@@ -15,59 +21,70 @@ class Office:
         self.journal = journal
         self._ts = 0
 
-    async def open(self, channel: str, audience: str | None = "public", team: str = "T1") -> str:
-        """A new conversation in a channel; its thread. `audience` None: an entry of before there was one."""
+    async def open(self, channel: str, audience: str = "public", team: str = "T1") -> str:
+        """A new conversation in a channel; its thread."""
         ts = self._next()
-        body: dict[str, Any] = {"team": team, "channel": channel, "ts": ts, "place": f"#{channel}"}
-        body |= {"audience": audience} if audience else {}
-        opened, _ = await self.journal.thread(f"thread:{team}:{channel}:{ts}", body)
+        place = Opened(
+            team=team,
+            channel=channel,
+            ts=ts,
+            where="channel",
+            place=f"#{channel}",
+            audience=audience,
+            user="UAlice",
+            called_by=ts,
+        )
+        opened, _ = await self.journal.open_thread(f"thread:{team}:{channel}:{ts}", place)
         return opened.thread
 
     async def turn(self, channel: str, audience: str, team: str = "T1") -> None:
         """Others can read a channel from now on."""
-        body, key = {"team": team, "channel": channel, "audience": audience}, f"audience:{self._next()}"
-        await self.journal.append(f"slack:{team}", "audience", body, key=key, author="core")
+        noted = AudienceNoted(team=team, channel=channel, audience=audience)
+        await self.journal.append(f"slack:{team}", noted, key=f"audience:{self._next()}", author="core")
 
-    async def say(self, thread: str, name: str, text: str, **more: Any) -> Entry:
+    async def say(self, thread: str, name: str, text: str, files: tuple[str, ...] = ()) -> Entry[Message]:
         """Someone says something to the soul."""
-        body = {"address": "dm", "user": f"U{name}", "name": name, "bot": False, "text": text, "files": []}
-        return await self._said(thread, "perception", "msg", f"U{name}", body | {"ts": self._next()} | more)
+        said = Message(address="dm", user=f"U{name}", name=name, text=text, ts=self._next(), files=files)
+        entry, _ = await self.journal.append(thread, said, key=f"msg:{thread}:{said.ts}", author=said.user)
+        return entry
 
-    async def hear(self, thread: str, name: str, text: str, **more: Any) -> Entry:
+    async def hear(self, thread: str, name: str, text: str) -> Entry[Heard]:
         """Someone says something around the soul."""
-        body = {"user": f"U{name}", "name": name, "bot": False, "text": text, "files": []}
-        return await self._said(thread, "heard", "heard", f"U{name}", body | {"ts": self._next()} | more)
+        said = Heard(user=f"U{name}", name=name, text=text, ts=self._next())
+        entry, _ = await self.journal.append(thread, said, key=f"heard:{thread}:{said.ts}", author=said.user)
+        return entry
 
-    async def edit(self, said: Entry, text: str, changed: str) -> Entry:
+    async def edit(self, said: Entry[Message | Heard], text: str, changed: str) -> Entry[Heard]:
         """It reads otherwise now."""
         return await self._change(said, "edited", text, changed)
 
-    async def delete(self, said: Entry) -> Entry:
+    async def delete(self, said: Entry[Message | Heard]) -> Entry[Heard]:
         """It was taken back."""
         return await self._change(said, "deleted", "", self._next())
 
-    async def speak(self, thread: str, text: str) -> Entry:
+    async def speak(self, thread: str, text: str) -> Entry[Spoken]:
         """The soul says something."""
-        body = {"ts": self._next(), "text": text, "upto": len(text)}
-        return await self._said(thread, "spoken", "say", "soul", body)
+        return await self.write(thread, Spoken(ts=self._next(), text=text, upto=len(text)))
 
-    async def write(self, thread: str, kind: str, **body: Any) -> Entry:
+    async def write(self, thread: str, event: E) -> Entry[E]:
         """The soul writes something down."""
-        key = f"{thread}@1/{kind}#{self.journal.last()}"
-        entry, _ = await self.journal.append(thread, kind, body, key=key)
+        key = f"{thread}@1/{event.kind}#{self.journal.last()}"
+        entry, _ = await self.journal.append(thread, event, key=key, author="soul")
         return entry
 
-    async def _said(self, thread: str, kind: str, key: str, author: str, body: dict[str, Any]) -> Entry:
-        name = f"{key}:{thread}:{body['ts']}"
-        entry, _ = await self.journal.append(thread, kind, body, key=name, author=author)
-        return entry
-
-    async def _change(self, said: Entry, change: str, text: str, changed: str) -> Entry:
-        body = {**said.body, "text": text, "note": change}
-        key = f"msg:{said.thread}:{body['ts']}:{change}:{changed}"
-        entry, _ = await self.journal.append(said.thread, "heard", body, key=key, author=said.author)
+    async def _change(self, said: Entry[Said], change: str, text: str, changed: str) -> Entry[Heard]:
+        ts, user = said.event.ts, said.event.user
+        new = Heard(user=user, name=said.event.name, text=text, ts=ts, note=change)
+        key = f"msg:{said.thread}:{ts}:{change}:{changed}"
+        entry, _ = await self.journal.append(said.thread, new, key=key, author=user)
         return entry
 
     def _next(self) -> str:
         self._ts += 1
         return f"{1_790_000_000 + self._ts * 60}.000100"
+
+
+def forget(journal: Path, seq: int) -> None:
+    """Blank the words of an entry, as a later command will do."""
+    with closing(sqlite3.connect(journal)) as db, db:
+        db.execute("update entry set body = json_set(body, '$.text', '') where seq = ?", (seq,))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from daemon.journal.journal import Journal
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Woke
+from daemon.kinds import SOUL_KINDS, Afterthought, Noted, Press, StopAsked, Timer
 from daemon.knowledge.memories import PAGE, Memories
 from daemon.knowledge.places import Places
 from daemon.ports import Said
 from tests.clock import FakeClock
-from tests.knowledge.office import Office
+from tests.knowledge.office import Office, forget
 
 NOW = 2**62
 """Nothing is in sight."""
@@ -28,7 +31,7 @@ async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memori
     dm = await office.open("D1", "dm")
     await office.say(dm, "Alice", "The secret word is marzipan.")
     await office.speak(dm, "I shall keep marzipan to myself.")
-    await office.write(dm, "note", text="Alice likes marzipan.", about="Alice")
+    await office.write(dm, Noted(text="Alice likes marzipan.", about="Alice"))
     later = await office.open("D1", "dm")
     assert len(await found(memories, "marzipan", later)) == 3
     for channel, audience in (("C1", "public"), ("C2", "private"), ("G1", "group"), ("D2", "dm")):
@@ -44,7 +47,7 @@ async def test_what_was_said_in_public_is_found_by_who_where_and_when(
     said = await office.hear(public, "Bob", "We release on Fridays.")
     dm = await office.open("D1", "dm")
     expected = Said(
-        kind="said", name="Bob", place="#C1", at=float(said.body["ts"]), text="We release on Fridays."
+        kind="said", name="Bob", place="#C1", at=float(said.event.ts), text="We release on Fridays."
     )
     assert await memories.search("when are releases?", dm, NOW) == [expected]
     assert await memories.search("Bob", dm, NOW) == [expected]
@@ -78,9 +81,9 @@ async def test_an_edit_that_came_before_its_message_still_counts(office: Office,
     thread = await office.open("C1")
     one = await office.hear(thread, "Alice", "an older message")
     edited = await office.edit(one, "The code is new.", "1790000600.000000")
-    again = {**one.body, "text": "The code is old."}
-    await office.journal.append(thread, "heard", again, key="late", author="UAlice")
-    assert edited.body["ts"] == again["ts"]
+    again = replace(one.event, text="The code is old.")
+    await office.journal.append(thread, again, key="late", author="UAlice")
+    assert edited.event.ts == again.ts
     assert await found(memories, "code", thread) == ["The code is new."]
 
 
@@ -100,40 +103,38 @@ async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
     thread = await office.open("C1")
     said = await office.say(thread, "Alice", "I live in Elm Street.")
     assert await found(memories, "Elm", thread)
-    with sqlite3.connect(tmp_path / "journal.db") as journal:  # as a later command will do
-        journal.execute("update entry set body = '{}' where seq = ?", (said.seq,))
-    journal.close()
+    forget(tmp_path / "journal.db", said.seq)
     assert await found(memories, "Elm", thread) == []
     with Memories(office.journal, Places(office.journal)) as fresh:
         assert await found(fresh, "Elm", thread) == []
 
 
 @pytest.mark.parametrize(
-    "more",
+    "event",
     [
-        {"rank": "stop"},
-        {"rank": "resume"},
-        {"rank": "after"},
-        {"rank": "answer", "address": "press"},
+        StopAsked(user="UAlice", name="Alice", text="Continue", ts="1790000600.000000"),
+        Woke(answers="sess-1@1/ask#1", note="Continue"),
+        Afterthought(process="learning", params={"text": "Continue"}),
+        Press(
+            user="UAlice",
+            name="Alice",
+            text="Continue",
+            ts="1790000600.000000",
+            answers="sess-1@1/ask#1",
+            value="continue",
+        ),
+        Timer(user="UAlice", name="Alice", text="Continue", ts="1790000600.000000"),
     ],
 )
-async def test_what_is_no_message_is_not_found(
-    office: Office, memories: Memories, more: dict[str, str]
-) -> None:
+async def test_what_is_no_message_is_not_found(office: Office, memories: Memories, event: Event) -> None:
     thread = await office.open("C1")
-    await office.say(thread, "Alice", "Continue", **more)
+    await office.write(thread, event)
     assert await found(memories, "continue", thread) == []
-
-
-async def test_what_the_soul_tells_itself_is_not_found(office: Office, memories: Memories) -> None:
-    thread = await office.open("C1")
-    await office.write(thread, "perception", text="remember the milk", address="self")
-    assert await found(memories, "milk", thread) == []
 
 
 async def test_names_of_files_are_found(office: Office, memories: Memories) -> None:
     thread = await office.open("C1")
-    await office.say(thread, "Alice", "Look at this", files=["budget.xlsx"])
+    await office.say(thread, "Alice", "Look at this", files=("budget.xlsx",))
     assert await found(memories, "budget", thread) == ["Look at this\n[file: budget.xlsx]"]
 
 
@@ -185,7 +186,7 @@ async def test_a_search_that_was_given_up_breaks_no_other(office: Office, memori
 
 
 async def test_after_a_restart_the_same_is_found(tmp_path: Path) -> None:
-    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         office = Office(journal)
         thread = await office.open("C1")
         for n in range(30):
@@ -197,7 +198,7 @@ async def test_after_a_restart_the_same_is_found(tmp_path: Path) -> None:
         with Memories(journal, Places(journal)) as live:
             first = await live.search("cake better", thread, NOW)
             everything = [await live.earlier(thread, NOW, back) for back in (1, 2)]
-    async with Journal(tmp_path / "journal.db", FakeClock()) as journal:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         with Memories(journal, Places(journal)) as again:
             assert await again.search("cake better", thread, NOW) == first
             assert [await again.earlier(thread, NOW, back) for back in (1, 2)] == everything

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
-from daemon.entry import Entry
+from daemon.engine.event import Entry
+from daemon.kinds import PersonLearned
 from daemon.knowledge.people import MOST, PersonModels
 from daemon.knowledge.places import Places
-from tests.knowledge.office import Office
+from tests.knowledge.office import Office, forget
 
 
 @pytest.fixture
@@ -18,10 +18,15 @@ def models(office: Office) -> PersonModels:
     return PersonModels(office.journal, Places(office.journal))
 
 
-async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry:
+def alice(text: str, since: int) -> PersonLearned:
+    """What is known of Alice."""
+    return PersonLearned(person="UAlice", name="Alice", text=text, since=since)
+
+
+async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry[PersonLearned]:
     """Something is learned about Alice in this thread, on top of what is known there."""
     since, _ = models.base("UAlice", thread)
-    return await office.write(thread, "person", person="UAlice", text=text, since=since)
+    return await office.write(thread, alice(text, since))
 
 
 async def test_what_was_learned_in_a_dm_is_used_in_that_dm_alone(
@@ -36,7 +41,7 @@ async def test_what_was_learned_in_a_dm_is_used_in_that_dm_alone(
         thread = await office.open(channel, audience)
         assert models.about("UAlice", thread) == ["Alice leads the project."]
     assert models.about("UAlice", await office.open("C3", "shared")) == []
-    assert models.about("UAlice", await office.open("C4", None)) == []
+    assert models.about("UAlice", await office.open("C4", "")) == []
     assert models.about("UBob", dm) == []
     assert models.about("UAlice", "core") == []
 
@@ -60,8 +65,8 @@ async def test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_
 ) -> None:
     one, other = await office.open("D1", "dm"), await office.open("D1", "dm")
     base = await learn(office, models, one, "base")
-    first = await office.write(one, "person", person="UAlice", text="first", since=base.seq)
-    stale = await office.write(other, "person", person="UAlice", text="stale", since=base.seq)
+    first = await office.write(one, alice("first", base.seq))
+    stale = await office.write(other, alice("stale", base.seq))
     assert (models.stands(first), models.stands(stale)) == (True, False)
     assert models.about("UAlice", one) == ["first"]
     again = await learn(office, models, other, "first and stale")
@@ -85,9 +90,7 @@ async def test_a_model_that_was_forgotten_says_nothing(
     thread = await office.open("C1")
     model = await learn(office, models, thread, "Alice lives in Elm Street.")
     assert models.about("UAlice", thread)
-    with sqlite3.connect(tmp_path / "journal.db") as journal:  # as a later command will do
-        journal.execute("update entry set body = '{}' where seq = ?", (model.seq,))
-    journal.close()
+    forget(tmp_path / "journal.db", model.seq)
     assert models.about("UAlice", thread) == []
     assert models.base("UAlice", thread) == (model.seq, "")
     again = await learn(office, models, thread, "Alice is called Alice.")

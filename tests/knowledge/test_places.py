@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.kinds import AudienceNoted
 from daemon.knowledge.places import Places, may_know
 from tests.knowledge.office import Office
 
-AUDIENCES = ("public", "private", "group", "dm", "shared", None)
+AUDIENCES = ("public", "private", "group", "dm", "shared", "")
 
 
-def body(channel: str, audience: str | None, team: str = "T1") -> dict[str, str]:
-    """A `thread` entry's body, as far as it matters."""
-    return {"team": team, "channel": channel} | ({"audience": audience} if audience else {})
+def noted(channel: str, audience: str, team: str = "T1") -> AudienceNoted:
+    """Who can read a channel."""
+    return AudienceNoted(team=team, channel=channel, audience=audience)
 
 
 @pytest.mark.parametrize("here", AUDIENCES)
 @pytest.mark.parametrize("there", AUDIENCES)
-def test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders(
-    here: str | None, there: str | None
-) -> None:
-    known = may_know(body("C1", here), body("C2", there))
+def test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders(here: str, there: str) -> None:
+    known = may_know(noted("C1", here), noted("C2", there))
     assert known == (there == "public" and here in ("public", "private", "group", "dm"))
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)
-def test_a_channel_knows_itself(audience: str | None) -> None:
-    assert may_know(body("C1", audience), body("C1", audience))
+def test_a_channel_knows_itself(audience: str) -> None:
+    assert may_know(noted("C1", audience), noted("C1", audience))
 
 
 def test_another_team_knows_nothing() -> None:
-    assert not may_know(body("C1", "public", "T1"), body("C1", "public", "T2"))
+    assert not may_know(noted("C1", "public", "T1"), noted("C1", "public", "T2"))
 
 
 async def channels(places: Places, thread: str, before: int) -> set[str]:

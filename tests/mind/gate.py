@@ -10,7 +10,7 @@ import sys
 from random import Random
 
 from daemon.mind.sections import Sections
-from daemon.mind.steps import PRIVATE, SAY, TAGS
+from daemon.mind.tags import PRIVATE, SAY, TAGS
 
 SECRET = "S3CRET"
 NAMES = ("think", "Thinking", "thought", "reasoning", "antThinking", "seed:think", "scratchpad", "reflection")

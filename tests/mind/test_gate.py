@@ -7,18 +7,18 @@ from time import process_time
 
 import pytest
 
-from daemon.entry import Entry
+from daemon.engine.event import Entry
+from daemon.kinds import ModelCall
 from daemon.mind.answer import Answer
 from daemon.mind.choice import Unreadable, read_choice
 from daemon.mind.recall import fenced, remember
-from daemon.mind.sections import Sections, sections
-from daemon.mind.spoken import spoken
-from daemon.mind.steps import PRIVATE, SAY, TAGS
-from daemon.rehearsal.claude.asked import MESSAGE, RESULT
+from daemon.mind.sections import Sections, sections, spoken
+from daemon.mind.tags import PRIVATE, SAY, TAGS
 from daemon.slack.pages import cut, pages
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.text import readable
 from daemon.slack.words import stops
+from rehearsal.claude.asked import MESSAGE, RESULT
 from tests.mind.gate import problem
 
 SIZE = 100_000
@@ -171,19 +171,21 @@ def test_a_share_of_the_fuzz(share: int) -> None:
     assert [one for one in found if one] == []
 
 
-def entry(name: str, text: str) -> Entry:
-    body = {"name": name, "text": text, "outcome": "ok"}
-    return Entry(
-        seq=1,
-        thread="t",
-        kind="model-call",
-        author="soul",
-        body=body,
-        key="k",
-        cause=None,
-        closes=(),
-        at=0.0,
+def entry(name: str, text: str) -> Entry[ModelCall]:
+    call = ModelCall(
+        name=name,
+        role="speak",
+        saw="",
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording={},
+        people=(),
+        outcome="ok",
+        model="m",
+        text=text,
     )
+    return Entry(seq=1, thread="t", author="soul", key="k", cause=None, closes=(), at=0.0, event=call)
 
 
 def stream(text: str) -> None:

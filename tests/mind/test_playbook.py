@@ -7,7 +7,7 @@ import pytest
 from daemon.limits import Limits
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.wording import fault
-from daemon.project import root
+from tests.texts import WORDS
 
 HEAD = "---\ngoal: Mend it.\nactions: [Think, Respond]\n"
 WHOLE = """\
@@ -22,6 +22,7 @@ transitions:
   closing: all is
     said
 then: greeting
+when: something is broken.
 ---
 
 Be kind.
@@ -41,6 +42,7 @@ def test_a_playbook_is_its_front_matter_and_its_words() -> None:
         limits=Limits(calls=20, tokens=90_000, usd=0.5, seconds=300.0),
         transitions={"closing": "all is said"},
         then="greeting",
+        when="something is broken.",
         words="Be kind.\n\n---\nAnd brief.",
     )
 
@@ -122,6 +124,6 @@ def test_it_is_named_as_a_process_is(name: str) -> None:
 
 def test_ours_do_not_ask_for_what_a_model_refuses_to_show() -> None:
     """A request to write down its own thinking is refused by some models, for the word alone."""
-    ours = "".join(path.read_text(encoding="utf-8").lower() for path in (root() / PLAYBOOKS).glob("*.md"))
+    ours = "".join(path.read_text(encoding="utf-8").lower() for path in (WORDS / PLAYBOOKS).glob("*.md"))
     assert ours
     assert [word for word in ("reasoning", "chain of thought", "scratchpad") if word in ours] == []

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import pytest
 
-from daemon.mind.playbook import PLAYBOOKS
-from daemon.mind.wording import MOODS, WORDING, fault, fill, moods, name_of
-from daemon.project import root
+from daemon.mind.wording import MOODS, WORDING, catalogue, fault, fill, moods, name_of
+from daemon.processes import PROCESSES
+from tests.texts import WORDS
+
+ALL = catalogue(PROCESSES.values())
 
 
-@pytest.mark.parametrize("name", WORDING)
-def test_every_text_of_the_project_can_be_used(name: str) -> None:
-    assert fault(name, (root() / f"{name}.md").read_text(encoding="utf-8")) is None
+@pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))
+def test_every_text_can_be_used(name: str) -> None:
+    assert ALL.fault(name, (WORDS / f"{name}.md").read_text(encoding="utf-8")) is None
 
 
-def test_every_file_of_the_owner_is_used() -> None:
-    files = {str(path.relative_to(root()).with_suffix("")) for path in (root() / "prompts").rglob("*.md")}
-    assert files | {"soul"} == {name for name in WORDING if not name.startswith(PLAYBOOKS)}
+def test_every_file_is_used() -> None:
+    files = {str(path.relative_to(WORDS).with_suffix("")) for path in WORDS.rglob("*.md")}
+    assert files == ALL.texts.keys() - ALL.defaults.keys()
+
+
+def test_when_one_goes_to_a_process_is_said_in_its_file_and_may_be_said_in_the_owners() -> None:
+    assert ALL.defaults["prompts/when/closing"] == "they are saying goodbye."
+    assert [ALL.fault(name, text) for name, text in ALL.defaults.items()] == [None] * len(ALL.defaults)
+    assert "it uses $nmae" in str(ALL.fault("prompts/when/closing", "$nmae"))
+
+
+def test_every_text_that_a_process_reads_is_one_that_it_says_it_needs() -> None:
+    """Else it would be missed only when the process is gone into."""
+    known = {*WORDING}
+    for process in PROCESSES.values():
+        source = inspect.getsource(inspect.getmodule(process.run) or process.run)
+        read = set(re.findall(r'"(prompts/[a-z_/]+)"', source))
+        assert read <= known | {*process.texts}, process.name
 
 
 @pytest.mark.parametrize(
@@ -32,7 +52,7 @@ def test_a_broken_template_is_explained(text: str, said: str) -> None:
 
 
 def test_the_moods_of_the_seed_each_lend_a_verb() -> None:
-    table = moods((root() / f"{MOODS}.md").read_text(encoding="utf-8"))
+    table = moods((WORDS / f"{MOODS}.md").read_text(encoding="utf-8"))
     assert list(table) == ["neutral", "engaged", "focused", "frustrated", "sardonic"]
     assert len({mood.thinks for mood in table.values()}) == 5
     assert table["frustrated"].says == "snaps"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import WSMsgType
 
-from daemon.rehearsal.people import ALICE, SOUL
+from rehearsal.people import ALICE, SOUL
 from tests.rehearsal.place import Place
 
 DEEP = "[" * 100_000 + "]" * 100_000

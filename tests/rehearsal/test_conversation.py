@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.rehearsal.people import ALICE, BOB, ECHO, SOUL
+from rehearsal.people import ALICE, BOB, ECHO, SOUL
 from tests.rehearsal.place import Place, refused, soon
 
 DM = "D0ALICE0001"

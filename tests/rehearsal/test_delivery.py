@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import WSServerHandshakeError
 
-from daemon.rehearsal.people import ALICE, ECHO, SOUL
+from rehearsal.people import ALICE, ECHO, SOUL
 from tests.rehearsal.place import DM, Place, frame, say
 
 

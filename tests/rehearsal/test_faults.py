@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 from slack_sdk.errors import SlackApiError
 
-from daemon.rehearsal.people import ALICE, SOUL
+from rehearsal.people import ALICE, SOUL
 from tests.rehearsal.place import DM, PATIENCE, Place, ack, frame, refused, say, text
 
 BROKEN = (aiohttp.ClientError, ConnectionError)

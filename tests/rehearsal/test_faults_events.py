@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import ClientWebSocketResponse
 
-from daemon.rehearsal.people import ALICE, SOUL
+from rehearsal.people import ALICE, SOUL
 from tests.rehearsal.place import Place, ack, frame, say, text
 
 

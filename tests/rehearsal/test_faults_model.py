@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 from anthropic import AsyncAnthropic
 
-from daemon.rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import Understudy
 from tests.attention import PATIENCE, until
 from tests.claude.conftest import served
 from tests.clock import FakeClock

@@ -9,7 +9,7 @@ import pytest
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
-from daemon.rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM
+from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM
 from tests.rehearsal.place import DM, Place, ack, frame, refused, soon
 
 GENERAL, BACKROOM = "C0GENERAL01", "C0BACKROOM4"
@@ -137,6 +137,24 @@ async def test_blocks_that_slack_would_not_take_are_refused(
     place: Place, wrong: list[dict[str, Any]]
 ) -> None:
     call = place.client(SOUL.bot_token).chat_postMessage(channel=GENERAL, **asking(*wrong))
+    assert await refused(call) == "invalid_blocks"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "header", "text": {"type": "plain_text", "text": "x" * 151}},
+        {"type": "header", "text": {"type": "mrkdwn", "text": "x"}},
+        {"type": "header", "text": {"type": "plain_text", "text": ""}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}},
+        {"type": "context", "elements": []},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": "x"}] * 11},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": ""}]},
+        {"type": "context", "elements": ["x"]},
+    ],
+)
+async def test_a_card_that_slack_would_not_take_is_refused(place: Place, block: dict[str, Any]) -> None:
+    call = place.client(SOUL.bot_token).chat_postMessage(channel=GENERAL, text="a plan", blocks=[block])
     assert await refused(call) == "invalid_blocks"
 
 

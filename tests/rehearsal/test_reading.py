@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM
+from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM
 from tests.rehearsal.place import Place
 
 GENERAL = "C0GENERAL01"

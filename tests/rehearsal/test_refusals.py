@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from daemon.rehearsal.people import ALICE, BOB, ECHO, SOUL
+from rehearsal.people import ALICE, BOB, ECHO, SOUL
 from tests.rehearsal.place import Place, refused
 
 DM = "D0ALICE0001"

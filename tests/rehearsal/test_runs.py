@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
-from daemon.rehearsal.claude.script import answer
-from daemon.rehearsal.claude.understudy import Understudy
+from rehearsal.claude.script import answer
+from rehearsal.claude.understudy import Understudy
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 

@@ -6,12 +6,12 @@ import asyncio
 import socket
 from urllib.parse import urlsplit
 
-from daemon.rehearsal.channels import channel_of
-from daemon.rehearsal.feed import BEHIND as PAGE_BEHIND
-from daemon.rehearsal.feed import MOST
-from daemon.rehearsal.links import BEHIND as SOCKET_BEHIND
-from daemon.rehearsal.links import Socket
-from daemon.rehearsal.people import ALICE
+from rehearsal.channels import channel_of
+from rehearsal.feed import BEHIND as PAGE_BEHIND
+from rehearsal.feed import MOST
+from rehearsal.people import ALICE
+from rehearsal.sockets import BEHIND as SOCKET_BEHIND
+from rehearsal.sockets import Socket
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.rehearsal.people import ALICE, BOB, ECHO, SOUL, TEAM
+from rehearsal.people import ALICE, BOB, ECHO, SOUL, TEAM
 from tests.rehearsal.place import Place, refused, soon
 
 DM = "D0ALICE0001"

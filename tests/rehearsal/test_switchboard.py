@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from daemon.rehearsal.claude.understudy import Understudy
-from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
-from daemon.rehearsal.switchboard import Nonsense, Switchboard
-from daemon.rehearsal.world import World
+from rehearsal.claude.understudy import Understudy
+from rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
+from rehearsal.switchboard import Nonsense, Switchboard
+from rehearsal.world import World
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import ClientResponse
 
-from daemon.rehearsal.people import ALICE, BOB, ECHO, SOUL
+from rehearsal.people import ALICE, BOB, ECHO, SOUL
 from tests.clock import FakeClock
 from tests.rehearsal.place import PATIENCE, Place, refused, served, soon
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from daemon.kinds import Message
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.slack.office import Office, office
@@ -41,7 +42,7 @@ async def post(here: Office, name: str, channel: str, text: str, root: str | Non
 
 def addresses(here: Office) -> list[tuple[str, str]]:
     """How, and in which words, the soul was spoken to."""
-    return [(entry.body["address"], entry.body["text"]) for entry in here.entries("perception")]
+    return [(entry.event.address, entry.event.text) for entry in here.entries(Message)]
 
 
 def asked(here: Office, method: str) -> list[str]:

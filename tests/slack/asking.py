@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from daemon.kinds import Press
 from daemon.ports import Choice, Choices
 from tests.slack.office import GENERAL, Office
 from tests.slack.voice import KEY, called, ours
@@ -35,8 +34,8 @@ async def press(here: Office, user: str, ts: str, label: str, channel: str = GEN
     return str(answer["action_ts"])
 
 
-def presses(here: Office) -> list[dict[str, Any]]:
-    return [dict(one.body) for one in here.entries("perception") if one.body.get("rank") == "answer"]
+def presses(here: Office) -> list[Press]:
+    return [entry.event for entry in here.entries(Press)]
 
 
 async def labels(here: Office, root: str) -> list[str]:

@@ -7,20 +7,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.entry import Entry
-from daemon.errors import JournalError
-from daemon.journal.journal import Journal
+from daemon.engine.event import Entry, Event
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Opened, Said
 from daemon.ports import Clock
-from daemon.rehearsal.people import SOUL
-from daemon.rehearsal.world import World
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from rehearsal.people import SOUL
+from rehearsal.world import World
 from tests.attention import until as until
 from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
@@ -28,6 +29,8 @@ from tests.slack.wire import Wire
 GENERAL, RANDOM, WORKSHOP = "C0GENERAL01", "C0RANDOM002", "C0WORKSHOP3"
 ME = f"<@{SOUL.user}>"
 OPEN = Allowed()
+
+E = TypeVar("E", bound=Event)
 
 
 class Notebook(Journal):
@@ -40,10 +43,10 @@ class Notebook(Journal):
     """When there is one, it takes until this happens."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        super().__init__(path, clock)
+        super().__init__(path, clock, SOUL_KINDS)
         self.lost = set()
 
-    async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry, bool]:
+    async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry[Any], bool]:
         if self.full or kwargs.get("key") in self.lost:
             raise JournalError("no space left on device")
         if self.slow:
@@ -115,14 +118,14 @@ class Office:
         """Until everything that Slack keeps has been read."""
         await until(lambda: not self.slack.catch_up.running)
 
-    def entries(self, *kinds: str) -> list[Entry]:
-        return [entry for entry in self.journal.since(0) if entry.kind in kinds]
+    def entries(self, *kinds: type[E]) -> list[Entry[E]]:
+        return self.journal.kind(*kinds)
 
-    def taken(self) -> list[Entry]:
+    def taken(self) -> list[Entry[Event]]:
         """Everything in the journal that came from people."""
-        return self.entries("thread", "perception", "heard")
+        return self.journal.kind(Opened, Said)
 
-    def one(self, kind: str) -> Entry:
+    def one(self, kind: type[E]) -> Entry[E]:
         (entry,) = self.entries(kind)
         return entry
 

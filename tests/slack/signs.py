@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from daemon.kinds import Opened
 from tests.slack.office import GENERAL, ME, Office, until
 
 LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
@@ -22,7 +23,7 @@ async def show(here: Office, thread: str, text: str) -> None:
 async def called(here: Office) -> str:
     await here.say("alice", GENERAL, f"{ME} hello")
     here.wire.calls.clear()
-    return here.entries("thread")[-1].thread
+    return here.entries(Opened)[-1].thread
 
 
 def lines(here: Office) -> list[str]:

@@ -16,8 +16,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.slack.access import Access
-from daemon.slack.exchange import Exchange
-from daemon.slack.hearing import BEAT, Hearing
+from daemon.slack.line import BEAT, Hearing
 from daemon.slack.sockets import Sockets
 from daemon.slack.web import Web
 from tests.attention import PATIENCE, until
@@ -142,14 +141,14 @@ async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
         app = AsyncApp(client=client, authorize=authorize, url_verification_enabled=False)
         app.middleware(receive)
         access = Access(bot_token="xoxb-1", app_token="xapp-1", base_url=f"{url}/api/")
-        exchange = Exchange(app, Web(client, clock), access, session, hearing, beat)
-        sockets = Sockets(exchange, clock, lambda: began.append(None))
+        our_web = Web(client, clock)
+        sockets = Sockets(app, our_web, access, session, hearing, lambda: began.append(None), beat)
         try:
             yield Ours(
                 board=board,
                 clock=clock,
                 sockets=sockets,
-                died=exchange.web.died,
+                died=our_web.died,
                 hearing=hearing,
                 heard=heard,
                 began=began,

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, BOB, ECHO, TEAM
+from daemon.engine.event import Input
+from daemon.kinds import Heard, Message, Opened
 from daemon.slack.policy import Allowed
+from rehearsal.people import ALICE, BOB, ECHO, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office
 
 ECHO_TOKEN = "xoxb-rehearsal-2"
@@ -16,29 +18,21 @@ ECHO_TOKEN = "xoxb-rehearsal-2"
 async def test_a_dm_is_perceived_in_a_thread_of_its_own(here: Office) -> None:
     dm = await here.dm("alice")
     ts = await here.say("alice", dm, "hello")
-    thread, perception = here.one("thread"), here.one("perception")
+    thread, perception = here.one(Opened), here.one(Message)
     assert thread.key == f"thread:{TEAM}:{dm}:{ts}"
-    assert dict(thread.body) == {
-        "team": TEAM,
-        "channel": dm,
-        "ts": ts,
-        "kind": "dm",
-        "place": "a direct message",
-        "audience": "dm",
-        "user": ALICE.id,
-        "called_by": ts,
-    }
+    assert thread.event == Opened(
+        team=TEAM,
+        channel=dm,
+        ts=ts,
+        where="dm",
+        place="a direct message",
+        audience="dm",
+        user=ALICE.id,
+        called_by=ts,
+    )
     assert (perception.key, perception.author) == (f"msg:{TEAM}:{dm}:{ts}", ALICE.id)
     assert (perception.thread, perception.cause) == (thread.thread, thread.seq)
-    assert dict(perception.body) == {
-        "address": "dm",
-        "user": ALICE.id,
-        "name": "Alice",
-        "bot": False,
-        "text": "hello",
-        "ts": ts,
-        "files": [],
-    }
+    assert perception.event == Message(address="dm", user=ALICE.id, name="Alice", text="hello", ts=ts)
     assert here.woken == [thread.thread]
 
 
@@ -47,16 +41,16 @@ async def test_each_dm_root_is_its_own_thread_and_a_reply_stays_in_it(here: Offi
     first = await here.say("alice", dm, "one")
     await here.say("alice", dm, "two")
     await here.say("alice", dm, "more of one", first)
-    threads = [entry.thread for entry in here.entries("perception")]
+    threads = [entry.thread for entry in here.entries(Message)]
     assert threads == [threads[0], threads[1], threads[0]]
     assert threads[0] != threads[1]
 
 
 async def test_a_mention_is_perceived_once_though_it_comes_as_two_events(here: Office) -> None:
     await here.say("bob", GENERAL, f"{ME} are you there?")
-    perception = here.one("perception")
-    assert (perception.body["address"], perception.body["text"]) == ("mention", "@Claudius are you there?")
-    assert here.one("thread").body["place"] == "#general"
+    perception = here.one(Message)
+    assert (perception.event.address, perception.event.text) == ("mention", "@Claudius are you there?")
+    assert here.one(Opened).event.place == "#general"
     kinds = [one["payload"]["event"]["type"] for one in here.world.workspace.courier.deliveries()]
     assert {"message", "app_mention"} <= set(kinds)
 
@@ -66,7 +60,7 @@ async def test_what_slack_sends_again_is_not_perceived_again(here: Office) -> No
     await here.say("alice", dm, "hello")
     (event_id,) = {one["event_id"] for one in here.world.workspace.courier.deliveries()}
     await here.event(again=event_id)
-    assert len(here.entries("perception", "thread")) == 2
+    assert len(here.entries(Input, Opened)) == 2
 
 
 async def test_a_channel_message_without_a_mention_leaves_nothing(here: Office) -> None:
@@ -78,7 +72,7 @@ async def test_a_channel_message_without_a_mention_leaves_nothing(here: Office) 
 async def test_a_follow_up_needs_no_mention(here: Office) -> None:
     ts = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say("bob", GENERAL, "and me?", ts)
-    addresses = [(entry.body["address"], entry.body["name"]) for entry in here.entries("perception")]
+    addresses = [(entry.event.address, entry.event.name) for entry in here.entries(Message)]
     assert addresses == [("mention", "Alice"), ("follow-up", "Bob")]
     assert len(set(here.woken)) == 1
 
@@ -86,12 +80,11 @@ async def test_a_follow_up_needs_no_mention(here: Office) -> None:
 async def test_a_follow_up_to_someone_else_is_only_heard(here: Office) -> None:
     ts = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say("alice", GENERAL, f"<@{BOB.id}> what do you think?", ts)
-    heard = here.one("heard")
-    assert heard.body["text"] == "@Bob what do you think?"
-    assert "address" not in heard.body
-    assert here.journal.open("heard") == []
+    heard = here.one(Heard)
+    assert heard.event.text == "@Bob what do you think?"
+    assert here.journal.pending(Heard) == []
     await here.say("alice", GENERAL, f"<@{BOB.id}> and {ME}?", ts)
-    assert [entry.body["address"] for entry in here.entries("perception")] == ["mention", "mention"]
+    assert [entry.event.address for entry in here.entries(Message)] == ["mention", "mention"]
 
 
 async def test_a_follow_up_from_before_the_call_that_comes_late_is_context(here: Office) -> None:
@@ -100,8 +93,8 @@ async def test_a_follow_up_from_before_the_call_that_comes_late_is_context(here:
     await here.say("alice", GENERAL, f"{ME} don't you think?", root)
     message = {"type": "message", "channel": GENERAL, "channel_type": "channel", "user": BOB.id}
     await here.event(event={**message, "text": "indeed", "ts": early, "thread_ts": root})
-    assert here.one("heard").key == f"heard:{TEAM}:{GENERAL}:{early}"
-    assert len(here.entries("perception")) == 1
+    assert here.one(Heard).key == f"heard:{TEAM}:{GENERAL}:{early}"
+    assert len(here.entries(Input)) == 1
 
 
 async def test_a_mention_in_a_group_conversation(here: Office) -> None:
@@ -110,9 +103,9 @@ async def test_a_mention_in_a_group_conversation(here: Office) -> None:
     await here.say("alice", group, "just us")
     assert here.taken() == []
     await here.say("alice", group, f"{ME} and you")
-    assert here.one("thread").body["kind"] == "group"
-    assert here.one("thread").body["place"] == "a group conversation"
-    assert here.one("perception").body["address"] == "mention"
+    assert here.one(Opened).event.where == "group"
+    assert here.one(Opened).event.place == "a group conversation"
+    assert here.one(Message).event.address == "mention"
 
 
 async def test_a_mention_that_comes_alone_knows_where_it_is(here: Office) -> None:
@@ -121,15 +114,15 @@ async def test_a_mention_that_comes_alone_knows_where_it_is(here: Office) -> Non
     for channel in (group, GENERAL):
         mention = {"type": "app_mention", "channel": channel, "user": ALICE.id, "text": f"{ME} hi"}
         await here.event(event={**mention, "ts": "1.000001"})
-    assert [entry.body["kind"] for entry in here.entries("thread")] == ["group", "channel"]
-    assert [entry.body["address"] for entry in here.entries("perception")] == ["mention", "mention"]
+    assert [entry.event.where for entry in here.entries(Opened)] == ["group", "channel"]
+    assert [entry.event.address for entry in here.entries(Message)] == ["mention", "mention"]
 
 
 async def test_its_own_words_are_not_perceived(here: Office) -> None:
     ts = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say("xoxb-rehearsal", GENERAL, f"I am {ME}", ts)
     await here.say("xoxb-rehearsal", await here.dm("alice"), "hello")
-    assert len(here.entries("perception", "heard")) == 1
+    assert len(here.entries(Input, Heard)) == 1
 
 
 async def test_other_bots_are_not_answered(here: Office) -> None:
@@ -137,9 +130,9 @@ async def test_other_bots_are_not_answered(here: Office) -> None:
     assert here.taken() == []
     ts = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say(ECHO_TOKEN, GENERAL, "beep", ts)
-    assert here.one("heard").body["bot"] is True
-    assert here.one("heard").body["name"] == "Echo"
-    assert len(here.entries("perception")) == 1
+    assert here.one(Heard).event.bot is True
+    assert here.one(Heard).event.name == "Echo"
+    assert len(here.entries(Input)) == 1
 
 
 @pytest.mark.parametrize("id", [ECHO.bot, ECHO.user])
@@ -147,8 +140,8 @@ async def test_an_allowed_bot_is_answered_when_it_mentions_the_soul(tmp_path: Pa
     async with office(tmp_path, Allowed(bots=frozenset({id}))) as here:
         ts = await here.say(ECHO_TOKEN, GENERAL, f"{ME} beep")
         await here.say(ECHO_TOKEN, GENERAL, "beep beep", ts)
-        assert [entry.body["text"] for entry in here.entries("perception")] == ["@Claudius beep"]
-        assert here.one("heard").body["text"] == "beep beep"
+        assert [entry.event.text for entry in here.entries(Message)] == ["@Claudius beep"]
+        assert here.one(Heard).event.text == "beep beep"
 
 
 async def test_only_allowed_people_are_answered(tmp_path: Path) -> None:
@@ -158,8 +151,8 @@ async def test_only_allowed_people_are_answered(tmp_path: Path) -> None:
         assert here.taken() == []
         ts = await here.say("alice", GENERAL, f"{ME} hello")
         await here.say("bob", GENERAL, f"{ME} and me?", ts)
-        assert here.one("perception").author == ALICE.id
-        assert here.one("heard").author == BOB.id
+        assert here.one(Message).author == ALICE.id
+        assert here.one(Heard).author == BOB.id
 
 
 async def test_only_allowed_channels_are_answered_and_dms(tmp_path: Path) -> None:
@@ -168,4 +161,4 @@ async def test_only_allowed_channels_are_answered_and_dms(tmp_path: Path) -> Non
         assert here.taken() == []
         await here.say("alice", RANDOM, f"{ME} hello")
         await here.say("alice", await here.dm("alice"), "hello")
-        assert [entry.body["address"] for entry in here.entries("perception")] == ["mention", "dm"]
+        assert [entry.event.address for entry in here.entries(Message)] == ["mention", "dm"]

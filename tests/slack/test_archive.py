@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, SOUL
-from daemon.rehearsal.store import add_channel
-from daemon.slack.archive import MINUTE, MOST, PAGE, PATIENCE
+from daemon.kinds import CaughtUp
+from daemon.slack.archive import MINUTE, MOST, PATIENCE
 from daemon.slack.catch_up import DORMANT, SKEW
+from daemon.slack.web import PAGE
+from rehearsal.people import ALICE, SOUL
+from rehearsal.store import add_channel
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
@@ -99,7 +101,7 @@ async def test_a_thread_that_was_deleted_holds_up_nothing(tmp_path: Path) -> Non
         await here.acked()
     async with later(tmp_path, clock) as here:
         assert asked(here, "conversations.replies") == [GENERAL]
-        assert here.entries("caught-up")[-1].body == {"until": clock.now() - SKEW, "behind": {}}
+        assert here.entries(CaughtUp)[-1].event == CaughtUp(until=clock.now() - SKEW)
 
 
 async def test_where_it_was_spoken_to_lately_is_read_first_and_then_who_speaks_to_it_alone(

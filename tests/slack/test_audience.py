@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import BOB, CAROL, SOUL, TEAM
-from daemon.slack.people import FRESH
+from daemon.kinds import AudienceNoted, Message, Opened
+from daemon.slack.names import FRESH
+from rehearsal.people import BOB, CAROL, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office
 
@@ -18,7 +19,7 @@ INFO, MEMBERS, USER = "conversations.info", "conversations.members", "users.info
 async def audience(here: Office, channel: str, name: str = "alice") -> str:
     """What is noted of a conversation that begins now."""
     await here.say(name, channel, f"{ME} hello")
-    return str(here.entries("thread")[-1].body["audience"])
+    return str(here.entries(Opened)[-1].event.audience)
 
 
 async def made(here: Office, name: str, *, private: bool) -> str:
@@ -81,7 +82,7 @@ async def test_what_was_believed_long_ago_is_not_believed_where_slack_is_silent(
     await here.clock.advance(FRESH)
     here.wire.lacking.add(INFO)
     assert await audience(here, RANDOM) == ""
-    assert here.entries("thread")[-1].body["place"] == "#random"
+    assert here.entries(Opened)[-1].event.place == "#random"
 
 
 GUESTS: list[dict[str, Any]] = [
@@ -135,7 +136,7 @@ async def test_a_group_is_as_open_as_its_members(here: Office) -> None:
 
 def noted(here: Office) -> list[tuple[str, str]]:
     """Which audiences were written down apart from new conversations."""
-    return [(entry.body["channel"], entry.body["audience"]) for entry in here.entries("audience")]
+    return [(entry.event.channel, entry.event.audience) for entry in here.entries(AudienceNoted)]
 
 
 async def made_private(here: Office, channel: str) -> None:
@@ -150,10 +151,10 @@ async def test_an_old_conversation_in_a_channel_that_was_made_private(here: Offi
     for word in ("now that we are alone", "listen"):
         await here.say("alice", GENERAL, word, root)
     assert noted(here) == [(GENERAL, "private")]
-    *_, note, last, _ = here.entries("audience", "perception")
-    assert (note.kind, last.body["text"]) == ("audience", "now that we are alone"), (
-        "before what they say there"
-    )
+    *_, note, last, _ = here.entries(AudienceNoted, Message)
+    assert isinstance(note.event, AudienceNoted), "before what they say there"
+    assert isinstance(last.event, Message)
+    assert last.event.text == "now that we are alone"
 
 
 async def test_of_two_conversations_the_older_one_goes_on(here: Office) -> None:

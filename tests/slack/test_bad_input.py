@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, BOB, TEAM
+from daemon.engine.event import Input
+from daemon.kinds import Heard, Message, Opened
+from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.office import GENERAL, ME, Office
 
 SECRET = "the secret of Alice"
@@ -17,11 +19,11 @@ async def test_an_edit_is_heard_with_the_new_words(here: Office) -> None:
     ts = await here.say("alice", GENERAL, f"{ME} at noon")
     edited = await here.client("alice").chat_update(channel=GENERAL, ts=ts, text=f"{ME} at one")
     await here.acked()
-    heard = here.one("heard")
+    heard = here.one(Heard)
     when = edited["message"]["edited"]["ts"]
     assert heard.key == f"msg:{TEAM}:{GENERAL}:{ts}:edited:{when}"
-    assert (heard.body["note"], heard.body["text"]) == ("edited", "@Claudius at one")
-    assert len(here.entries("perception")) == 1
+    assert (heard.event.note, heard.event.text) == ("edited", "@Claudius at one")
+    assert len(here.entries(Input)) == 1
 
 
 async def test_a_deletion_is_heard_without_the_words(here: Office) -> None:
@@ -29,8 +31,8 @@ async def test_a_deletion_is_heard_without_the_words(here: Office) -> None:
     ts = await here.say("bob", GENERAL, SECRET, root)
     await here.client("bob").chat_delete(channel=GENERAL, ts=ts)
     await here.acked()
-    heard = here.one("heard")
-    assert (heard.body["note"], heard.body["text"], heard.body["name"]) == ("deleted", "", "Bob")
+    heard = here.one(Heard)
+    assert (heard.event.note, heard.event.text, heard.event.name) == ("deleted", "", "Bob")
     assert heard.key.startswith(f"msg:{TEAM}:{GENERAL}:{ts}:deleted:")
 
 
@@ -39,8 +41,8 @@ async def test_the_deletion_of_a_root_with_replies_is_heard_too(here: Office) ->
     await here.say("bob", GENERAL, "hi", root)
     await here.client("alice").chat_delete(channel=GENERAL, ts=root)
     await here.acked()
-    heard = here.one("heard")
-    assert (heard.body["note"], heard.body["name"], heard.body["text"]) == ("deleted", "Alice", "")
+    heard = here.one(Heard)
+    assert (heard.event.note, heard.event.name, heard.event.text) == ("deleted", "Alice", "")
 
 
 async def test_edits_and_deletions_elsewhere_leave_nothing(here: Office) -> None:
@@ -65,7 +67,7 @@ async def test_what_changes_no_word_of_a_person_is_no_edit(here: Office, change:
     old = {"user": ALICE.id, "text": f"{ME} see <https://example.com>", "ts": ts}
     event = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "9.000001"}
     await here.event(event={**event, "message": {**old, **change}, "previous_message": old})
-    assert here.entries("heard") == []
+    assert here.entries(Heard) == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ async def test_any_text_reaches_the_journal_as_a_model_should_read_it(
     here: Office, sent: str, read: str
 ) -> None:
     await here.say("alice", await here.dm("alice"), sent)
-    assert here.one("perception").body["text"] == read
+    assert here.one(Message).event.text == read
 
 
 async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
@@ -99,9 +101,9 @@ async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
     half = {"username": "Pa\ud800ger\u0000", "text": "", "files": [{"name": "pl\ud800an\u0000"}]}
     alert = {"subtype": "bot_message", "bot_id": "B1", "attachments": [{"fallback": "a\udfff"}]}
     await here.event(event={**where, **alert, **half})
-    heard = here.one("heard").body
-    assert (heard["name"], heard["text"]) == ("Pa\ufffdger\ufffd", "a\ufffd")
-    assert heard["files"] == ["pl\ufffdan\ufffd"]
+    heard = here.one(Heard).event
+    assert (heard.name, heard.text) == ("Pa\ufffdger\ufffd", "a\ufffd")
+    assert heard.files == ("pl\ufffdan\ufffd",)
 
 
 async def test_a_name_is_one_short_line(here: Office) -> None:
@@ -110,21 +112,21 @@ async def test_a_name_is_one_short_line(here: Office) -> None:
     bot = {"subtype": "bot_message", "bot_id": "B1", "username": name}
     where = {"type": "message", "channel": GENERAL, "thread_ts": root, "ts": "1.000001"}
     await here.event(event={**where, **bot, "text": "hello"})
-    assert here.one("heard").body["name"] == ("Eve Alice : " + "x" * 100)[:80]
+    assert here.one(Heard).event.name == ("Eve Alice : " + "x" * 100)[:80]
 
 
 async def test_a_name_that_slack_tells_is_one_short_line(here: Office) -> None:
     here.wire.answers["users.info"] = {"user": {"profile": {"display_name": "Al\nice\u0000 " + "y" * 100}}}
     here.wire.answers["conversations.info"] = {"channel": {"name": "gen\u0085eral" + "z" * 100}}
     await here.say("alice", GENERAL, f"{ME} hello")
-    assert here.one("perception").body["name"] == ("Al ice\ufffd " + "y" * 100)[:80]
-    assert here.one("thread").body["place"] == ("#gen eral" + "z" * 100)[:80]
+    assert here.one(Message).event.name == ("Al ice\ufffd " + "y" * 100)[:80]
+    assert here.one(Opened).event.place == ("#gen eral" + "z" * 100)[:80]
 
 
 async def test_files_are_named(here: Office) -> None:
     files = [{"id": "F1", "name": "plan.pdf"}, {"id": "F2"}]
     await here.put("alice", await here.dm("alice"), subtype="file_share", files=files)
-    assert here.one("perception").body["files"] == ["plan.pdf", "a file"]
+    assert here.one(Message).event.files == ("plan.pdf", "a file")
 
 
 async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) -> None:
@@ -140,18 +142,18 @@ async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) 
     await here.event(
         event={**alert, "channel": GENERAL, "text": "", "attachments": fallback, "ts": "1.000001"}
     )
-    assert (here.one("heard").body["name"], here.one("heard").body["text"]) == ("Pager", "disk is full")
+    assert (here.one(Heard).event.name, here.one(Heard).event.text) == ("Pager", "disk is full")
 
 
 async def test_an_action_is_spoken_too(here: Office) -> None:
     await here.put("alice", await here.dm("alice"), text="waves", subtype="me_message")
-    assert (here.one("perception").body["address"], here.one("perception").body["text"]) == ("dm", "waves")
+    assert (here.one(Message).event.address, here.one(Message).event.text) == ("dm", "waves")
 
 
 async def test_a_broadcast_follow_up_is_a_follow_up(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
     await here.put("bob", GENERAL, text="all of you", thread_ts=root, subtype="thread_broadcast")
-    assert [entry.body["address"] for entry in here.entries("perception")] == ["mention", "follow-up"]
+    assert [entry.event.address for entry in here.entries(Message)] == ["mention", "follow-up"]
 
 
 MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": ALICE.id}
@@ -234,4 +236,4 @@ async def test_any_envelope_is_acked(here: Office, payload: object) -> None:
     await here.event(payload=payload)
     assert here.taken() == []
     assert await here.say("alice", await here.dm("alice"), "still there?")
-    assert here.one("perception")
+    assert here.one(Message)

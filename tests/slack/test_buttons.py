@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from daemon.entry import digest
+from daemon.engine.event import digest
 from daemon.ports import Choice, Choices
 from tests.slack.asking import QUIET, TEXT, asked, labels, question
 from tests.slack.office import GENERAL, Office

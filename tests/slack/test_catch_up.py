@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from daemon.rehearsal.people import ALICE, BOB, SOUL, TEAM
-from daemon.slack.archive import PAGE
+from daemon.kinds import CaughtUp, Heard, Message, Opened
+from daemon.slack.web import PAGE
+from rehearsal.people import ALICE, BOB, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, addresses, before, later, post
 from tests.slack.office import GENERAL, ME, Office, office, until
@@ -42,9 +43,9 @@ async def test_what_was_said_while_it_was_away_is_answered(tmp_path: Path) -> No
             ("follow-up", "and another one"),
             ("mention", "@Claudius in private"),
         }
-        kinds = [entry.body["kind"] for entry in here.entries("thread")][1:]
+        kinds = [entry.event.where for entry in here.entries(Opened)][1:]
         assert sorted(kinds) == ["channel", "channel", "dm", "dm", "group"]
-        assert set(here.woken) == {entry.thread for entry in here.entries("perception")}
+        assert set(here.woken) == {entry.thread for entry in here.entries(Message)}
 
 
 async def test_what_was_sent_while_no_socket_was_open_is_found_after_the_reconnect(here: Office) -> None:
@@ -70,7 +71,7 @@ async def test_nothing_from_before_its_first_start_is_answered(tmp_path: Path) -
     (tmp_path / "journal.db").unlink()
     async with later(tmp_path, clock, seconds=60) as here:
         assert here.taken() == []
-        assert here.one("caught-up").body == {"until": clock.now(), "behind": {}}
+        assert here.one(CaughtUp).event == CaughtUp(until=clock.now())
         await here.say("bob", GENERAL, "and now?", root)
         await here.slack.stop()
     async with later(tmp_path, clock) as here:
@@ -89,7 +90,7 @@ async def test_every_page_is_read(tmp_path: Path) -> None:
             await post(here, "bob", GENERAL, str(number), root)
         await post(here, "bob", GENERAL, f"{ME} the last", root)
     async with later(tmp_path, clock) as here:
-        texts = [entry.body["text"] for entry in here.entries("perception")]
+        texts = [entry.event.text for entry in here.entries(Message)]
         assert texts == [
             "@Claudius a question",
             "@Claudius the first of many",
@@ -118,8 +119,8 @@ async def test_a_thread_is_told_in_its_order_and_woken_once(tmp_path: Path) -> N
             ("follow-up", "anyone?"),
             ("follow-up", "hello?"),
         ]
-        assert here.woken == [entry.thread for entry in here.entries("thread")]
-        assert here.entries("heard") == [], "what was said before the call is the history's"
+        assert here.woken == [entry.thread for entry in here.entries(Opened)]
+        assert here.entries(Heard) == [], "what was said before the call is the history's"
 
 
 async def test_a_call_in_an_old_thread_without_the_soul_is_found(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ async def test_what_came_as_a_mention_alone_is_known(here: Office) -> None:
     await here.event(event=mention)
     here.slack.catch_up.wake()
     await here.caught_up()
-    assert here.one("perception").key == f"msg:{TEAM}:{GENERAL}:{ts}"
+    assert here.one(Message).key == f"msg:{TEAM}:{GENERAL}:{ts}"
 
 
 async def test_a_shared_channel_is_no_other_place_because_its_events_name_another_team(here: Office) -> None:
@@ -186,7 +187,7 @@ async def test_a_shared_channel_is_no_other_place_because_its_events_name_anothe
     await here.event(payload={"type": "event_callback", "team_id": "T0PARTNERS1", "event": event})
     here.slack.catch_up.wake()
     await here.caught_up()
-    assert here.one("perception").key == f"msg:{TEAM}:{GENERAL}:{ts}"
+    assert here.one(Message).key == f"msg:{TEAM}:{GENERAL}:{ts}"
 
 
 async def test_files_have_their_names(tmp_path: Path) -> None:
@@ -198,4 +199,4 @@ async def test_files_have_their_names(tmp_path: Path) -> None:
         sent = {"token": "xoxp-alice", "channel": dm, "text": "see", "subtype": "file_share", "files": files}
         await here.control("message", **sent)
     async with later(tmp_path, clock) as here:
-        assert here.one("perception").body["files"] == ["plan.pdf"]
+        assert here.one(Message).event.files == ("plan.pdf",)

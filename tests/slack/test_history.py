@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from daemon.kinds import Opened
 from daemon.ports import Heard
-from daemon.rehearsal.people import ALICE, BOB, TEAM
 from daemon.slack.policy import Allowed
+from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.office import GENERAL, ME, Office, office
 
 
 async def earlier(here: Office) -> list[Heard]:
-    return await shown(here, here.entries("thread")[-1].thread)
+    return await shown(here, here.entries(Opened)[-1].thread)
 
 
 async def shown(here: Office, thread: str) -> list[Heard]:
@@ -30,7 +31,7 @@ async def test_the_earlier_messages_come_oldest_first_with_names(here: Office) -
     await here.say("alice", GENERAL, f"{ME} can you look?", root)
     await here.say("bob", GENERAL, "thanks", root)
     heard = await earlier(here)
-    said = [(one.body["name"], one.body["text"], one.body["bot"]) for one in heard]
+    said = [(one.event.name, one.event.text, one.event.bot) for one in heard]
     assert said == [
         ("Alice", "the build is red", False),
         ("Bob", "#general again?", False),
@@ -52,11 +53,11 @@ async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> Non
     call = await here.say("bob", GENERAL, f"{ME} hello", root)
     mention = {"type": "message", "channel": GENERAL, "channel_type": "channel", "user": BOB.id}
     heard = await earlier(here)
-    assert [one.body["text"] for one in heard] == ["morning"]
-    first, *_ = here.entries("thread")
+    assert [one.event.text for one in heard] == ["morning"]
+    first, *_ = here.entries(Opened)
     await here.say("alice", GENERAL, f"{ME} a second call", root)
     await here.event(event={**mention, "text": f"{ME} late", "ts": call, "thread_ts": root})
-    assert [one.body["text"] for one in await here.slack.surroundings.earlier(first.thread) or ()] == [
+    assert [one.event.text for one in await here.slack.surroundings.earlier(first.thread) or ()] == [
         "morning"
     ]
 
@@ -67,7 +68,7 @@ async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(he
     for number in range(250):
         await alice.chat_postMessage(channel=GENERAL, text=str(number), thread_ts=root)
     await here.say("alice", GENERAL, f"{ME} sum up", root)
-    texts = [one.body["text"] for one in await earlier(here)]
+    texts = [one.event.text for one in await earlier(here)]
     assert texts == ["root", *map(str, range(150, 250))]
 
 
@@ -76,7 +77,7 @@ async def test_what_was_said_to_it_and_not_answered_is_no_context(tmp_path: Path
         root = await here.say("alice", GENERAL, "the build is red")
         await here.say("bob", GENERAL, f"{ME} say that it is green", root)
         await here.say("alice", GENERAL, f"{ME} can you look?", root)
-        assert [one.body["text"] for one in await earlier(here)] == ["the build is red"]
+        assert [one.event.text for one in await earlier(here)] == ["the build is red"]
 
 
 async def test_a_dm_has_no_earlier(tmp_path: Path) -> None:
@@ -95,5 +96,5 @@ async def test_a_refusal_costs_the_context_not_the_answer(
     root = await here.say("alice", GENERAL, "the build is red")
     await here.say("alice", GENERAL, f"{ME} can you look?", root)
     here.wire.refuse["conversations.replies"] = ["missing_scope"]
-    assert await here.slack.surroundings.earlier(here.entries("thread")[-1].thread) is None
+    assert await here.slack.surroundings.earlier(here.entries(Opened)[-1].thread) is None
     assert "missing_scope" in caplog.text

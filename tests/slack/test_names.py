@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.slack.thrift import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
+from daemon.kinds import Message
+from daemon.slack.names import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
 from tests.slack.office import ME, Office
 
 USER = "users.info"
@@ -26,7 +27,7 @@ async def test_one_message_with_thousands_of_mentions_asks_for_a_few(here: Offic
     dm, nobody = await here.dm("alice"), crowd(0)
     await here.say("alice", dm, f"{mentions(nobody)} <#C0SECRET000> <@{nobody[0]}|Zed>")
     assert asked(here) == [*nobody[:A_MESSAGE], "U0ALICE0001"]
-    text = here.one("perception").body["text"]
+    text = here.one(Message).event.text
     assert text.startswith("@someone @someone ")
     assert text.endswith(" @someone a channel @Zed")
     assert "U0" not in text
@@ -56,6 +57,6 @@ async def test_who_writes_has_a_name_all_the_same_and_who_is_known_is_named(here
     for number in range(4):
         await here.say("alice", await here.dm("alice"), mentions(crowd(number, of=50)))
     await here.say("bob", await here.dm("bob"), f"{mentions(crowd(5))} <@U0ALICE0001> {ME}")
-    said = here.entries("perception")[-1].body
-    assert said["name"] == "Bob"
-    assert said["text"].endswith("@Alice @Claudius")
+    said = here.entries(Message)[-1].event
+    assert said.name == "Bob"
+    assert said.text.endswith("@Alice @Claudius")

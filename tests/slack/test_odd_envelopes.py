@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, SOUL, TEAM
-from daemon.slack.parsed import value_of
+from daemon.slack.payload import value_of
+from rehearsal.people import ALICE, SOUL, TEAM
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.switchboard import ours
 

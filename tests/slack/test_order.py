@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, BOB, CAROL, TEAM
+from daemon.kinds import Heard, Message
 from daemon.slack.inbox import EARLY
+from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, until
 
 MESSAGE: dict[str, Any] = {"type": "message", "channel": GENERAL, "channel_type": "channel"}
@@ -18,7 +19,7 @@ ANSWER = {**MESSAGE, "user": BOB.id, "text": "and me?", "ts": REPLY, "thread_ts"
 
 
 def addresses(here: Office) -> list[tuple[str, str]]:
-    return [(entry.body["address"], entry.body["text"]) for entry in here.entries("perception")]
+    return [(entry.event.address, entry.event.text) for entry in here.entries(Message)]
 
 
 def unacked(here: Office) -> set[str]:
@@ -53,7 +54,7 @@ async def test_what_was_said_before_the_call_stays_context(here: Office) -> None
     await here.event(event=ANSWER)
     await here.event(event={**CALL, "ts": LATER, "thread_ts": ROOT})
     assert addresses(here) == [("mention", "@Claudius hello")]
-    assert here.entries("heard") == []
+    assert here.entries(Heard) == []
 
 
 async def test_an_early_reply_to_someone_else_is_only_heard(here: Office) -> None:
@@ -61,7 +62,7 @@ async def test_an_early_reply_to_someone_else_is_only_heard(here: Office) -> Non
     await here.event(event={**ANSWER, "thread_ts": "5.000002"})
     await here.event(event=CALL)
     assert addresses(here) == [("mention", "@Claudius hello")]
-    assert here.one("heard").key == f"heard:{TEAM}:{GENERAL}:{REPLY}"
+    assert here.one(Heard).key == f"heard:{TEAM}:{GENERAL}:{REPLY}"
 
 
 async def test_an_early_reply_that_could_not_be_written_comes_with_its_call_again(

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, BOB, CAROL, TEAM
+from daemon.kinds import Opened, Press
 from daemon.slack.policy import Allowed
+from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.asking import asked, press, presses
 from tests.slack.office import GENERAL, RANDOM, Office, office, until
 
@@ -20,21 +21,17 @@ async def test_a_press_is_a_perception_that_answers(here: Office) -> None:
     thread, _, ts = await asked(here)
     here.wire.calls.clear()
     when = await press(here, ALICE.id, ts, "Go ahead")
-    entry = here.entries("perception")[-1]
-    assert dict(entry.body) == {
-        "rank": "answer",
-        "answers": f"{thread}@3/ask#1",
-        "value": "yes",
-        "address": "press",
-        "user": ALICE.id,
-        "name": "Alice",
-        "bot": False,
-        "text": "Go ahead",
-        "ts": when,
-        "files": [],
-    }
+    (entry,) = here.entries(Press)
+    assert entry.event == Press(
+        answers=f"{thread}@3/ask#1",
+        value="yes",
+        user=ALICE.id,
+        name="Alice",
+        text="Go ahead",
+        ts=when,
+    )
     assert (entry.key, entry.author) == (f"click:{TEAM}:{GENERAL}:{when}", ALICE.id)
-    assert (entry.thread, entry.cause) == (thread, here.entries("thread")[-1].seq)
+    assert (entry.thread, entry.cause) == (thread, here.entries(Opened)[-1].seq)
     assert here.woken == [thread]
     assert here.wire.calls == []
 
@@ -42,7 +39,7 @@ async def test_a_press_is_a_perception_that_answers(here: Office) -> None:
 async def test_any_value_comes_back_as_it_was(here: Office) -> None:
     _, _, ts = await asked(here)
     await press(here, BOB.id, ts, "Later")
-    assert [(one["value"], one["name"]) for one in presses(here)] == [('"later" {}', "bob")]
+    assert [(one.value, one.name) for one in presses(here)] == [('"later" {}', "bob")]
 
 
 async def test_each_press_counts_once_however_often_it_comes(here: Office) -> None:
@@ -79,7 +76,7 @@ async def test_who_may_not_speak_to_the_soul_cannot_press(tmp_path: Path) -> Non
         assert presses(here) == []
         await press(here, ALICE.id, ts, "Go ahead")
         await press(here, CAROL.id, ts, "Go ahead")
-        assert [one["user"] for one in presses(here)] == [ALICE.id, CAROL.id]
+        assert [one.user for one in presses(here)] == [ALICE.id, CAROL.id]
 
 
 async def test_nor_can_anybody_in_a_channel_that_is_not_allowed(tmp_path: Path) -> None:
@@ -158,4 +155,4 @@ async def test_a_label_and_a_value_from_outside_can_be_written(here: Office) -> 
     text = {"type": "plain_text", "text": "Yes\n\u0000" + "s" * 100}
     await here.event(payload={**PRESS, "actions": [{**ACTION, "value": value, "text": text}]})
     (one,) = presses(here)
-    assert (one["value"], one["text"]) == ("\ufffd", "Yes \ufffd" + "s" * 75)
+    assert (one.value, one.text) == ("\ufffd", "Yes \ufffd" + "s" * 75)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from daemon.engine.writable import writable
 from daemon.slack.quiet import ZERO_WIDTH, quiet, quiet_so_far
-from daemon.writable import writable
 
 PING = re.compile(r"<!(?:channel|here|everyone|subteam|date)|<[@#]|@(?:channel|here|everyone)", re.IGNORECASE)
 OWNERS = frozenset({"U1", "U22"})

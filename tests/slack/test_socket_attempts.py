@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from daemon.errors import ConfigError
-from daemon.slack.socket import ADVICE, FULL, STEADY
+from daemon.slack.sockets import ADVICE, FULL, STEADY
 from daemon.slack.web import AT_ONCE, LONGEST_PAUSE, pause
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, Ours, hears, ours

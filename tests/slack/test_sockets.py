@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from daemon.slack.hearing import BEAT
+from daemon.slack.line import BEAT
 from daemon.slack.web import LONGEST_PAUSE
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, hears, ours

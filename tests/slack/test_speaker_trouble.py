@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from daemon.entry import digest
+from daemon.engine.event import digest
 from daemon.errors import SpeechFailed
 from daemon.slack.stream import ENOUGH
 from daemon.slack.web import LONGEST_WAIT

@@ -6,7 +6,9 @@ import asyncio
 import gc
 from pathlib import Path
 
-from daemon.errors import Fenced
+from daemon.engine.exceptions import Fenced
+from daemon.kinds import TurnBegan
+from daemon.slack.place import place_of
 from daemon.slack.sign import Spot
 from daemon.slack.surface import Slack
 from tests.slack.office import OPEN, Office, access, office, until
@@ -148,15 +150,14 @@ async def test_many_threads_stay_below_slack_s_pace_and_each_has_its_turn(here: 
     most = max(sum(at <= one < at + 60 for one in told) for at in told)
     assert (len(told), most < 50) == (60, True)
     asked = [args["thread_ts"] for args in here.wire.told(SESSION)]
-    places = [here.journal.of(thread, "thread")[0].body["ts"] for thread in threads]
+    places = [place_of(here.journal, thread).ts for thread in threads]
     assert asked == places, "in the order in which they asked"
 
 
 async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     thread = await called(here)
     await show(here, thread, "is musing…")
-    attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
-    await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+    await begins(here, thread)
 
     def lost() -> None:
         raise Fenced(thread)
@@ -189,8 +190,7 @@ async def test_at_the_end_it_takes_away_what_is_shown(tmp_path: Path) -> None:
 async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office) -> None:
     thread = await called(here)
     await show(here, thread, "is musing…")
-    attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
-    await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+    await begins(here, thread)
     next_life = Slack(access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock)
     async with next_life:
         await until(lambda: not next_life.speaker.busy)
@@ -206,10 +206,9 @@ async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office
 async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(here: Office) -> None:
     threads = [await called(here) for _ in range(60)]
     for thread in threads:
-        attempt = {"took": [], "path": f"{thread}@1", "process": "p", "code": "c", "texts": {}}
-        await here.journal.append(thread, "turn-began", attempt, key=f"{thread}@1/began")
+        await begins(here, thread)
     one, other = threads[0], await called(here)
-    place = here.journal.of(other, "thread")[0].body["ts"]
+    place = place_of(here.journal, other).ts
     async with Slack(
         access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
     ) as next_life:
@@ -226,8 +225,14 @@ async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(
             await until(lambda: not next_life.speaker.busy)
             await here.clock.advance(1)
         assert {args["thread_ts"] for args in here.wire.told(SESSION)} >= {
-            here.journal.of(thread, "thread")[0].body["ts"] for thread in threads
+            place_of(here.journal, thread).ts for thread in threads
         }
+
+
+async def begins(here: Office, thread: str) -> None:
+    """An attempt at this thread."""
+    began = TurnBegan(execution=f"{thread}@1", inputs=(), process="p", texts={})
+    await here.journal.append(thread, began, key=f"{thread}@1/began", author="soul")
 
 
 async def show_and_clear(here: Office) -> None:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from daemon.rehearsal.people import ALICE, BOB, CAROL, TEAM
+from daemon.engine.kinds import Outage
+from daemon.kinds import (
+    Afterthought,
+    Message,
+    Opened,
+    Press,
+    SpeechStarted,
+    StopAsked,
+    TurnBegan,
+)
 from daemon.slack.policy import Allowed
+from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
 from tests.slack.voice import ours
 from tests.slack.work import SIGN, answers, begins, called, ends, parks, react, session_stop, stops
@@ -26,20 +37,10 @@ async def test_whoever_began_it_stops_it_by_a_reaction(owned: Office) -> None:
     owned.wire.calls.clear()
     await react(owned, "alice", root)
     (stop,) = stops(owned)
-    ts = stop.body["ts"]
-    assert dict(stop.body) == {
-        "rank": "stop",
-        "address": "stop",
-        "user": ALICE.id,
-        "name": "Alice",
-        "bot": False,
-        "text": "",
-        "ts": ts,
-        "files": [],
-        "by": "reaction",
-    }
+    ts = stop.event.ts
+    assert stop.event == StopAsked(user=ALICE.id, name="Alice", text="", ts=ts, by="reaction")
     assert (stop.key, stop.author) == (f"stop:{TEAM}:{GENERAL}:{ts}", ALICE.id)
-    assert (stop.thread, stop.cause) == (owned.one("thread").thread, owned.one("thread").seq)
+    assert (stop.thread, stop.cause) == (owned.one(Opened).thread, owned.one(Opened).seq)
     assert owned.woken == [stop.thread]
     assert owned.wire.told("users.info") == []
 
@@ -47,7 +48,7 @@ async def test_whoever_began_it_stops_it_by_a_reaction(owned: Office) -> None:
 async def test_so_does_an_owner(owned: Office) -> None:
     root = await called(owned)
     await react(owned, "carol", root)
-    assert [stop.body["name"] for stop in stops(owned)] == [CAROL.id]  # who has said nothing so far
+    assert [stop.event.name for stop in stops(owned)] == [CAROL.id]  # who has said nothing so far
 
 
 async def test_nobody_else_does(owned: Office) -> None:
@@ -72,16 +73,16 @@ async def test_others_do_not(here: Office, emoji: str) -> None:
 
 async def test_a_reaction_on_what_the_soul_says_stops_it(here: Office) -> None:
     await called(here)
-    ts = await answers(here, here.one("turn-began"), "One, two,")
+    ts = await answers(here, here.one(TurnBegan), "One, two,")
     await react(here, "alice", ts)
-    assert [stop.thread for stop in stops(here)] == [here.one("thread").thread]
+    assert [stop.thread for stop in stops(here)] == [here.one(Opened).thread]
 
 
 async def test_so_does_one_on_a_message_that_has_only_begun(here: Office) -> None:
     await called(here)
-    thread = here.one("thread").thread
+    thread = here.one(Opened).thread
     ts = await here.slack.speaker.start(thread, "One, two,", "k", ours)
-    await here.journal.append(thread, "speech-started", {"ts": ts}, key="k/started")
+    await here.journal.append(thread, SpeechStarted(ts=ts), key="k/started", author="soul")
     await react(here, "alice", ts)
     assert len(stops(here)) == 1
 
@@ -97,7 +98,7 @@ async def test_a_reaction_elsewhere_stops_nothing(here: Office) -> None:
     await called(here)
     ours_there = await here.say("alice", RANDOM, f"{ME} hello")
     other = await here.say("alice", GENERAL, "lunch?")
-    await ends(here, await begins(here, here.entries("perception")[-1]))
+    await ends(here, await begins(here, here.entries(Message)[-1]))
     await react(here, "alice", other)
     await react(here, "alice", ours_there, channel=RANDOM)
     assert stops(here) == []
@@ -105,7 +106,7 @@ async def test_a_reaction_elsewhere_stops_nothing(here: Office) -> None:
 
 async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -> None:
     await called(here)
-    ts = await answers(here, here.one("turn-began"))
+    ts = await answers(here, here.one(TurnBegan))
     item = {"type": "message", "channel": RANDOM, "ts": ts}
     event = {"type": "reaction_added", "user": ALICE.id, "reaction": SIGN, "event_ts": "99999999999.1"}
     await here.event(event={**event, "item": item})
@@ -114,7 +115,7 @@ async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -
 
 async def test_where_nothing_runs_there_is_nothing_to_stop(here: Office) -> None:
     root = await called(here)
-    await ends(here, here.one("turn-began"))
+    await ends(here, here.one(TurnBegan))
     await react(here, "alice", root)
     await session_stop(here, root)
     assert stops(here) == []
@@ -129,7 +130,7 @@ async def test_what_has_not_begun_yet_is_stopped_too(here: Office) -> None:
 
 async def test_a_question_that_waits_is_stopped_by_whoever_it_was_asked_for(here: Office) -> None:
     root = await called(here)
-    await parks(here, here.one("turn-began"))
+    await parks(here, here.one(TurnBegan))
     await react(here, "bob", root)
     assert stops(here) == []
     await react(here, "alice", root)
@@ -138,36 +139,35 @@ async def test_a_question_that_waits_is_stopped_by_whoever_it_was_asked_for(here
 
 async def test_a_body_that_goes_on_still_belongs_to_whoever_began_it(here: Office) -> None:
     root = await called(here)
-    began = here.one("turn-began")
+    began = here.one(TurnBegan)
     asked = await parks(here, began)
-    press = {"rank": "answer", "answers": asked.key, "ts": "99.1", "user": BOB.id}
-    taken, _ = await here.journal.append(began.thread, "perception", press, key="click:1", author=BOB.id)
-    again = {**began.body, "took": [taken.seq]}
-    await here.journal.append(began.thread, "turn-began", again, key=f"{began.body['path']}/went-on#2")
+    press = Press(user=BOB.id, name="Bob", text="Yes", ts="99.1", answers=asked.key, value="yes")
+    taken, _ = await here.journal.append(began.thread, press, key="click:1", author=BOB.id)
+    again = replace(began.event, inputs=(taken.seq,))
+    await here.journal.append(began.thread, again, key=f"{again.execution}/went-on#2", author="soul")
     await react(here, "bob", root)
     assert stops(here) == []
     await react(here, "alice", root)
     assert len(stops(here)) == 1
 
 
-async def test_what_waited_for_better_times_belongs_to_its_author(here: Office) -> None:
-    root = await here.say("alice", GENERAL, f"{ME} hello")
-    first = here.one("perception")
-    await ends(here, await begins(here, first), "postponed")
-    woke, _ = await here.journal.append(
-        first.thread, "perception", {"carries": [first.seq]}, key="w/woke", author="core"
-    )
-    await begins(here, woke)
+async def test_what_waits_for_better_times_belongs_to_its_author(here: Office) -> None:
+    root = await called(here)
+    began = here.one(TurnBegan)
+    outage = Outage(reason="overloaded", due=here.clock.now() + 60)
+    await here.journal.append(began.thread, outage, key=f"{began.event.execution}!outage#1", author="soul")
+    await react(here, "bob", root)
+    assert stops(here) == []
     await react(here, "alice", root)
     assert len(stops(here)) == 1
 
 
 async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -> None:
     root = await called(here)
-    await ends(here, here.one("turn-began"))
-    thought = {"rank": "after", "process": "learns"}
-    thread = here.one("thread").thread
-    after, _ = await here.journal.append(thread, "perception", thought, key="after:1", author="core")
+    await ends(here, here.one(TurnBegan))
+    thought = Afterthought(process="learns")
+    thread = here.one(Opened).thread
+    after, _ = await here.journal.append(thread, thought, key="after:1", author="core")
     await begins(here, after)
     await session_stop(here, root)
     assert stops(here) == []
@@ -175,19 +175,19 @@ async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -
 
 async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> None:
     root = await called(here)
-    thread = here.one("thread").thread
+    thread = here.one(Opened).thread
     here.slack.speaker.status(thread, "is counting…", ours)
     await until(lambda: not here.slack.speaker.busy)
     await here.control("stop", user=BOB.id, channel=GENERAL, thread_ts=root)
     await here.acked()
     (stop,) = stops(here)
-    assert (stop.body["by"], stop.body["user"], stop.author) == ("button", BOB.id, BOB.id)
+    assert (stop.event.by, stop.event.user, stop.author) == ("button", BOB.id, BOB.id)
     assert (stop.thread, here.woken) == (thread, [thread])
 
 
 async def test_what_slack_stopped_in_the_middle_is_rewritten_whole(here: Office) -> None:
     root = await called(here)
-    thread, speaker = here.one("thread").thread, here.slack.speaker
+    thread, speaker = here.one(Opened).thread, here.slack.speaker
     speaker.status(thread, "is counting…", ours)
     await until(lambda: not speaker.busy)
     ts = await speaker.start(thread, "One,", "k", ours)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.entry import digest
-from daemon.errors import Fenced
+from daemon.engine.event import digest
+from daemon.engine.exceptions import Fenced
+from daemon.kinds import Opened
 from daemon.slack.stream import ENOUGH, PACE
 from tests.slack.office import Office, until
 from tests.slack.voice import KEY, called, lost, ours, pace, texts, times
@@ -133,7 +134,7 @@ async def test_one_thread_s_stream_is_no_other_s(here: Office) -> None:
 async def test_it_streams_in_a_dm_too(here: Office) -> None:
     dm, speaker = await here.dm("bob"), here.slack.speaker
     root = await here.say("bob", dm, "hello")
-    thread = here.one("thread").thread
+    thread = here.one(Opened).thread
     ts = await speaker.start(thread, "Hi", KEY, ours)
     await speaker.finish(thread, ts, "Hi, Bob", KEY, ours)
     replies = await here.client("bob").conversations_replies(channel=dm, ts=root)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daemon.errors import SpeechFailed
-from daemon.rehearsal.people import ALICE, BOB
+from daemon.kinds import Spoken
+from rehearsal.people import ALICE, BOB
 from tests.slack.office import ME, Office
 from tests.slack.voice import called, ours, texts
 
@@ -23,8 +24,8 @@ async def test_a_whisper_is_seen_by_one_person_and_stands_nowhere(here: Office) 
 async def test_where_the_soul_has_spoken_it_stands_in_the_thread(here: Office) -> None:
     thread, root = await called(here)
     ts = await here.slack.speaker.finish(thread, None, "Here I am.", "key", ours)
-    body = {"ts": ts, "text": "Here I am.", "upto": 10}
-    await here.journal.append(thread, "spoken", body, key="receipt")
+    spoken = Spoken(ts=ts, text="Here I am.", upto=10)
+    await here.journal.append(thread, spoken, key="receipt", author="soul")
     await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
     assert here.world.whispers(ALICE.id)[0]["thread_ts"] == root
 

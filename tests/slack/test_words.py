@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from daemon.engine.event import Input, Rank
+from daemon.kinds import Heard, Message, StopAsked
 from daemon.slack.words import ASIDE, STOP, stops
 from tests.slack import work
 from tests.slack.office import GENERAL, ME, Office, until
@@ -64,15 +66,14 @@ async def test_a_stop_word_is_a_perception_of_its_own_rank(here: Office) -> None
     await here.say("alice", GENERAL, "stop", root)
     await here.say("alice", GENERAL, f"{ME} Stop!", root)
     await here.say("alice", GENERAL, "don't stop", root)
-    ranks = [entry.body.get("rank") for entry in here.entries("perception")]
-    assert ranks == [None, "stop", "stop", None]
-    stop = here.entries("perception")[1].body
-    assert (stop["address"], stop["name"], stop["text"]) == ("follow-up", "Alice", "stop")
+    assert [entry.kind for entry in here.entries(Input)] == ["message", "stop", "stop", "message"]
+    stop = work.stops(here)[0].event
+    assert (stop.address, stop.name, stop.text) == ("follow-up", "Alice", "stop")
 
 
 async def test_a_stop_word_in_a_dm_is_one_too(here: Office) -> None:
     await here.say("alice", await here.dm("alice"), "stop.")
-    assert here.one("perception").body["rank"] == "stop"
+    assert here.one(Input).event.rank is Rank.STOP
 
 
 async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> None:
@@ -80,21 +81,21 @@ async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> Non
     await here.say("bob", GENERAL, "<@U0CAROL0003> stop", root)
     await here.say("bob", GENERAL, "stop")
     await here.say("bob", await here.dm("bob"), "<@U0CAROL0003> stop")
-    assert "rank" not in here.one("heard").body
+    assert here.one(Heard).event.text == "@Carol stop"
     assert work.stops(here) == []
 
 
 @pytest.mark.parametrize("text", ["!trace", f"{ME} !trace", f"!Trace {ME}", "  !trace  "])
 async def test_trace_is_a_command(here: Office, text: str) -> None:
     await here.say("alice", await here.dm("alice"), text)
-    body = here.one("perception").body
-    assert (body["command"], body.get("rank")) == ("trace", None)
+    said = here.one(Message).event
+    assert (said.command, said.rank) == ("trace", Rank.MESSAGE)
 
 
 @pytest.mark.parametrize("text", ["trace", "!trace it", "what is !trace?", "!tracer", "!trace !trace"])
 async def test_what_only_speaks_of_it_is_none(here: Office, text: str) -> None:
     await here.say("alice", await here.dm("alice"), text)
-    assert "command" not in here.one("perception").body
+    assert here.one(Message).event.command == ""
 
 
 async def test_a_stop_word_waits_for_no_name(here: Office) -> None:
@@ -104,12 +105,13 @@ async def test_a_stop_word_waits_for_no_name(here: Office) -> None:
     here.wire.calls.clear()
     await here.say("alice", GENERAL, "stop", root)
     assert here.wire.told("users.info") == []
-    assert here.entries("perception")[-1].body["name"] == here.entries("perception")[-1].author
+    (stop,) = work.stops(here)
+    assert stop.event.name == stop.author
 
 
 async def test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_name(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
-    await work.begins(here, here.one("perception"))
+    await work.begins(here, here.one(Message))
     await here.caught_up()
     here.wire.held["users.info"] = asyncio.Event()
     post = here.client("bob").chat_postMessage
@@ -118,16 +120,16 @@ async def test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_n
     for text in ("and more", "stop"):
         await here.client("alice").chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
     await until(lambda: bool(work.stops(here)))
-    assert [entry.body["text"] for entry in here.entries("perception")] == ["@Claudius hello", "stop"]
+    assert [entry.event.text for entry in here.entries(Message, StopAsked)] == ["@Claudius hello", "stop"]
     here.wire.held["users.info"].set()
     await here.acked()
-    assert [entry.body["name"] for entry in here.entries("perception")[2:]] == ["Bob", "Alice"]
+    assert [entry.event.name for entry in here.entries(Message)[1:]] == ["Bob", "Alice"]
 
 
 async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> None:
     dm = await here.dm("alice")
     root = await here.say("alice", dm, "hello")
-    await work.ends(here, await work.begins(here, here.one("perception")))
+    await work.ends(here, await work.begins(here, here.one(Message)))
     await here.caught_up()
     here.wire.held["users.info"] = asyncio.Event()
     post = here.client("alice").chat_postMessage
@@ -138,7 +140,7 @@ async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> N
     await here.clock.advance(0)
     here.wire.held["users.info"].set()
     await here.acked()
-    assert [entry.body["text"] for entry in here.entries("perception")] == ["hello", "ask @Bob", "stop"]
+    assert [entry.event.text for entry in here.entries(Message, StopAsked)] == ["hello", "ask @Bob", "stop"]
 
 
 async def test_a_stop_word_that_was_said_long_ago_stops_nothing(here: Office) -> None:

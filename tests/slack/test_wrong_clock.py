@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.rehearsal.people import TEAM
-from daemon.slack.watermark import Watermark, move
+from daemon.kinds import CaughtUp, Heard
+from daemon.slack.catch_up import move
+from rehearsal.people import TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post
 from tests.tools.forgery import opened
@@ -24,7 +25,7 @@ async def test_the_marks_are_in_slacks_time(tmp_path: Path) -> None:
         await clock.advance(DAY + HOUR)
         await post(here, "alice", dm, "and now?")
     async with later(tmp_path, clock) as here:
-        heard = [entry.body["text"] for entry in here.entries("heard")]
+        heard = [entry.event.text for entry in here.entries(Heard)]
         assert heard == ["anybody?"], "the age of a message is a matter of Slack's clock, too"
         assert addresses(here) == [("dm", "hello"), ("dm", "and now?")]
         await here.slack.stop()
@@ -48,7 +49,7 @@ async def test_a_mark_of_the_future_is_not_believed(tmp_path: Path) -> None:
         await here.say("alice", dm, "hello")
         await here.slack.stop()
         for until in (clock.now() + YEAR, clock.now() + YEAR + DAY):
-            await move(here.journal, TEAM, Watermark(until=until, behind={dm: until}))
+            await move(here.journal, TEAM, CaughtUp(until=until, behind={dm: until}))
         await post(here, "alice", dm, "anybody?")
     async with later(tmp_path, clock) as here:
         assert addresses(here) == [("dm", "hello"), ("dm", "anybody?")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.errors import Fenced
+from daemon.engine.exceptions import Fenced
+from daemon.kinds import Opened
 from daemon.slack.stream import PACE
 from tests.slack.office import GENERAL, ME, Office, until
 
@@ -22,7 +23,7 @@ async def called(here: Office) -> tuple[str, str]:
     """Alice calls the soul: its thread, and the ts of her message."""
     root = await here.say("alice", GENERAL, f"{ME} hello")
     here.wire.calls.clear()
-    return here.entries("thread")[-1].thread, root
+    return here.entries(Opened)[-1].thread, root
 
 
 async def texts(here: Office, root: str) -> list[str]:

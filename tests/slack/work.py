@@ -2,77 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from daemon.entry import Entry
-from daemon.rehearsal.people import BOB
+from daemon.engine.event import Entry, Event
+from daemon.kinds import Asked, Message, SpeechBegan, Spoken, StopAsked, TurnBegan, TurnEnded
+from rehearsal.people import BOB
 from tests.slack.office import GENERAL, ME, Office
 from tests.slack.voice import ours
 
 SIGN = "octagonal_sign"
-TEXTS: dict[str, str] = {}
 
 
-async def begins(here: Office, *took: Entry, path: str = "") -> Entry:
+async def begins(here: Office, *inputs: Entry[Event]) -> Entry[TurnBegan]:
     """A turn takes these."""
-    path = path or f"{took[0].thread}@{took[0].seq}"
-    body = {
-        "took": [entry.seq for entry in took],
-        "path": path,
-        "process": "conversation",
-        "code": "1",
-        "texts": TEXTS,
-    }
-    entry, _ = await here.journal.append(
-        took[0].thread, "turn-began", body, key=f"{path}/began", author="core", cause=took[0].seq
+    thread, cause = inputs[0].thread, inputs[0].seq
+    began = TurnBegan(
+        execution=f"{thread}@{cause}",
+        inputs=tuple(entry.seq for entry in inputs),
+        process="conversation",
+        texts={},
     )
+    key = f"{began.execution}/began"
+    entry, _ = await here.journal.append(thread, began, key=key, author="core", cause=cause)
     return entry
 
 
-async def ends(here: Office, began: Entry, outcome: str = "ended") -> None:
+async def ends(
+    here: Office, began: Entry[TurnBegan], outcome: Literal["completed", "suspended"] = "completed"
+) -> None:
     """It ends."""
-    key = f"{began.body['path']}/ended"
     await here.journal.append(
         began.thread,
-        "turn-ended",
-        {"outcome": outcome, "keep": [], "process": None, "params": {}},
-        key=key,
+        TurnEnded(outcome=outcome),
+        key=f"{began.event.execution}/ended",
+        author="soul",
         cause=began.seq,
-        closes=[began.seq, *began.body["took"]],
+        closes=[began.seq, *began.event.inputs],
     )
 
 
-async def parks(here: Office, began: Entry) -> Entry:
+async def parks(here: Office, began: Entry[TurnBegan]) -> Entry[Asked]:
     """It asks, and waits."""
-    key = f"{began.body['path']}/ask#1"
-    body = {"body": began.body["path"], "to": [], "choices": []}
-    asked, _ = await here.journal.append(began.thread, "asked", body, key=key, cause=began.seq)
-    await ends(here, began, "parked")
+    execution = began.event.execution
+    asked, _ = await here.journal.append(
+        began.thread,
+        Asked(execution=execution),
+        key=f"{execution}/ask#1",
+        author="soul",
+        cause=began.seq,
+    )
+    await ends(here, began, "suspended")
     return asked
 
 
-async def answers(here: Office, began: Entry, text: str = "Hm.") -> str:
+async def answers(here: Office, began: Entry[TurnBegan], text: str = "Hm.") -> str:
     """It says something; returns its ts."""
-    speaker = here.slack.speaker
-    key = f"{began.body['path']}/say#1"
-    intent, _ = await here.journal.append(began.thread, "speech", {}, key=key, cause=began.seq)
-    ts = await speaker.finish(began.thread, None, text, key, ours)
-    said: dict[str, Any] = {"ts": ts, "text": text, "upto": len(text)}
+    key = f"{began.event.execution}/say#1"
+    intent, _ = await here.journal.append(
+        began.thread, SpeechBegan(), key=key, author="soul", cause=began.seq
+    )
+    ts = await here.slack.speaker.finish(began.thread, None, text, key, ours)
     await here.journal.append(
-        began.thread, "spoken", said, key=f"{key}/receipt", cause=intent.seq, closes=[intent.seq]
+        began.thread,
+        Spoken(ts=ts, text=text, upto=len(text)),
+        key=f"{key}!receipt",
+        author="soul",
+        cause=intent.seq,
+        closes=[intent.seq],
     )
     return ts
 
 
-def stops(here: Office) -> list[Entry]:
+def stops(here: Office) -> list[Entry[StopAsked]]:
     """The stops that were perceived."""
-    return [entry for entry in here.entries("perception") if entry.body.get("rank") == "stop"]
+    return here.entries(StopAsked)
 
 
 async def called(here: Office) -> str:
     """Alice calls the soul, and it is at work; returns the ts of her message."""
     root = await here.say("alice", GENERAL, f"{ME} count to a million")
-    await begins(here, here.entries("perception")[-1])
+    await begins(here, here.entries(Message)[-1])
     await here.caught_up()
     here.woken.clear()
     return root

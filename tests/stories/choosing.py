@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.actions.action import Definition, Outcome, Run
-from daemon.actions.playing import Player
 from daemon.actions.registry import Registry
+from daemon.actions.run import Player
 from daemon.actions.thinking import RESPOND, THINK
-from daemon.entry import Entry
-from daemon.processes import played
-from daemon.rehearsal import people
+from daemon.engine.event import Entry
+from daemon.kinds import Opened
+from daemon.processes import PROCESSES, played
+from rehearsal import people
 from tests.stories.stage import Stage
 
 IDS = {"alice": people.ALICE.id, "bob": people.BOB.id, "carol": people.CAROL.id}
@@ -51,23 +52,23 @@ async def deciding(stage: Stage, **settings: Any) -> None:
 
 def calls(stage: Stage) -> list[str]:
     """What the model was asked for, in order."""
-    return [call.body["name"] for call in stage.entries("model-call")]
+    return [call.event.name for call in stage.entries("model-call")]
 
 
 def ended(stage: Stage) -> list[str]:
     """Why each run ended."""
-    return [entry.body["reason"] for entry in stage.entries("ism-ended")]
+    return [entry.event.reason for entry in stage.entries("ism-ended")]
 
 
 def models(stage: Stage) -> list[str]:
     """Who was asked, in order."""
-    return [call.body["model"] for call in stage.entries("model-call")]
+    return [call.event.model for call in stage.entries("model-call")]
 
 
 def offering(stage: Stage, *definitions: Definition) -> None:
     """When the soul wakes again these are the actions that it has, besides Think and Respond."""
     registry = Registry([THINK, RESPOND, *definitions])
-    stage.processes = played(Player(registry=registry, loops=5), ["problem_solving"], expert=False)
+    stage.processes = played(PROCESSES, Player(registry=registry, loops=5), ["problem_solving"], expert=False)
     book = stage.words / "playbooks" / "problem_solving.md"
     names = ", ".join(registry.named)
     book.write_text(re.sub(r"^actions: .*$", f"actions: [{names}]", book.read_text(), flags=re.MULTILINE))
@@ -93,7 +94,7 @@ def coming_to(outcome: Outcome) -> Definition:
 
 def outcomes(stage: Stage) -> list[str]:
     """How each turn ended."""
-    return [entry.body["outcome"] for entry in stage.entries("turn-ended")]
+    return [entry.event.outcome for entry in stage.entries("turn-ended")]
 
 
 def told(stage: Stage, nth: int = -1) -> str:
@@ -119,9 +120,9 @@ async def _do(stage: Stage, what: str, asked: dict[str, str]) -> None:
     assert done["ok"], done
 
 
-def questions(stage: Stage) -> Sequence[Entry]:
+def questions(stage: Stage) -> Sequence[Entry[Any]]:
     """What waits for an answer."""
-    return stage.soul.journal.open("asked")
+    return stage.pending("asked")
 
 
 async def shown(stage: Stage, channel: str, root: str) -> list[tuple[str, list[str]]]:
@@ -145,10 +146,10 @@ def whispers(stage: Stage) -> list[tuple[str, str]]:
 async def pressed(stage: Stage, name: str, label: str) -> None:
     """Someone presses a button under the question that waits, and what comes of it is over."""
     [question] = questions(stage)
-    *_, spoken = stage.soul.journal.many(question.body["said"])
-    opened = stage.soul.journal.latest(question.thread, "thread")
+    *_, spoken = stage.soul.journal.many(question.event.said)
+    opened = stage.soul.journal.latest(question.thread, Opened)
     assert opened is not None
-    before = len(stage.entries("perception"))
-    await press(stage, name, opened.body["channel"], spoken.body["ts"], label)
-    await stage.until(lambda: len(stage.entries("perception")) > before)
+    before = len(stage.entries("input"))
+    await press(stage, name, opened.event.channel, spoken.event.ts, label)
+    await stage.until(lambda: len(stage.entries("input")) > before)
     await stage.settled()

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import ALICE as ALICE_HERSELF
-from daemon.rehearsal.people import SOUL
+from rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import SOUL
 from tests.stories.stage import ALICE, BOB, CAROL, PATIENCE, Stage
 
 OWNERS = frozenset({ALICE_HERSELF.id})
 MENDING = "Something of mine needs mending"
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
+SHORT = 100.0
+"""Seconds: a step that is longer is taken at once."""
 FAULTS = {
     "unauthorized": "Claude does not take ANTHROPIC_API_KEY",
     "no-credit": "has no credit left",
@@ -27,26 +29,29 @@ FAULTS = {
 async def settled(stage: Stage) -> None:
     """All that is due is done, in the conversations of owners, too."""
     async with asyncio.timeout(PATIENCE):
-        stage.soul.waker.sweep()
-        while stage.soul.waker.busy or stage.soul.journal.open("perception", "turn-began"):
+        await stage.soul.worker.sweep()
+        while stage.soul.worker.busy or stage.undone():
             await stage.clock.advance(0)
-            stage.soul.waker.sweep()
+            await stage.soul.worker.sweep()
 
 
 async def say(stage: Stage, name: str, channel: str, text: str, root: str | None = None) -> str:
     """Someone says something, and what comes of it is over, in the conversations of owners, too."""
-    known = len(stage.entries("perception"))
+    known = len(stage.entries("input"))
     ts = await stage.post(name, channel, text, root)
-    await stage.until(lambda: len(stage.entries("perception")) > known)
+    await stage.until(lambda: len(stage.entries("input")) > known)
     await settled(stage)
     return ts
 
 
 async def passing(stage: Stage, seconds: float, step: float = 5.0) -> None:
-    """So much time passes, in steps, with a sweep in each."""
+    """So much time passes, in steps, with a sweep in each; nobody looks within one that is long."""
     end = stage.clock.now() + seconds
     while stage.clock.now() < end:
-        await stage.clock.advance(step)
+        if step > SHORT:
+            await stage.clock.leap(step)
+        else:
+            await stage.clock.advance(step)
         await settled(stage)
 
 
@@ -54,7 +59,7 @@ async def mended(stage: Stage) -> None:
     """The account is mended, and at most a minute or two later nobody waits any more."""
     stage.model.faults.all_off()
     async with asyncio.timeout(PATIENCE):
-        while stage.soul.journal.open("watch", "perception", "turn-began"):
+        while stage.pending("waiting", "outage", "input", "turn-began"):
             await passing(stage, 5.0)
 
 

@@ -54,4 +54,4 @@ async def amid(stage: Stage, point: Point, channel: str = ALICE) -> AsyncIterato
 async def heard(stage: Stage, name: str, channel: str, text: str, root: str | None) -> None:
     """Someone says this, and the soul has heard it."""
     ts = await stage.post(name, channel, text, root)
-    await stage.until(lambda: ts in [entry.body["ts"] for entry in stage.entries("perception")])
+    await stage.until(lambda: ts in [entry.event.ts for entry in stage.entries("input")])

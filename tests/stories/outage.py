@@ -7,13 +7,14 @@ from functools import partial
 import pytest
 
 from daemon.claude.retry import BACKOFF, TRIES
+from daemon.engine.outage import CHANCE
 from tests.stories.stage import Stage
 
 AWAY = "I can't gather my thoughts"
 AT_FAULT = "I can't think right now"
 """How people are told that the account is at fault."""
-LATER = 61.0
-"""Seconds after which a postponed message is tried again."""
+LATER = 61.0 * (1 + CHANCE)
+"""Seconds after which what waits is tried again, whatever chance added."""
 
 
 async def pauses(stage: Stage, caplog: pytest.LogCaptureFixture, failures: int) -> None:
@@ -30,5 +31,5 @@ def _failed(caplog: pytest.LogCaptureFixture, times: int) -> bool:
 async def later(stage: Stage) -> None:
     """The time for another try has come."""
     await stage.clock.advance(LATER)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()

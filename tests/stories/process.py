@@ -1,4 +1,7 @@
-"""The daemon as a process of its own, started as an owner starts it; and Alice, who visits its world."""
+"""The daemon as a process of its own, started as an owner starts it; and the world around it.
+
+That world lives in the test's own process, so that a test waits for what happens there, and need not ask.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aiohttp import ClientSession
+from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.clock import SystemClock
 from daemon.project import root
-from daemon.rehearsal.people import SOUL
+from daemon.server import address, bind, serving
+from rehearsal.claude.understudy import Understudy
+from rehearsal.messages import FOREVER, Message, find, replies
+from rehearsal.people import SOUL
+from rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
 from tests.stories.stage import ALICE
 
@@ -30,7 +38,14 @@ async def start(home: Path, *command: str, within: Sequence[str] = (), **env: st
     return await asyncio.create_subprocess_exec(
         *(*within, sys.executable, "-m", "daemon", *command),
         cwd=root(),
-        env={**inherited, "PORT": "0", "SOUL_HOME": str(home), "PYTHONWARNINGS": "error", **env},
+        env={
+            **inherited,
+            "PORT": "0",
+            "SOUL_HOME": str(home),
+            "SSL_CERT_DIR": os.devnull,  # all is on the loopback
+            "PYTHONWARNINGS": "error",
+            **env,
+        },
         stdout=PIPE,
         stderr=PIPE,
     )
@@ -80,35 +95,57 @@ def into(world: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """The world around a daemon, in real time, and Alice in it."""
+
+    url: str
+    world: World
+    model: Understudy
+    alice: AsyncWebClient
+
+    async def say(self, text: str, root: str | None = None) -> str:
+        """Alice says this to the soul; returns its ts."""
+        return str((await self.alice.chat_postMessage(channel=ALICE, text=text, thread_ts=root))["ts"])
+
+    def answers(self, ts: str) -> list[Message]:
+        """The messages of the soul in a thread, as they stand now."""
+        db = self.world.workspace.db
+        said = replies(db, find(db, ALICE, ts), 0, FOREVER, limit=100)
+        return [message for message in said if message.body["user"] == SOUL.user]
+
+    def texts(self, ts: str) -> list[str]:
+        """What they say."""
+        return [str(message.body["text"]) for message in self.answers(ts)]
+
+    @property
+    def working(self) -> list[str]:
+        """The threads that show a Stop button, or words of what the soul is doing."""
+        statuses = self.world.workspace.statuses
+        shown = (*statuses.sessions(), *(line.json() for line in statuses.all()))
+        return [one["thread_ts"] for one in shown]
+
+
+@asynccontextmanager
+async def around(folder: Path, pace: float = 0.0) -> AsyncIterator[Around]:
+    """A world that daemons can be led into. `pace` are the seconds between two pieces of an answer."""
+    clock, app, listener = SystemClock(), web.Application(), bind("127.0.0.1", 0)
+    model = Understudy(clock, pace=pace)
+    model.mount(app)
+    async with World(folder / "rehearsal.db", clock) as world, ClientSession() as session:
+        world.mount(app)
+        async with serving(app, listener):
+            url = address(listener)
+            alice = AsyncWebClient(token="xoxp-alice", base_url=f"{url}/api/", session=session)
+            yield Around(url=url, world=world, model=model, alice=alice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """Alice in a world that is a process of its own."""
 
     world: str
     session: ClientSession
     slack: AsyncWebClient
-
-    async def cue(self, raw: str, **how: Any) -> None:
-        """The model's next answer, and how it comes."""
-        url = f"{self.world}/rehearsal/claude/say"
-        async with self.session.post(url, json={"raw": raw, **how}) as queued:
-            queued.raise_for_status()
-
-    async def asked(self) -> int:
-        """How often the model was asked."""
-        async with self.session.get(f"{self.world}/rehearsal/claude/requests") as response:
-            return len(await response.json())
-
-    async def switch(self, fault: str, **how: Any) -> None:
-        """Something goes wrong in this world from now on."""
-        url = f"{self.world}/rehearsal/faults"
-        async with self.session.post(url, json={"name": fault, "on": True, **how}) as switched:
-            switched.raise_for_status()
-
-    async def working(self) -> list[str]:
-        """The threads that show a Stop button, or words of what the soul is doing."""
-        async with self.session.get(f"{self.world}/rehearsal/state") as response:
-            state = await response.json()
-        return [one["thread_ts"] for one in (*state["sessions"], *state["statuses"])]
 
     async def say(self, text: str) -> str:
         """Say this to the soul; returns its ts."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,16 +14,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from config import Settings
 from daemon.app import Awake, awake
-from daemon.entry import Entry
+from daemon.engine.event import Entry, Input
 from daemon.process import Process
-from daemon.project import root
-from daemon.rehearsal.claude.understudy import Understudy
-from daemon.rehearsal.people import SOUL
-from daemon.rehearsal.world import World
+from rehearsal.claude.understudy import Understudy
+from rehearsal.people import SOUL
+from rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
 from tests.attention import CountedWriter, rest, until
 from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
+from tests.texts import copied
 
 UNSENT = ("reasoning", "chain of thought", "<thinking")
 """Words in a request over which a model may refuse it."""
@@ -80,7 +79,7 @@ class Stage:
             writer=CountedWriter,
         )
         self._soul = await self._life.enter_async_context(start)
-        self._soul.waker.sweep()
+        await self._soul.worker.sweep()
 
     async def sleep(self) -> None:
         """Stop the daemon as SIGTERM does."""
@@ -107,11 +106,11 @@ class Stage:
         await self.until(self._is_settled)
 
     def _is_settled(self) -> bool:
-        if self.soul.waker.busy or self.soul.slack.speaker.busy:
+        if self.soul.worker.busy or self.soul.slack.speaker.busy:
             return False
         if self.world.workspace.courier.counts(SOUL.id)["unacked"]:
             return False
-        return not self.soul.journal.open("perception", "turn-began")
+        return not self.undone()
 
     async def until(self, there: Callable[[], object]) -> None:
         """Until this is so."""
@@ -124,13 +123,24 @@ class Stage:
             await rest()
             while not there():
                 await self.clock.advance(step)
-                self.soul.waker.sweep()
+                await self.soul.worker.sweep()
                 await rest()
 
-    def entries(self, *kinds: str) -> list[Entry]:
-        """The journal, or what is of these kinds."""
+    def entries(self, *kinds: str) -> list[Entry[Any]]:
+        """The journal, or what is of these kinds; "input" are all that a thread takes up."""
         every = self.soul.journal.since(0, limit=100_000)
-        return [entry for entry in every if not kinds or entry.kind in kinds]
+        return [entry for entry in every if not kinds or _is_of(entry, kinds)]
+
+    def undone(self) -> list[Entry[Any]]:
+        """What waits for a turn, or for its end, but for turns that wait until a model can be reached."""
+        waiting = self.pending("input", "turn-began")
+        return [entry for entry in waiting if not self.soul.worker.is_asleep(entry.thread)]
+
+    def pending(self, *kinds: str) -> list[Entry[Any]]:
+        """What of these kinds waits for a later entry that closes it."""
+        every = self.entries(*kinds)
+        still = self.soul.journal.still_pending([entry.seq for entry in every])
+        return [entry for entry in every if entry.seq in still]
 
     async def thread(self, channel: str, ts: str) -> list[tuple[str, str]]:
         """Who said what in this thread, as everybody sees it."""
@@ -154,6 +164,10 @@ class Stage:
         return [str(request["messages"]) for request in self.model.requests]
 
 
+def _is_of(entry: Entry[Any], kinds: Collection[str]) -> bool:
+    return entry.kind in kinds or ("input" in kinds and isinstance(entry.event, Input))
+
+
 def reply(say: str, aside: str = "Private thoughts.", mood: str = "neutral") -> str:
     """An answer of the model in the form that it is asked for."""
     return f"<aside>{aside}</aside>\n<say>{say}</say>\n<mood>{mood}</mood>"
@@ -164,10 +178,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     """A world with nobody in it yet; `wake` brings the soul."""
     clock, wire = FakeClock(), Wire()
     app = web.Application(client_max_size=2**24, middlewares=[wire.middleware])
-    words = folder / "words"
-    shutil.copytree(root() / "prompts", words / "prompts")
-    shutil.copytree(root() / "playbooks", words / "playbooks")
-    shutil.copy(root() / "soul.md", words)
+    words = copied(folder / "words")
     async with World(folder / "rehearsal.db", TrueClock(clock)) as world, ClientSession() as session:
         world.mount(app)
         model = Understudy(clock, pace=0)

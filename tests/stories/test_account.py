@@ -55,7 +55,7 @@ async def test_all_wait_until_it_is_mended_and_everybody_is_told_once(
     heard = (await stage.answers(GENERAL, third))[-1]
     assert "And the next one." in heard
     assert (await health(stage))[1]["wrong"] == []
-    assert not stage.entries("failure", "drift")
+    assert not stage.entries("attempt-failed", "restarted")
     assert caplog.text.count("Claude answers again") == 1
 
 

@@ -24,9 +24,7 @@ async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None
 
 def at_rest(stage: Stage) -> bool:
     """Has everything been answered?"""
-    return not (
-        stage.soul.journal.open("perception", "turn-began", "speech", "watch") or stage.soul.waker.busy
-    )
+    return not (stage.pending("input", "turn-began", "speech", "waiting", "outage") or stage.soul.worker.busy)
 
 
 async def test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile(stage: Stage) -> None:
@@ -35,17 +33,31 @@ async def test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile(s
     stage.model.fail(429, "rate_limit_error", wait=60)
     stage.world.faults.switch("answer-lost", method="chat.postMessage", times=1)
     first = await stage.post("alice", ALICE, "Question A")
-    await stage.until(lambda: stage.entries("failure"))
+    await stage.until(lambda: stage.entries("attempt-failed"))
     stage.model.say(reply("Hi Bob."))
     await stage.post("bob", BOB, "Hi")
     await stage.until(lambda: len(stage.entries("spoken")) == 2)
     stage.model.fail(429, "rate_limit_error", wait=60)
     second = await stage.post("alice", ALICE, "Question B")
-    await stage.until(lambda: "postponed" in [e.body["outcome"] for e in stage.entries("turn-ended")])
+    await stage.until(lambda: stage.entries("outage")[1:])
     await passing(stage, 1.0, lambda: at_rest(stage))
     said = [*await stage.answers(ALICE, first), *await stage.answers(ALICE, second)]
     assert sum(text.startswith(AWAY) for text in said) in (1, 2)
     assert sum("rehearsal script" in text for text in said) == 2
+
+
+async def test_an_apology_that_was_begun_is_known_though_a_stop_ends_what_it_was_for(
+    stage: Stage, thread: str
+) -> None:
+    stage.model.fail(429, "rate_limit_error", wait=60)
+    stage.world.faults.switch("answer-lost", method="chat.postMessage", times=1)
+    await stage.post("alice", ALICE, "What is the north star?", thread)
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await stage.post("alice", ALICE, "stop", thread)
+    await passing(stage, 1.0, lambda: at_rest(stage))
+    said = await stage.answers(ALICE, thread)
+    assert any(text.startswith(AWAY) for text in said)
+    assert [entry.event.text for entry in stage.entries("spoken")] == said
 
 
 async def test_what_was_killed_long_ago_is_told_anew_in_one_message(stage: Stage, thread: str) -> None:
@@ -71,7 +83,8 @@ async def test_what_breaks_off_says_so_once_however_often_it_is_ended(stage: Sta
     await passing(stage, 0.1, lambda: len(stage.entries("speech-started")) == 2)
     await stage.sleep()
     stage.model.faults.all_off()
-    stage.model.fail(429, "rate_limit_error", wait=60)
+    for _ in range(3):
+        stage.model.fail(429, "rate_limit_error", wait=60)
     stage.world.faults.switch("answer-lost", method="chat.update", times=2)
     stage.model.say(reply(STAR))
     await stage.wake()
@@ -87,7 +100,7 @@ async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
     stage: Stage, thread: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = asyncio.Event()
-    caplog.set_level(logging.DEBUG, "daemon.journal.writer")
+    caplog.set_level(logging.DEBUG, "daemon.engine.writer")
     stage.model.say(reply("Here I am."), until=held, chunk=1_000)
     await stage.post("alice", ALICE, "Are you there?", thread)
     await stage.until(lambda: len(stage.model.requests) == 2)
@@ -105,7 +118,7 @@ async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
 async def test_half_answers_do_not_pile_up_while_an_outage_lasts(stage: Stage, thread: str) -> None:
     stage.model.faults.switch("cut", characters=110)
     await stage.post("alice", ALICE, "Tell me of the north star.", thread)
-    await passing(stage, 30.0, lambda: len(stage.entries("watch")) == 4)
+    await passing(stage, 30.0, lambda: len(stage.entries("waiting", "outage")) == 4)
     _, half, away = await stage.answers(ALICE, thread)
     assert half.endswith(" …")
     assert away.startswith(AWAY)

@@ -11,7 +11,7 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Choice
 from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
-from daemon.rehearsal.people import BOB, CAROL
+from rehearsal.people import BOB, CAROL
 from tests.stories.choosing import press, whispers
 from tests.stories.stage import GENERAL, ME, Stage
 
@@ -40,9 +40,9 @@ async def asked(stage: Stage, **how: Any) -> str:
 async def pressed(stage: Stage, name: str, ts: str) -> None:
     """This one presses the button, and what comes of it is over."""
     question = (await stage.client("alice").conversations_replies(channel=GENERAL, ts=ts))["messages"][1]
-    before = len(stage.entries("perception"))
+    before = len(stage.entries("input"))
     await press(stage, name, GENERAL, question["ts"], "Yes")
-    await stage.until(lambda: len(stage.entries("perception")) > before)
+    await stage.until(lambda: len(stage.entries("input")) > before)
     await stage.settled()
 
 
@@ -56,7 +56,7 @@ async def test_a_question_with_buttons_is_answered_by_whom_it_was_put_to(stage: 
     ts = await asked(stage, to=(BOB.id,), choices=(YES,))
     await pressed(stage, "carol", ts)
     assert len(whispers(stage)) == 1, "it is not hers to answer"
-    assert stage.soul.journal.open("asked")
+    assert stage.pending("asked")
     await again(stage)
     await pressed(stage, "bob", ts)
     answers = await stage.answers(GENERAL, ts)
@@ -68,7 +68,7 @@ async def test_an_owner_to_whom_it_was_not_put_does_not_answer_it(stage: Stage) 
     stage.settings["owner_user_ids"] = frozenset({CAROL.id})
     ts = await asked(stage, to=(BOB.id,), choices=(YES,))
     await pressed(stage, "carol", ts)
-    assert stage.soul.journal.open("asked")
+    assert stage.pending("asked")
 
 
 @pytest.mark.parametrize("how", ["button", "words", "go on"])
@@ -80,7 +80,7 @@ async def test_a_former_owner_s_yes_is_worth_nothing(stage: Stage, how: str) -> 
         "go on": {"resumes": True},
     }
     ts = await asked(stage, to=(CAROL.id,), owners=(CAROL.id,), **kinds[how])
-    assert stage.soul.journal.open("asked")
+    assert stage.pending("asked")
     await again(stage, owner_user_ids=frozenset({BOB.id}))
     if how == "button":
         await pressed(stage, "carol", ts)
@@ -88,8 +88,8 @@ async def test_a_former_owner_s_yes_is_worth_nothing(stage: Stage, how: str) -> 
     else:
         await stage.say("carol", GENERAL, "go on", ts)
     assert not stage.entries("answered")
-    [first, *_] = stage.soul.journal.open("asked")
-    assert first.body["to"] == [CAROL.id]
+    [first, *_] = stage.pending("asked")
+    assert first.event.to == (CAROL.id,)
 
 
 async def test_whoever_is_an_owner_and_was_asked_as_one_answers(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition, Run
-from daemon.rehearsal.people import CAROL
+from rehearsal.people import CAROL
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -65,9 +65,9 @@ def publish(text: str = NEWS) -> str:
     return choice({"name": "Publish", "args": {"text": text}})
 
 
-async def asking(stage: Stage, published: list[str], *owners: str) -> str:
+async def asking(stage: Stage, published: list[str], *owners: str, action: Definition | None = None) -> str:
     """A run of Alice's in a channel that asks for approval; the ts of her message."""
-    offering(stage, publishing(published))
+    offering(stage, action or publishing(published))
     await deciding(stage, owner_user_ids=frozenset(owners))
     answers(stage, turning(), publish())
     return await stage.say("alice", GENERAL, f"{ME} {ASKED}")
@@ -82,15 +82,15 @@ async def again(stage: Stage) -> None:
 async def question_ts(stage: Stage) -> str:
     """The ts of the question that waits."""
     [question] = questions(stage)
-    *_, spoken = stage.soul.journal.many(question.body["said"])
-    return str(spoken.body["ts"])
+    *_, spoken = stage.soul.journal.many(question.event.said)
+    return str(spoken.event.ts)
 
 
 async def test_it_is_done_when_an_owner_agrees_after_a_restart(stage: Stage) -> None:
     published: list[str] = []
     ts = await asking(stage, published, CAROL.id)
     assert (await shown(stage, GENERAL, ts))[1:] == [(ON_IT, []), (MAY_I, ["Approve", "Decline"])]
-    assert (published, outcomes(stage), stage.entries("action")) == ([], ["parked"], [])
+    assert (published, outcomes(stage), stage.entries("action")) == ([], ["suspended"], [])
     paid = len(stage.model.requests)
     await again(stage)
     await pressed(stage, "bob", "Approve")
@@ -105,8 +105,8 @@ async def test_it_is_done_when_an_owner_agrees_after_a_restart(stage: Stage) -> 
     assert "it is out" in told(stage)
     assert ended(stage) == ["finished"]
     assert len(stage.model.requests) == paid + 2
-    assert not stage.entries("drift", "failure")
-    assert not stage.soul.journal.open("asked", "action", "perception", "turn-began")
+    assert not stage.entries("restarted", "attempt-failed")
+    assert not stage.pending("asked", "action", "input", "turn-began")
 
 
 async def test_what_is_said_meanwhile_is_heard_first(stage: Stage) -> None:
@@ -181,9 +181,9 @@ async def test_what_waits_beside_the_press_is_heard_before_it_is_done(
     stage.wire.held["chat.update"] = held = asyncio.Event()
     await press(stage, "carol", GENERAL, await question_ts(stage), "Approve")
     await stage.until(lambda: stage.entries("answered"))
-    before = len(stage.entries("perception"))
+    before = len(stage.entries("input"))
     await stage.post("alice", GENERAL, said, ts)
-    await stage.until(lambda: len(stage.entries("perception")) > before)
+    await stage.until(lambda: len(stage.entries("input")) > before)
     if restarts:
         await stage.sleep()
     held.set()
@@ -200,7 +200,7 @@ async def test_what_waits_beside_the_press_is_heard_before_it_is_done(
     if why == "finished":
         assert "choose it again if it is still right" in told(stage)
         assert said in told(stage)
-    assert not stage.soul.journal.open("asked", "action", "perception", "turn-began")
+    assert not stage.pending("asked", "action", "input", "turn-began")
 
 
 async def test_what_ends_a_run_does_not_end_it_where_it_is_not_done(stage: Stage) -> None:

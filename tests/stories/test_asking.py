@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -22,7 +22,6 @@ from tests.stories.choosing import (
     told,
     turning,
 )
-from tests.stories.outage import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 WHICH = "Which ferry do you mean?"
@@ -36,7 +35,7 @@ async def test_it_asks_and_goes_on_after_a_restart(stage: Stage) -> None:
     answers(stage, turning(), choice("Think"), "There are two.", choice(ASK))
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, WHICH]
-    assert outcomes(stage) == ["parked"]
+    assert outcomes(stage) == ["suspended"]
     paid = len(stage.model.requests)
     await stage.sleep()
     await stage.wake()
@@ -48,8 +47,8 @@ async def test_it_asks_and_goes_on_after_a_restart(stage: Stage) -> None:
     assert "the night ferry" in told(stage)
     assert "the night ferry" in stage.asked()[-1]
     assert ended(stage) == ["finished"]
-    assert not stage.entries("drift", "failure")
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert not stage.entries("restarted", "attempt-failed")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 async def test_nobody_reads_a_thought_in_its_question(stage: Stage) -> None:
@@ -106,15 +105,15 @@ async def test_a_reminder_comes_and_is_answered(stage: Stage) -> None:
     await stage.wake()
     answers(stage, reply("Still late."))
     await stage.clock.advance(29 * 60)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()
     assert len(await stage.answers(ALICE, ts)) == 2
     await stage.clock.advance(61)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[2:] == ["Still late."]
     assert "look at the ferry again" in stage.asked()[-1]
-    assert not stage.soul.journal.open("watch", "perception")
+    assert not stage.pending("waiting", "outage", "input")
 
 
 async def test_it_shows_what_it_is_at(stage: Stage) -> None:
@@ -162,7 +161,7 @@ async def test_nothing_is_not_a_question(stage: Stage, chosen: dict[str, Any]) -
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     assert f"{chosen['name']} was not run: its arguments are wrong" in told(stage)
-    assert not stage.entries("asked", "watch", "note", "action")
+    assert not stage.entries("asked", "waiting", "outage", "note", "action")
 
 
 async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: Stage) -> None:
@@ -171,13 +170,13 @@ async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: 
     ts = await stage.say("alice", ALICE, ASKED)
     await stage.clock.advance(5 * 3_600)
     stage.model.fail(429, "rate_limit_error", wait=60)
-    await stage.say("alice", ALICE, "the night ferry", ts)
-    await stage.clock.advance(2 * 3_600)
     answers(stage, choice(SCHEDULE, "Respond"), reply("I will be back."))
-    await later(stage)
-    [watch] = [entry for entry in stage.soul.journal.open("watch") if "note" in entry.body]
-    assert watch.body["due"] == stage.entries("answered")[-1].at + 30 * 60
-    assert watch.body["due"] > stage.clock.now()
+    await stage.say("alice", ALICE, "the night ferry", ts)
+    await stage.clock.advance(10 * 60)
+    await stage.settled()
+    [watch] = [entry for entry in stage.pending("waiting") if entry.event.note]
+    assert watch.event.due == stage.entries("answered")[-1].at + 30 * 60
+    assert watch.event.due > stage.clock.now()
     assert len(await stage.answers(ALICE, ts)) == 4
 
 
@@ -221,7 +220,7 @@ async def test_a_reminder_of_a_reminder_is_for_the_same_person(stage: Stage) -> 
     await stage.say("alice", ALICE, ASKED)
     answers(stage, turning("Not yet."), choice(SCHEDULE, "Respond"), reply("Later, then."))
     await stage.clock.advance(30 * 60 + 1)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()
-    notes = [entry.body["note"] for entry in stage.entries("watch") if "note" in entry.body]
+    notes = [entry.event.note for entry in stage.entries("waiting") if entry.event.note]
     assert [note["user"] for note in notes] == [ALICE_HERSELF.id] * 2

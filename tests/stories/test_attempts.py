@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from daemon.life.resting import MAX_BACKOFF
+from daemon.engine.attempts import LONGEST_PAUSE
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 TRIES = 8
@@ -17,13 +17,13 @@ async def test_a_turn_that_fails_is_not_tried_again_in_a_hurry(stage: Stage) -> 
     stage.wire.refuse["chat.startStream"] = ["internal_error"]
     ts = await stage.post("alice", ALICE, "Are you there?")
     async with asyncio.timeout(PATIENCE):
-        while len(stage.entries("failure")) < TRIES:
+        while len(stage.entries("attempt-failed")) < TRIES:
             await stage.clock.advance(1)
-        failed = [entry.at for entry in stage.entries("failure")]
+        failed = [entry.at for entry in stage.entries("attempt-failed")]
         stage.wire.lacking.clear()
         while not stage.entries("turn-ended"):
             await stage.clock.advance(1)
     waited = [after - before for before, after in pairwise(failed)]
-    pauses = [min(2.0**attempt, MAX_BACKOFF) for attempt in range(1, TRIES)]
+    pauses = [min(2.0**attempt, LONGEST_PAUSE) for attempt in range(1, TRIES)]
     assert all(one >= least for one, least in zip(waited, pauses, strict=True)), waited
     assert await stage.answers(ALICE, ts) == ["At last."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.rehearsal.people import SOUL
+from rehearsal.people import SOUL
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
 
 HOUR = 3600.0

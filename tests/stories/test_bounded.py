@@ -7,7 +7,7 @@ from collections.abc import Set
 import pytest
 
 from daemon.limits import Limits
-from daemon.rehearsal.people import CAROL
+from rehearsal.people import CAROL
 from tests.stories.choosing import pressed, questions, shown
 from tests.stories.stage import BOB, GENERAL, ME, Stage, reply
 
@@ -42,7 +42,7 @@ async def test_without_an_owner_it_says_so_and_offers_nothing(stage: Stage, boun
     *_, (last, buttons) = await shown(stage, GENERAL, ts)
     assert (last[: len(said)], buttons) == (said, [])
     assert not questions(stage)
-    assert not stage.soul.journal.open("perception", "turn-began")
+    assert not stage.pending("input", "turn-began")
 
 
 @pytest.mark.parametrize(("bound", "said"), [("person", ASKS), ("day", SPENT)])
@@ -55,7 +55,7 @@ async def test_an_owner_lets_it_answer(stage: Stage, bound: str, said: str) -> N
     assert (await stage.answers(GENERAL, ts))[-1] == "Here it is."
     assert "and now?" in stage.asked()[-1]
     assert len(stage.model.requests) == 4
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 async def test_an_owner_may_leave_it_at_that(stage: Stage) -> None:
@@ -64,7 +64,7 @@ async def test_an_owner_may_leave_it_at_that(stage: Stage) -> None:
     *_, (asked, buttons) = await shown(stage, GENERAL, ts)
     assert (asked.startswith(ASKS), buttons) == (True, [])
     assert len(stage.model.requests) == 3
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 @pytest.mark.parametrize(("bound", "said"), [("person", FOR_GOOD), ("day", SPENT)])

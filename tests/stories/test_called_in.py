@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.life.overhearing import PATIENCE as FETCHING
-from daemon.life.overhearing import TRIES
+from daemon.soul.overhearing import PATIENCE as FETCHING
+from daemon.soul.overhearing import TRIES
 from tests.stories.stage import GENERAL, ME, Stage, reply
 
 
@@ -24,7 +24,8 @@ async def test_what_was_said_before_is_fetched_after_the_turn_has_begun(stage: S
     assert "The build is red." in stage.asked()[-1]
     [began], [heard], [overheard] = map(stage.entries, ("turn-began", "heard", "overheard"))
     assert began.seq < heard.seq < overheard.seq
-    assert overheard.body == {"seqs": [heard.seq], "whole": True}
+    assert overheard.event.seqs == (heard.seq,)
+    assert overheard.event.whole
 
 
 async def test_where_slack_does_not_show_it_the_next_turn_fetches_it(stage: Stage) -> None:
@@ -37,7 +38,7 @@ async def test_where_slack_does_not_show_it_the_next_turn_fetches_it(stage: Stag
     assert "The build is red." in stage.asked()[-1]
     await stage.say("alice", GENERAL, f"{ME} thank you", root)
     assert stage.asked()[-1].count("The build is red.") == 1
-    assert [entry.body["whole"] for entry in stage.entries("overheard")] == [False, True]
+    assert [entry.event.whole for entry in stage.entries("overheard")] == [False, True]
 
 
 async def test_where_slack_never_shows_it_nobody_asks_for_ever(stage: Stage) -> None:

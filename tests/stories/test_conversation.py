@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.rehearsal.people import SOUL
+from rehearsal.people import SOUL
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
 
 
@@ -17,7 +17,7 @@ async def test_a_dm_is_answered_in_its_thread_with_one_post(stage: Stage) -> Non
     ]
     kinds = [entry.kind for entry in stage.entries() if entry.kind not in ("text", "caught-up")]
     assert kinds == [
-        *("woke", "thread", "perception", "turn-began", "overheard", "claim", "transition"),
+        *("life-began", "thread", "message", "turn-began", "overheard", "claim", "transition"),
         *("speech", "speech-started", "model-call", "spoken", "transition", "turn-ended"),
     ]
 
@@ -28,22 +28,22 @@ async def test_a_first_contact_is_greeted_in_the_answer_and_only_once(stage: Sta
     await stage.say("bob", GENERAL, f"{ME} hello, I am Bob")
     never_met = [asked for asked in stage.asked() if "never spoken with" in asked]
     assert ["never spoken with Bob" in asked for asked in never_met] == [False, True]
-    greeted = [entry.body["to"] for entry in stage.entries("transition")]
+    greeted = [entry.event.to for entry in stage.entries("transition")]
     assert greeted == ["greeting", "conversation", "greeting", "conversation"]
 
 
 async def test_a_mention_is_answered_once_though_it_comes_as_two_events(stage: Stage) -> None:
     ts = await stage.say("alice", GENERAL, f"{ME} what day is it?")
     assert len(await stage.answers(GENERAL, ts)) == 1
-    [heard] = stage.entries("perception")
-    assert heard.body["address"] == "mention"
-    assert heard.body["text"] == "@Claudius what day is it?"
+    [heard] = stage.entries("input")
+    assert heard.event.address == "mention"
+    assert heard.event.text == "@Claudius what day is it?"
 
 
 async def test_a_channel_message_without_a_mention_leaves_no_trace(stage: Stage) -> None:
     ts = await stage.say("alice", GENERAL, "Lunch, anyone?")
     assert await stage.answers(GENERAL, ts) == []
-    assert sorted(entry.kind for entry in stage.entries()) == ["caught-up", "woke"]
+    assert sorted(entry.kind for entry in stage.entries()) == ["caught-up", "life-began"]
 
 
 async def test_a_follow_up_needs_no_mention_and_may_be_met_with_silence(stage: Stage) -> None:
@@ -54,7 +54,7 @@ async def test_a_follow_up_needs_no_mention_and_may_be_met_with_silence(stage: S
     await stage.say("bob", GENERAL, "thanks all", ts)
     assert (await stage.answers(GENERAL, ts))[1:] == ["And an answer."]
     assert len(stage.entries("model-call")) == 3, "a chosen silence is not asked about again"
-    assert not stage.soul.journal.open("perception", "speech", "turn-began")
+    assert not stage.pending("input", "speech", "turn-began")
 
 
 async def test_a_follow_up_for_somebody_else_is_heard_and_not_answered(stage: Stage) -> None:
@@ -106,7 +106,7 @@ async def test_called_into_a_thread_it_first_reads_what_was_said(stage: Stage) -
     ts = await stage.say("alice", GENERAL, "The printer is on fire.")
     await stage.say("bob", GENERAL, "Again?", ts)
     await stage.say("alice", GENERAL, f"{ME} any idea?", ts)
-    heard = [entry.body["text"] for entry in stage.entries("heard")]
+    heard = [entry.event.text for entry in stage.entries("heard")]
     assert heard == ["The printer is on fire.", "Again?"]
     asked = stage.asked()[-1]
     assert asked.index("printer is on fire") < asked.index("Again?") < asked.index("any idea?")
@@ -121,7 +121,7 @@ async def test_a_slow_thread_never_delays_another(stage: Stage) -> None:
     await stage.until(lambda: len(stage.model.requests) == 3)
     stage.model.say(reply("At once."))
     second = await stage.post("bob", BOB, "Something easy.")
-    await stage.until(lambda: stage.entries("spoken")[-1].body["text"] == "At once.")
+    await stage.until(lambda: stage.entries("spoken")[-1].event.text == "At once.")
     assert await stage.answers(BOB, second) == ["At once."]
     assert await stage.answers(ALICE, first) == []
     slow.set()
@@ -138,7 +138,7 @@ async def test_what_comes_while_it_thinks_is_answered_together_next(stage: Stage
     stage.model.say(reply("Two and three."))
     await stage.post("alice", ALICE, "second", ts)
     await stage.post("alice", ALICE, "third", ts)
-    await stage.until(lambda: len(stage.entries("perception")) == 4)
+    await stage.until(lambda: len(stage.entries("input")) == 4)
     held.set()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[1:] == ["One.", "Two and three."]

@@ -7,10 +7,10 @@ import logging
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
 
-from daemon.journal.reading import reading
-from daemon.journal.verify import verify
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS
+from daemon.rules import verify
 from tests.stories.process import ended, running, start
 from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 from tests.tools.forgery import opened, spoil
@@ -40,12 +40,12 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
     status, said = await health(stage)
     assert status == 503
     assert said["ok"] is False
-    assert str(said["damage"]).startswith(f"The entry {seq} cannot be read (its body is no object).")
+    assert str(said["damage"]).startswith(f"The entry {seq} cannot be read (its body).")
     async with stage.session.get(f"{stage.soul.url}/console/calls/{seq}") as response:
         assert response.status == 503
         assert f"The entry {seq} cannot be read" in (await response.json())["error"]
     for _ in range(5):
-        stage.soul.waker.sweep()
+        await stage.soul.worker.sweep()
         await stage.clock.advance(1)
     told = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert [record.levelno for record in told] == [logging.CRITICAL], "said once, and loudly"
@@ -53,7 +53,7 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
 
 async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
     await lived(tmp_path)
-    spoil(tmp_path / NAME, "debt_by_kind")
+    spoil(tmp_path / NAME, "pending_by_kind")
     status, said = await ended(await start(tmp_path))
     assert status == 74
     assert "The journal is damaged (database disk image is malformed)." in said
@@ -61,50 +61,39 @@ async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("table", ["debt", "lease"])
+@pytest.mark.parametrize("table", ["pending", "lease"])
 @pytest.mark.parametrize("how", ["drop table", "delete from"])
-async def test_a_projection_that_is_gone_is_made_anew(tmp_path: Path, table: str, how: str) -> None:
-    await lived(tmp_path)
-    with opened(tmp_path / NAME) as copy:
-        began = copy.add("turn-began", "sess-0", {"path": "sess-0@1"})
-        copy.add("turn-ended", "sess-0", {"outcome": "ended", "keep": []}, closes=[began])
-        copy.add("watch", "sess-0", {"due": 9e9, "carries": []})
+async def test_a_projection_that_is_gone_is_made_anew(
+    stage: Stage, caplog: pytest.LogCaptureFixture, table: str, how: str
+) -> None:
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        began = copy.add("turn-began", "sess-0", {"execution": "sess-0@1"})
+        copy.add("turn-ended", "sess-0", {"outcome": "completed"}, closes=[began])
+        copy.add("waiting", "sess-0", {"due": 9e9})
         copy.db.execute(f"{how} {table}")
-    async with running(tmp_path) as (process, url), ClientSession() as session:
-        async with session.get(f"{url}/healthz") as response:
-            assert response.status == 200
-        process.terminate()
-        status, said = await ended(process)
-    assert status == 0
-    assert [line for line in said.splitlines() if f"table {table} was not what its entries say" in line]
-    with reading(tmp_path / NAME) as journal:
-        assert [one for one in verify(journal).violations if one.rule in ("debt", "lease")] == []
+    await stage.wake()
+    assert (await health(stage))[0] == 200
+    await stage.sleep()
+    assert f"table {table} was not what its entries say" in caplog.text
+    with reading(stage.home / "journal.db", SOUL_KINDS) as journal:
+        assert [one for one in verify(journal).violations if one.rule in ("pending", "lease")] == []
 
 
 async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tmp_path: Path) -> None:
     await lived(tmp_path)
     for done, status, why in (
-        ("pragma user_version = 7", 78, "It is of version 7, and this daemon reads version 1."),
+        ("pragma user_version = 7", 78, "It is of version 7, and this program reads version 2."),
         ("drop table entry", 74, "It has no table of entries."),
     ):
         with opened(tmp_path / NAME) as copy:
-            copy.db.execute("pragma user_version = 1")
+            copy.db.execute("pragma user_version = 2")
             copy.db.execute(done)
         before = (tmp_path / NAME).read_bytes()
         for command in ((), ("verify",)):
             got, said = await ended(await start(tmp_path, *command))
             assert (got, why in said, said.count("\n")) == (status, True, 1), said
         assert (tmp_path / NAME).read_bytes() == before
-
-
-async def test_a_journal_from_before_there_were_versions_is_taken_up(tmp_path: Path) -> None:
-    await lived(tmp_path)
-    with opened(tmp_path / NAME) as copy:
-        assert copy.db.execute("pragma user_version").fetchone() == (1,)
-        copy.db.execute("pragma user_version = 0")
-    await lived(tmp_path)
-    with opened(tmp_path / NAME) as copy:
-        assert copy.db.execute("pragma user_version").fetchone() == (1,)
 
 
 async def lived(home: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.ism import Finish, ISMResult
-from daemon.rehearsal.people import CAROL
+from rehearsal.people import CAROL
 from tests.stories.choosing import (
     ASKED,
     EXPERT,
@@ -38,7 +38,7 @@ async def test_without_the_ism_nothing_is_chosen(stage: Stage) -> None:
     assert await stage.answers(ALICE, ts) == ["Let me think about that.", "It is the timetable."]
     assert calls(stage) == ["pipeline", "pipeline"]
     assert not stage.entries("ism", "ism-ended")
-    assert stage.entries("turn-began")[-1].body["process"] == "problem_solving", "in fixed steps"
+    assert stage.entries("turn-began")[-1].event.process == "problem_solving", "in fixed steps"
     assert set(models(stage)) == {SPEAK}
 
 
@@ -51,12 +51,12 @@ async def test_a_run_of_three_rounds_with_two_actions_in_one_choice(stage: Stage
     assert calls(stage) == ["pipeline", "choose", "think", "choose", "think", "choose", "pipeline"]
     assert models(stage) == [SPEAK, FAST, SPEAK, FAST, SPEAK, FAST, SPEAK]
     [run] = stage.entries("ism-ended")
-    assert [run.body[name] for name in ("reason", "loops", "calls")] == ["finished", 3, 3]
-    assert [entry.body["name"] for entry in stage.entries("action")] == ["SearchMemory"]
+    assert (run.event.reason, run.event.loops, run.event.calls) == ("finished", 3, 3)
+    assert [entry.event.name for entry in stage.entries("action")] == ["SearchMemory"]
     assert "The timetable changed, I believe." in told(stage, 1)
     assert r"<result of=\"SearchMemory\">\nnothing found" in told(stage, 1)
     assert "Nobody told me otherwise." in stage.asked()[-1]
-    assert [entry.body["to"] for entry in stage.entries("transition")][-2:] == [
+    assert [entry.event.to for entry in stage.entries("transition")][-2:] == [
         "problem_solving",
         "conversation",
     ]
@@ -79,7 +79,7 @@ async def test_it_goes_over_into_another_process_at_once(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, "Farewell."]
     assert ended(stage) == ["transition"]
-    went = [(entry.body["to"], entry.body["now"]) for entry in stage.entries("transition")]
+    went = [(entry.event.to, entry.event.now) for entry in stage.entries("transition")]
     assert went[-2:] == [("closing", True), ("conversation", False)]
     assert len(stage.entries("turn-ended")) == 1
     assert calls(stage) == ["pipeline", "choose", "think", "pipeline"], "what was chosen after it is not done"
@@ -94,7 +94,7 @@ async def test_what_is_beyond_it_goes_to_the_expert(stage: Stage) -> None:
     assert await stage.answers(ALICE, ts) == [ON_IT, "The tide was low."]
     assert ended(stage) == ["transition", "finished"]
     assert models(stage) == [SPEAK, FAST, EXPERT, EXPERT, EXPERT, EXPERT]
-    assert "expert" in [entry.body["to"] for entry in stage.entries("transition")]
+    assert "expert" in [entry.event.to for entry in stage.entries("transition")]
 
 
 @pytest.mark.parametrize("owners", [{CAROL.id}, set()])
@@ -115,7 +115,7 @@ async def test_what_cannot_be_read_is_asked_for_again(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     [run] = stage.entries("ism-ended")
-    assert [run.body[name] for name in ("reason", "loops", "calls")] == ["finished", 1, 3]
+    assert (run.event.reason, run.event.loops, run.event.calls) == ("finished", 1, 3)
     assert told(stage).count("Your answer could not be read") == 2
     assert "Well, I'd say…" in told(stage), "and it sees what it said"
 
@@ -143,7 +143,7 @@ async def test_what_it_cannot_do_it_is_told(stage: Stage, chosen: object, why: s
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     assert why in told(stage)
-    assert not stage.entries("watch", "action")
+    assert not stage.entries("waiting", "outage", "action")
 
 
 @pytest.mark.parametrize("effect", [True, False])
@@ -154,8 +154,8 @@ async def test_what_goes_wrong_in_an_action_the_chooser_is_told(stage: Stage, ef
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     assert "OSError: the bridge is up" in told(stage)
-    assert not stage.entries("failure"), "the turn is well"
-    assert not stage.soul.journal.open("action")
+    assert not stage.entries("attempt-failed"), "the turn is well"
+    assert not stage.pending("action")
 
 
 @pytest.mark.parametrize("outcome", [Finish("The bridge is up."), ISMResult("The bridge is up.")])

@@ -71,7 +71,7 @@ async def test_a_locked_database_is_waited_for(stage: Stage, caplog: pytest.LogC
     other.execute("begin immediate")
     ts = await stage.post("alice", ALICE, "Are you there?")
     await stage.until(lambda: not stage.soul.journal.writable)
-    assert stage.entries("perception") == []
+    assert stage.entries("input") == []
     other.execute("rollback")
     other.close()
     stage.model.say(reply("I am."))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from daemon.rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
-from daemon.rehearsal.switchboard import Switchboard
+from rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
+from rehearsal.switchboard import Switchboard
 from tests.attention import PATIENCE
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage
 
@@ -80,7 +79,7 @@ async def test_every_message_is_answered_once(stage: Stage, name: str) -> None:
     story = STORIES[name]
     await stage.sleep()
     await stage.wake(claude_model=SONNET, claude_model_fallback=HAIKU)
-    async with asyncio.timeout(PATIENCE), sweeping(stage):
+    async with asyncio.timeout(PATIENCE):
         for who, place in NAMES.items():
             await stage.say(who, place, "Hello")  # the greeting is over
         board = board_of(stage, name)
@@ -91,10 +90,10 @@ async def test_every_message_is_answered_once(stage: Stage, name: str) -> None:
         await passing(stage, story.long, lambda: struck(stage, board, name))
         board.all_off()
         await passing(stage, 60, lambda: is_over(stage, len(said)))
-        heard = Counter(entry.body.get("text") for entry in stage.entries("perception"))
+        heard = Counter(entry.event.text for entry in stage.entries("input"))
         assert [heard[text] for text in said] == [1] * len(said)
-        assert {entry.body["outcome"] for entry in stage.entries("turn-ended")} <= {"ended", "postponed"}
-        assert not (story.smooth and stage.entries("failure"))
+        assert {entry.event.outcome for entry in stage.entries("turn-ended")} == {"completed"}
+        assert not (story.smooth and stage.entries("attempt-failed"))
         threads = [await stage.answers(place, root) for place, root in set(said.values())]
         told = [sum(answer.startswith(AWAY) for answer in answers) for answers in threads]
         assert max(told) == story.apology, threads
@@ -131,28 +130,16 @@ def struck(stage: Stage, board: Switchboard, name: str) -> bool:
     [shown] = [fault for fault in board.json() if fault["name"] == name]
     if shown["once"]:
         return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another
-    away = [said for said in stage.entries("spoken") if said.body["text"].startswith(AWAY)]
+    away = [said for said in stage.entries("spoken") if said.event.text.startswith(AWAY)]
     noticed = bool(away) or not STORIES[name].apology
     return noticed and shown["strikes"] >= STORIES[name].told.get("times", 1)
 
 
 def is_over(stage: Stage, messages: int) -> bool:
     """Was all that was said heard, and nothing is left to be done?"""
-    heard = len(stage.entries("perception"))
-    busy = stage.soul.waker.busy or stage.soul.journal.open("perception", "turn-began", "speech", "watch")
+    heard = len(stage.entries("input"))
+    busy = stage.soul.worker.busy or stage.pending("input", "turn-began", "speech", "waiting", "outage")
     return heard >= messages + len(NAMES) and not busy
-
-
-@asynccontextmanager
-async def sweeping(stage: Stage) -> AsyncIterator[None]:
-    """The waker's own round, for what comes again by timer."""
-    task = asyncio.create_task(stage.soul.waker.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def passing(stage: Stage, seconds: float, done: Callable[[], bool]) -> None:

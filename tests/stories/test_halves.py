@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from daemon.actions.action import Definition, Run
-from daemon.writable import Joining, writable, writable_json
+from daemon.engine.writable import Joining, writable, writable_json
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, offering, turning
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -45,7 +45,7 @@ async def test_a_tool_that_finds_half_a_character(stage: Stage, effect: bool) ->
     await stage.say("alice", ALICE, "And?", ts)
     assert (await stage.answers(ALICE, ts))[:2] == [ON_IT, "Found."]
     assert "found \ufffd" in stage.asked()[3]
-    assert not stage.entries("failure")
+    assert not stage.entries("attempt-failed")
 
 
 async def test_a_journal_that_holds_one_already(stage: Stage) -> None:

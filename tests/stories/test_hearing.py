@@ -113,8 +113,8 @@ async def test_its_metrics_are_those_of_its_life(stage: Stage) -> None:
     told = await metrics(stage)
     assert told["soul_sockets_wanted"] == told["soul_sockets_alive"] == 2
     assert told['soul_events_total{type="events_api"}'] > 1, "what it says comes back as an event"
-    assert told['soul_entries_total{kind="perception"}'] == 1
-    assert told['soul_turns_total{outcome="ended"}'] == 1
+    assert told['soul_entries_total{kind="message"}'] == 1
+    assert told['soul_turns_total{outcome="completed"}'] == 1
     assert told['soul_connections_total{reason="start"}'] == 2
     assert told["soul_inbound_age_seconds"] == told["soul_event_age_seconds"] == told["soul_deaf"] == 0
 
@@ -124,4 +124,4 @@ async def test_it_does_not_live_on_when_its_token_is_taken_back(stage: Stage) ->
     await stage.world.workspace.links.close()
     with pytest.raises(ConfigError, match="token_revoked"):
         async with asyncio.timeout(PATIENCE):
-            await live(stage.soul.waker, stage.soul.journal, stage.soul.slack.died)
+            await live(stage.soul.journal.died, stage.soul.slack.died)

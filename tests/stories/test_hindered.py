@@ -95,7 +95,7 @@ async def test_a_journal_in_a_closed_folder_is_a_line(tmp_path: Path) -> None:
 async def test_a_body_that_is_null_is_a_line(tmp_path: Path) -> None:
     await lived(tmp_path)
     null_body(tmp_path)
-    await says(tmp_path, 74, "cannot be read (its body is no object)")
+    await says(tmp_path, 74, "cannot be read (its body)")
     assert "Traceback" not in (await ended(await start(tmp_path, "doctor")))[1]
 
 

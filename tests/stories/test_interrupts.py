@@ -29,7 +29,7 @@ async def test_more_context(stage: Stage, point: Point) -> None:
     judged, following = stage.asked()[before : before + 2]
     assert "a new matter that wants" in judged
     assert MORE in following, "it is in the run's next request"
-    assert outcomes(stage) == ["ended"], "and has no turn of its own"
+    assert outcomes(stage) == ["completed"], "and has no turn of its own"
     assert MORE in stage.asked()[-1]
     assert len(stage.entries("observation")) == 0, "what was chosen before it is not done"
 
@@ -43,7 +43,7 @@ async def test_something_new(stage: Stage, point: Point) -> None:
         await heard(stage, "alice", ALICE, NEW, ts)
     on_it, parked, oslo = await stage.answers(ALICE, ts)
     assert (on_it, parked[: len(PARKED)], oslo) == (ON_IT, PARKED, OSLO)
-    assert outcomes(stage) == ["parked", "ended"]
+    assert outcomes(stage) == ["suspended", "completed"]
     assert not ended(stage)
     assert len(questions(stage)) == 1
     paid, recorded = len(stage.model.requests), len(calls(stage))
@@ -53,8 +53,8 @@ async def test_something_new(stage: Stage, point: Point) -> None:
     assert ended(stage) == ["finished"]
     assert len(stage.model.requests) - paid == len(point.after) + 1, "no paid call is repeated"
     assert len(calls(stage)) - recorded == len(point.after) + 1
-    assert not stage.entries("drift")
-    assert not stage.soul.journal.open("watch", "asked", "perception", "turn-began")
+    assert not stage.entries("restarted")
+    assert not stage.pending("waiting", "outage", "asked", "input", "turn-began")
     assert OSLO in stage.asked()[-1], "it knows what was said meanwhile"
 
 
@@ -80,12 +80,12 @@ async def test_what_was_set_aside_comes_back_by_itself(stage: Stage) -> None:
         await heard(stage, "alice", ALICE, NEW, ts)
     answers(stage, choice("Respond"), reply(DONE))
     await stage.clock.advance(SET_ASIDE - 60)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()
     assert len(await stage.answers(ALICE, ts)) == 3
     await stage.clock.advance(61)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[3:] == [DONE]
     assert ended(stage) == ["finished"]
-    assert not stage.soul.journal.open("watch", "asked")
+    assert not stage.pending("waiting", "outage", "asked")

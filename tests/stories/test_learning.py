@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from daemon.entry import Entry
-from daemon.journal.verify import verify
+from daemon.engine.event import Entry
+from daemon.kinds import PersonLearned
 from daemon.limits import Limits
+from daemon.rules import verify
 from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
@@ -28,7 +29,7 @@ def told(stage: Stage, notes: str = NOTES, until: asyncio.Event | None = None) -
     stage.model.say(notes, asks=ASKED, until=until, model=FAST)
 
 
-def people(stage: Stage) -> list[Entry]:
+def people(stage: Stage) -> list[Entry[PersonLearned]]:
     return stage.entries("person")
 
 
@@ -41,7 +42,8 @@ async def test_what_was_told_in_a_dm_is_known_in_that_dm_and_nowhere_else(stage:
     told(stage)
     ts = await stage.say("alice", ALICE, "I keep bees, but I fear wasps.")
     [learned] = people(stage)
-    assert learned.body == {"person": "U0ALICE0001", "name": "Alice", "text": NOTES, "since": 0}
+    about = (learned.event.person, learned.event.name, learned.event.text, learned.event.since)
+    assert about == ("U0ALICE0001", "Alice", NOTES, 0)
     assert await stage.answers(ALICE, ts) == ["Bees! How many?"]
     assert not verify(stage.soul.journal).violations
     await stage.say("alice", ALICE, "What do you know of me?")
@@ -75,7 +77,7 @@ async def test_where_nothing_was_told_it_costs_no_call(stage: Stage) -> None:
     for answer in (learning(learned="no"), reply("No section."), learning(learned="")):
         stage.model.say(answer)
         await stage.say("alice", ALICE, "Nice weather.")
-    assert [call.body["name"] for call in stage.entries("model-call")] == ["pipeline"] * 3
+    assert [call.event.name for call in stage.entries("model-call")] == ["pipeline"] * 3
     assert len(stage.entries("turn-began")) == 3
 
 
@@ -85,11 +87,11 @@ async def test_new_notes_are_made_from_the_old_ones_in_the_same_place(stage: Sta
     told(stage, "- keeps bees\n- and a goat")
     await stage.say("alice", ALICE, "And a goat.")
     first, second = people(stage)
-    assert second.body["since"] == first.seq
+    assert second.event.since == first.seq
     assert "wasps" in stage.asked()[-1], "it saw what it knew"
     told(stage, "- in general")
     await stage.say("alice", GENERAL, f"{ME} and here?")
-    assert people(stage)[-1].body["since"] == 0
+    assert people(stage)[-1].event.since == 0
     assert "goat" not in stage.asked()[-1], "what was learned in a DM is no part of it"
 
 
@@ -112,7 +114,7 @@ async def test_learning_that_fails_is_told_to_nobody(stage: Stage, endless: bool
     ts = await stage.say("alice", ALICE, "I keep bees.")
     assert await stage.answers(ALICE, ts) == ["Bees! How many?"]
     assert not people(stage)
-    assert [ended.body["outcome"] for ended in stage.entries("turn-ended")] == ["ended", "ended"]
+    assert [ended.event.outcome for ended in stage.entries("turn-ended")] == ["completed", "completed"]
 
 
 async def test_at_a_bound_nothing_is_learned(stage: Stage) -> None:
@@ -120,7 +122,7 @@ async def test_at_a_bound_nothing_is_learned(stage: Stage) -> None:
     await stage.wake(limit_thread=Limits(calls=1))
     stage.model.say(learning())
     await stage.say("alice", ALICE, "I keep bees.")
-    assert [call.body["name"] for call in stage.entries("model-call")] == ["pipeline"]
+    assert [call.event.name for call in stage.entries("model-call")] == ["pipeline"]
 
 
 async def test_it_leaves_the_thread_as_it_was(stage: Stage) -> None:
@@ -128,7 +130,7 @@ async def test_it_leaves_the_thread_as_it_was(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "I keep bees.")
     stage.model.say(reply("Two."))
     await stage.say("alice", ALICE, "How many bees make a hive?", ts)
-    processes = [ended.body["process"] for ended in stage.entries("turn-ended")]
+    processes = [ended.event.process for ended in stage.entries("turn-ended")]
     assert processes == ["conversation"] * 3
     assert "the notes of what" not in str(stage.model.requests[-1]["messages"][:-1])
     assert NOTES not in str(stage.model.requests[-1]["messages"][:-1])
@@ -142,7 +144,7 @@ async def test_it_yields_to_whoever_speaks_and_that_is_answered_at_once(stage: S
     stage.model.say(reply("Here I am."))
     await stage.say("alice", ALICE, "Are you there?", ts)
     assert (await stage.answers(ALICE, ts))[-1] == "Here I am."
-    calls = [(call.body["name"], call.body["outcome"]) for call in stage.entries("model-call")]
+    calls = [(call.event.name, call.event.outcome) for call in stage.entries("model-call")]
     assert calls == [("pipeline", "ok"), ("learn", "cancelled"), ("pipeline", "ok")]
     assert not people(stage)
 
@@ -153,12 +155,12 @@ async def test_what_waits_to_be_learned_is_dropped_when_someone_speaks(stage: St
     ts = await stage.post("alice", ALICE, "I keep bees.")
     await stage.until(lambda: stage.model.requests)
     await stage.post("alice", ALICE, "Are you there?", ts)
-    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    await stage.until(lambda: len(stage.entries("input")) == 2)
     stage.model.say(reply("Here I am."))
     slow.set()
     await stage.settled()
-    assert [call.body["name"] for call in stage.entries("model-call")] == ["pipeline"] * 2
-    assert not stage.soul.journal.open("perception")
+    assert [call.event.name for call in stage.entries("model-call")] == ["pipeline"] * 2
+    assert not stage.pending("input")
 
 
 async def test_what_was_being_learned_when_it_was_stopped_is_learned_later_once(stage: Stage) -> None:
@@ -169,7 +171,7 @@ async def test_what_was_being_learned_when_it_was_stopped_is_learned_later_once(
     stage.model.say(NOTES, asks=ASKED)
     await stage.wake()
     await stage.settled()
-    assert [learned.body["text"] for learned in people(stage)] == [NOTES]
+    assert [learned.event.text for learned in people(stage)] == [NOTES]
     await stage.sleep()
     await stage.wake()
     await stage.settled()
@@ -193,7 +195,7 @@ async def test_who_goes_on_after_a_break_knows_what_was_known_at_first(stage: St
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[-1] == "To tell the way."
     assert "<notes" not in prompts(stage)[-1]
-    assert not stage.entries("drift")
+    assert not stage.entries("restarted")
 
 
 async def test_notes_cannot_pose_as_anything_else(stage: Stage) -> None:

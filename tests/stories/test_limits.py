@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.limits import Limits
-from daemon.rehearsal.people import ALICE as ALICE_HERSELF
-from daemon.rehearsal.people import BOB, CAROL
+from rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import BOB, CAROL
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -23,6 +23,7 @@ from tests.stories.choosing import (
     pressed,
     questions,
     shown,
+    told,
     turning,
     whispers,
 )
@@ -72,7 +73,7 @@ async def test_why_a_run_ends(stage: Stage, reason: str, end: End) -> None:
     assert end.guided in stage.asked()[-1]
     assert len(stage.model.requests) == 1 + len(end.says)
     assert not questions(stage), "there is nobody who could let it go on"
-    assert stage.entries("turn-ended")[-1].body["outcome"] == "ended"
+    assert stage.entries("turn-ended")[-1].event.outcome == "completed"
 
 
 async def test_it_ends_when_its_time_is_over(stage: Stage) -> None:
@@ -127,8 +128,9 @@ async def test_an_owner_lets_it_go_on(stage: Stage, settings: dict[str, Any]) ->
     assert len(stage.model.requests) == paid + 2, "nothing is paid again"
     assert ended(stage)[1:] == ["finished"]
     assert "Hm." in stage.asked()[-1], "what it had found is not lost"
-    assert not stage.entries("drift")
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert told(stage).count("## Available Actions") == 1, "it goes on in the run that it was"
+    assert not stage.entries("restarted")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 @bounds
@@ -152,7 +154,7 @@ async def test_an_owner_stops_it(stage: Stage) -> None:
     assert (asked.casefold().partition("\n")[2], buttons) == ("[carol chose “stop”]", [])
     assert len(stage.model.requests) == paid
     assert ended(stage) == ["calls"]
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 async def test_the_word_stop_takes_the_buttons_away(stage: Stage) -> None:
@@ -160,7 +162,7 @@ async def test_the_word_stop_takes_the_buttons_away(stage: Stage) -> None:
     await stage.say("alice", GENERAL, "stop", ts)
     *_, (_, buttons), _, (stopped, _) = await shown(stage, GENERAL, ts)
     assert (buttons, stopped) == ([], "Stopped.")
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 async def test_two_owners_press_at_once(stage: Stage) -> None:
@@ -168,11 +170,11 @@ async def test_two_owners_press_at_once(stage: Stage) -> None:
     answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
     ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
     [question] = questions(stage)
-    *_, asks = stage.soul.journal.many(question.body["said"])
+    *_, asks = stage.soul.journal.many(question.event.said)
     answers(stage, choice("Respond"), reply(FOUND))
     for name, label in (("carol", "Continue"), ("alice", "Stop")):
-        await press(stage, name, GENERAL, asks.body["ts"], label)
-    await stage.until(lambda: len(stage.entries("perception")) == 3)
+        await press(stage, name, GENERAL, asks.event.ts, label)
+    await stage.until(lambda: len(stage.entries("input")) == 3)
     await stage.settled()
     assert (await stage.answers(GENERAL, ts))[-1] == FOUND
     [(person, said)] = whispers(stage)
@@ -212,7 +214,7 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
         answers(stage, choice("Respond"), reply(FOUND))
         await pressed(stage, "carol", "Continue")
         assert (await stage.answers(GENERAL, ts))[-1] == FOUND
-    assert not stage.soul.journal.open("asked", "perception", "turn-began")
+    assert not stage.pending("asked", "input", "turn-began")
 
 
 async def test_the_days_money_is_spent_where_no_owner_reads(stage: Stage) -> None:

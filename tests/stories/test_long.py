@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daemon.rehearsal.messages import STREAM_LASTS
 from daemon.slack.pages import pages
+from rehearsal.messages import STREAM_LASTS
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 PATIENT = "claude-opus-5-5"
@@ -45,7 +45,7 @@ async def test_a_very_long_answer_arrives_whole(stage: Stage) -> None:
     assert len(said) == 4
     assert joined(said) == LONG
     assert all(reads_well(text) for text in said)
-    assert [entry.body["text"] for entry in stage.entries("spoken")] == said
+    assert [entry.event.text for entry in stage.entries("spoken")] == said
     asked, *spoken = [method for method in stage.wire.spoken if method.startswith("chat.")]
     assert asked == "chat.postMessage", "it is Alice's"
     assert set(spoken) == set(CHAT), "it was streamed, and nothing had to be set right"
@@ -87,7 +87,7 @@ async def test_what_slack_does_in_the_middle_is_made_good(stage: Stage, fault: s
     said = await interrupted(stage, lambda: stage.world.faults.switch(fault, **told))
     assert said == [page.text for page in pages(STORY)]
     assert sum(shown["strikes"] for shown in stage.world.faults.json()) > 0
-    assert fault == "answer-lost" or not stage.entries("failure")
+    assert fault == "answer-lost" or not stage.entries("attempt-failed")
 
 
 @pytest.mark.parametrize("answer", ["503", "none"])
@@ -106,7 +106,7 @@ async def test_slack_takes_nothing_for_longer_than_one_waits(stage: Stage) -> No
     limit: dict[str, Any] = {"method": "chat.*", "seconds": 120}
     said = await interrupted(stage, lambda: stage.world.faults.switch("rate-limit", **limit), long=30)
     assert said == [page.text for page in pages(STORY)]
-    assert stage.entries("failure")
+    assert stage.entries("attempt-failed")
     assert len(stage.model.requests) == 1
 
 
@@ -137,7 +137,7 @@ async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None
 
 def is_over(stage: Stage) -> bool:
     """Was it all said?"""
-    owing = stage.soul.journal.open("perception", "turn-began", "speech")
+    owing = stage.pending("input", "turn-began", "speech")
     return bool(stage.entries("turn-ended")) and not owing
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.claude.client import STALL
 from daemon.claude.retry import TRIES
-from daemon.rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import Understudy
 from tests.stories.outage import AT_FAULT, AWAY, later, pauses
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -48,7 +48,7 @@ async def test_what_passes_in_a_moment_nobody_notices(
     await stage.settled()
     assert await stage.answers(ALICE, thread) == ["Hello.", "Here I am."]
     call = stage.entries("model-call")[-1]
-    assert (call.body["outcome"], call.body["tries"]) == ("ok", 2)
+    assert (call.event.outcome, call.event.tries) == ("ok", 2)
     assert len(stage.model.requests) == 3
 
 
@@ -65,13 +65,13 @@ async def test_what_lasts_is_told_once_and_answered_later(
     _, away = await stage.answers(ALICE, thread)
     assert away.startswith(AWAY)
     call = stage.entries("model-call")[-1]
-    assert [call.body[name] for name in ("outcome", "failure", "tries")] == ["failed", fault.word, TRIES]
+    assert (call.event.outcome, call.event.failure, call.event.tries) == ("failed", fault.word, TRIES)
     await later(stage)
     assert await stage.answers(ALICE, thread) == ["Hello.", away, "Now I am here."]
     assert stage.soul.budget.today().cost == pytest.approx(
-        sum(call.body["cost"] for call in stage.entries("model-call"))
+        sum(call.event.cost for call in stage.entries("model-call"))
     )
-    assert not stage.soul.journal.open("watch", "perception", "speech", "turn-began")
+    assert not stage.pending("waiting", "outage", "input", "speech", "turn-began")
 
 
 @pytest.mark.parametrize("fault", LASTING.values(), ids=LASTING.keys())
@@ -85,7 +85,7 @@ async def test_what_only_the_owner_can_mend_is_told_at_once(
     assert len(stage.model.requests) == 2
     await later(stage)
     assert (await stage.answers(ALICE, thread))[-1] == "Mended."
-    assert stage.entries("model-call")[-2].body["failure"] == fault.word
+    assert stage.entries("model-call")[-2].event.failure == fault.word
     assert "Rehearsed failure" not in str(await stage.answers(ALICE, thread))
 
 
@@ -97,7 +97,7 @@ async def test_a_model_that_is_not_there_is_answered_for_after_the_address_is_me
     await stage.post("alice", ALICE, "Are you there?", thread)
     await pauses(stage, caplog, TRIES)
     await stage.settled()
-    assert stage.entries("model-call")[-1].body["failure"] == "unreachable"
+    assert stage.entries("model-call")[-1].event.failure == "unreachable"
     await stage.sleep()
     stage.model.say(reply("Found."))
     await stage.wake(anthropic_base_url=stage.url)
@@ -140,7 +140,7 @@ async def test_who_wants_to_be_left_alone_for_long_is_asked_again_by_timer(stage
     await stage.say("alice", ALICE, "Are you there?", thread)
     assert (await stage.answers(ALICE, thread))[-1].startswith(AWAY)
     call = stage.entries("model-call")[-1]
-    assert (call.body["failure"], call.body["tries"]) == ("rate-limited", 1)
+    assert (call.event.failure, call.event.tries) == ("rate-limited", 1)
     await later(stage)
     assert (await stage.answers(ALICE, thread))[-1] == "Now I may."
 

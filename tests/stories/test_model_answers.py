@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.claude.models import SPOKEN
-from daemon.rehearsal.claude.prompt import CHARACTERS
+from rehearsal.claude.prompt import CHARACTERS
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 TOO_LONG = "What I want to say. " * SPOKEN
@@ -44,7 +44,7 @@ async def test_cut_before_its_dialogue_it_is_asked_again_and_nothing_leaks(stage
     stage.model.say("<say>In short: yes.</say>")
     ts = await stage.say("alice", ALICE, "Well?")
     assert await stage.answers(ALICE, ts) == ["In short: yes."]
-    assert [call.body["outcome"] for call in stage.entries("model-call")] == ["cut", "ok"]
+    assert [call.event.outcome for call in stage.entries("model-call")] == ["cut", "ok"]
 
 
 async def test_a_cut_is_no_chosen_silence(stage: Stage) -> None:
@@ -69,9 +69,9 @@ async def test_where_the_model_refuses_another_one_is_asked(stage: Stage) -> Non
     ts = await stage.say("alice", ALICE, "Well?")
     assert await stage.answers(ALICE, ts) == ["A plain answer."]
     first, second = stage.entries("model-call")
-    assert (first.body["role"], first.body["model"]) == ("speak", "claude-sonnet-5-5")
-    assert (second.body["role"], second.body["model"]) == ("fallback", "claude-opus-5-5")
-    assert second.body["cost"] > first.body["cost"] > 0
+    assert (first.event.role, first.event.model) == ("speak", "claude-sonnet-5-5")
+    assert (second.event.role, second.event.model) == ("fallback", "claude-opus-5-5")
+    assert second.event.cost > first.event.cost > 0
     assert "<aside>" not in stage.asked()[1].rpartition("Answer as")[2]
     await stage.say("alice", ALICE, "And now?", ts)
     assert stage.model.requests[-1]["model"] == "claude-sonnet-5-5"
@@ -82,7 +82,7 @@ async def test_without_another_model_the_same_one_is_asked_once_more(stage: Stag
     stage.model.say("<say>A plain answer.</say>")
     ts = await stage.say("alice", ALICE, "Well?")
     assert await stage.answers(ALICE, ts) == ["A plain answer."]
-    assert [call.body["outcome"] for call in stage.entries("model-call")] == ["refused", "ok"]
+    assert [call.event.outcome for call in stage.entries("model-call")] == ["refused", "ok"]
     await stage.say("alice", ALICE, "And now?", ts)
     assert "I was abo" not in stage.asked()[-1], "what was refused is in nobody's memory"
     assert {request["model"] for request in stage.model.requests} == {"claude-sonnet-5-5"}
@@ -107,7 +107,7 @@ async def test_with_nothing_to_say_twice_it_asks_for_other_words(stage: Stage, r
     ts = await stage.say("alice", ALICE, "Well?")
     [said] = await stage.answers(ALICE, ts)
     assert said.startswith(SORRY)
-    assert not stage.soul.journal.open("perception", "speech", "turn-began")
+    assert not stage.pending("input", "speech", "turn-began")
 
 
 async def test_an_answer_in_another_form_is_asked_for_again(stage: Stage) -> None:

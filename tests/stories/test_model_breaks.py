@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from daemon.claude.client import STALL
-from daemon.rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import Understudy
 from tests.stories.outage import AWAY, later
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
@@ -32,7 +32,8 @@ async def test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_messa
             await stage.clock.advance(STALL)
     await stage.settled()
     assert await stage.answers(ALICE, thread) == ["Hello.", "It is forty-two, of course."]
-    assert stage.entries("model-call")[1].body["failure"] == "broken-stream"
+    assert stage.entries("model-call")[1].event.failure == "broken-stream"
+    assert stage.entries("model-call")[2].event.name == "pipeline", "asked as before"
 
 
 @pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
@@ -43,10 +44,11 @@ async def test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message(
     stage.model.say(reply("It is forty-two, of course."))
     await stage.say("alice", ALICE, "What is it?", thread)
     assert await stage.answers(ALICE, thread) == ["Hello.", "It is forty-two, of course."]
-    outcomes = [call.body["outcome"] for call in stage.entries("model-call")]
+    outcomes = [call.event.outcome for call in stage.entries("model-call")]
     assert outcomes == ["ok", "failed", "ok"]
+    assert {call.event.name for call in stage.entries("model-call")} == {"pipeline"}, "asked as before"
     assert len(stage.entries("speech-started")) == 2, "a message each"
-    assert all(call.body["cost"] > 0 for call in stage.entries("model-call"))
+    assert all(call.event.cost > 0 for call in stage.entries("model-call"))
     await stage.say("alice", ALICE, "Why?", thread)
     assert "of cour'" not in stage.asked()[-1], "what broke off is in nobody's memory"
 
@@ -64,7 +66,7 @@ async def test_what_breaks_off_twice_stays_readable_and_is_answered_later(
     assert away.startswith(AWAY)
     await later(stage)
     assert (await stage.answers(ALICE, thread))[1:] == [half, away, "It is forty-two."]
-    assert not stage.soul.journal.open("watch", "perception", "speech", "turn-began")
+    assert not stage.pending("waiting", "outage", "input", "speech", "turn-began")
 
 
 async def test_what_broke_off_in_its_private_part_leaves_nothing_to_read(stage: Stage, thread: str) -> None:
@@ -98,6 +100,6 @@ async def test_money_that_runs_out_after_a_break_is_said_plainly_in_the_same_mes
     await stage.say("alice", ALICE, "What is it?", thread)
     _, said = await stage.answers(ALICE, thread)
     assert said.startswith("I have used up what I may spend")
-    assert [call.body["outcome"] for call in stage.entries("model-call")] == ["ok", "failed", "over-budget"]
+    assert [call.event.outcome for call in stage.entries("model-call")] == ["ok", "failed", "over-budget"]
     assert stage.soul.budget.today().cost < stage.soul.budget.daily
-    assert not stage.soul.journal.open("speech")
+    assert not stage.pending("speech")

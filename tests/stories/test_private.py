@@ -24,7 +24,7 @@ async def test_nothing_that_a_run_thinks_is_posted(stage: Stage) -> None:
     ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
     await stage.say("bob", GENERAL, f"{ME} !trace", ts)
     assert await stage.answers(GENERAL, ts) == [ON_IT, DONE]
-    assert SECRET in stage.entries("model-call")[2].body["text"]
+    assert SECRET in stage.entries("model-call")[2].event.text
     assert stage.wire.told("chat.postEphemeral")
     assert betrayed(stage) == []
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from aiohttp import ClientSession, web
 
 from daemon.server import address, bind, serving
-from tests.stories.process import ended, into, ready, running, start, visit
+from tests.attention import until
+from tests.stories.process import around, ended, into, ready, running, start
 from tests.stories.stage import PATIENCE, reply
 
 PROMPTLY = 5.0
@@ -69,8 +70,8 @@ async def test_a_second_daemon_on_the_same_journal_is_refused(tmp_path: Path) ->
 
 
 async def test_a_wrong_slack_token_ends_the_start(tmp_path: Path) -> None:
-    async with running(tmp_path / "world", "rehearse") as (_, world):
-        wrong = into(world) | {"SLACK_BOT_TOKEN": "xoxb-wrong"}
+    async with around(tmp_path) as place:
+        wrong = into(place.url) | {"SLACK_BOT_TOKEN": "xoxb-wrong"}
         status, said = await ended(await start(tmp_path / "soul", **wrong))
     assert status == 78
     assert "SLACK_BOT_TOKEN" in said
@@ -86,33 +87,28 @@ async def test_as_it_starts_it_names_the_keys_that_nobody_reads(tmp_path: Path) 
 
 
 async def test_killed_in_the_middle_of_a_turn_it_answers_once_when_it_lives_again(tmp_path: Path) -> None:
-    async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
-        async with running(tmp_path / "soul", **into(world)) as (process, _):
-            await alice.cue(reply("Too slow to be read."), delay=60)
-            ts = await alice.say("Hello?")
-            async with asyncio.timeout(PATIENCE):
-                while not await alice.asked():
-                    pass
+    async with around(tmp_path) as place:
+        async with running(tmp_path / "soul", **into(place.url)) as (process, _):
+            place.model.say(reply("Too slow to be read."), until=asyncio.Event())
+            ts = await place.say("Hello?")
+            await until(lambda: place.model.requests)
             process.send_signal(signal.SIGKILL)
             await process.wait()
-        async with running(tmp_path / "soul", **into(world)), asyncio.timeout(PATIENCE):
-            while not any("rehearsal script" in said["text"] for said in await alice.answers(ts)):
-                pass
-        assert len(await alice.answers(ts)) == 1
+        async with running(tmp_path / "soul", **into(place.url)):
+            await until(lambda: any("rehearsal script" in text for text in place.texts(ts)))
+        assert len(place.answers(ts)) == 1
 
 
 async def test_told_to_stop_it_first_says_what_it_is_thinking_of(tmp_path: Path) -> None:
-    async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
-        async with running(tmp_path / "soul", **into(world)) as (process, _):
-            await alice.cue(reply("It took a while."), delay=1.5)
-            ts = await alice.say("Hello?")
-            async with asyncio.timeout(PATIENCE):
-                while not await alice.asked():
-                    pass
-            assert await alice.answers(ts) == []
+    async with around(tmp_path) as place:
+        async with running(tmp_path / "soul", **into(place.url)) as (process, _):
+            place.model.say(reply("It took a while."), delay=1.5)
+            ts = await place.say("Hello?")
+            await until(lambda: place.model.requests)
+            assert place.answers(ts) == []
             process.send_signal(signal.SIGTERM)
             assert await ended(process) == (0, "")
-        assert [said["text"] for said in await alice.answers(ts)] == ["It took a while."]
+        assert place.texts(ts) == ["It took a while."]
 
 
 async def test_it_stops_when_told_also_while_slack_keeps_it_waiting(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def a_run(stage: Stage) -> str:
     await stage.until(lambda: len(stage.model.requests) == 6)
     answers(stage, '{"kind": "more"}', choice("Think"), "The third.", choice("Respond"), reply("Done."))
     await stage.post("alice", ALICE, "it is the night ferry", ts)
-    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    await stage.until(lambda: len(stage.entries("input")) == 2)
     held.set()
     await stage.settled()
     return ts
@@ -88,7 +88,7 @@ async def test_so_it_does_when_a_run_is_set_aside(stage: Stage) -> None:
     await stage.until(lambda: len(stage.model.requests) == 3)
     answers(stage, '{"kind": "new"}', reply("Oslo."))
     await stage.post("alice", ALICE, "what is the capital of Norway?", ts)
-    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    await stage.until(lambda: len(stage.entries("input")) == 2)
     held.set()
     await stage.settled()
     answers(stage, choice("Respond"), reply("Done."), reply("Bye."))

@@ -52,7 +52,7 @@ async def test_it_looks_it_up_and_tells_what_it_found_and_where(stage: Stage, ha
     assert LINE not in "".join(sent(stage, 1))
     assert fenced in sent(stage, 3)[-1], "whoever speaks knows it, too"
     [action], [observation] = stage.entries("action"), stage.entries("observation")
-    assert (action.body["name"], action.body["args"]) == ("Research", {"query": QUERY})
+    assert (action.event.name, action.event.args) == ("Research", {"query": QUERY})
     assert observation.closes == (action.seq,)
     assert ended(stage) == ["finished"]
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from daemon.errors import JournalError
+from daemon.engine.exceptions import JournalError
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Turn
@@ -20,7 +20,7 @@ POISON = "poison"
 async def conversation(turn: Turn) -> WorkingMemory:
     """Fails over some messages; says one word to all others."""
     await turn.call("think", turn.memory, "fast")
-    if any(POISON in entry.body["text"] for entry in turn.answers):
+    if any(POISON in entry.event.text for entry in turn.answers):
         raise LookupError(POISON)
     return turn.memory.with_memory(*map(remember, await turn.say("Well.")))
 
@@ -32,25 +32,25 @@ async def _failing(stage: Stage) -> str:
     stage.processes = {"conversation": conversation}
     await stage.wake()
     ts = await stage.post("alice", ALICE, POISON)
-    await stage.until(lambda: stage.entries("failure"))
-    await stage.until(lambda: not stage.soul.waker.busy)
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await stage.until(lambda: not stage.soul.worker.busy)
     return ts
 
 
 async def test_a_turn_that_rests_holds_nothing(stage: Stage, failing: str) -> None:
-    assert stage.soul.journal.open("turn-began")
+    assert stage.pending("turn-began")
     await stage.clock.advance(1.9)
-    assert len(stage.entries("failure")) == 1
+    assert len(stage.entries("attempt-failed")) == 1
     await stage.clock.advance(0.2)
-    await stage.until(lambda: len(stage.entries("failure")) == 2)
+    await stage.until(lambda: len(stage.entries("attempt-failed")) == 2)
 
 
 async def test_a_stop_ends_it_at_once_and_nothing_of_it_runs_again(stage: Stage, failing: str) -> None:
     asked = len(stage.model.requests)
     await stage.post("alice", ALICE, "stop", failing)
     await stage.settled()
-    assert [e.body["outcome"] for e in stage.entries("turn-ended")] == ["abandoned"]
-    assert len(stage.entries("failure")) == 1
+    assert [e.event.outcome for e in stage.entries("turn-ended")] == ["stopped"]
+    assert len(stage.entries("attempt-failed")) == 1
     assert len(stage.model.requests) == asked
     assert await stage.answers(ALICE, failing) == ["Stopped."]
     await stage.say("alice", ALICE, "Hello again", failing)
@@ -60,12 +60,12 @@ async def test_a_stop_ends_it_at_once_and_nothing_of_it_runs_again(stage: Stage,
 async def test_a_message_is_heard_at_once_and_a_flood_hammers_nothing(stage: Stage, failing: str) -> None:
     began = stage.clock.now()
     await stage.post("alice", ALICE, "Are you there?", failing)
-    await stage.until(lambda: len(stage.entries("failure")) == 2)
+    await stage.until(lambda: len(stage.entries("attempt-failed")) == 2)
     assert stage.clock.now() == began, "the first one is not kept waiting"
     for number in range(8):
         await stage.post("alice", ALICE, f"Hello? {number}", failing)
         await stage.clock.advance(0.1)
-    assert len(stage.entries("failure")) == 2
+    assert len(stage.entries("attempt-failed")) == 2
     async with asyncio.timeout(PATIENCE):
         while len(await stage.answers(ALICE, failing)) < 2:
             await stage.clock.advance(1)
@@ -73,7 +73,7 @@ async def test_a_message_is_heard_at_once_and_a_flood_hammers_nothing(stage: Sta
     apology, answer = await stage.answers(ALICE, failing)
     assert apology.startswith("Something in me went wrong")
     assert answer == "Well.", "all that was said meanwhile is answered together"
-    assert not stage.soul.journal.open("perception")
+    assert not stage.pending("input")
 
 
 async def test_what_is_said_cuts_no_two_pauses_in_a_row(stage: Stage, failing: str) -> None:
@@ -81,14 +81,14 @@ async def test_what_is_said_cuts_no_two_pauses_in_a_row(stage: Stage, failing: s
         await stage.post("alice", ALICE, "Hello?", failing)
         await stage.until(partial(_came, stage, number + 2))
         await stage.clock.advance(0.1)
-    failed = [entry.at for entry in stage.entries("failure")]
+    failed = [entry.at for entry in stage.entries("attempt-failed")]
     waited = [after - before for before, after in pairwise(failed)]
     assert waited[0] < 1
     assert waited[1] >= 4, waited
 
 
 def _came(stage: Stage, count: int) -> bool:
-    return len(stage.entries("perception")) == count
+    return len(stage.entries("input")) == count
 
 
 async def test_what_the_disk_ended_counts_against_nobody_after_a_restart_neither(stage: Stage) -> None:
@@ -105,7 +105,7 @@ async def test_what_the_disk_ended_counts_against_nobody_after_a_restart_neither
     ts = await stage.post("alice", ALICE, "Hello")
     async with asyncio.timeout(PATIENCE):
         while len(stage.entries("turn-resumed")) < 8:
-            stage.soul.waker.sweep()
+            await stage.soul.worker.sweep()
             await stage.clock.advance(1)
     await stage.sleep()
     full = False
@@ -115,7 +115,7 @@ async def test_what_the_disk_ended_counts_against_nobody_after_a_restart_neither
 
 
 async def test_a_clock_that_was_set_back_keeps_nobody_waiting(stage: Stage, failing: str) -> None:
-    [failed] = stage.entries("failure")
+    [failed] = stage.entries("attempt-failed")
     stage.clock._now = failed.at - 86_400
-    stage.soul.waker.sweep()
-    await stage.until(lambda: len(stage.entries("failure")) == 2)
+    await stage.soul.worker.sweep()
+    await stage.until(lambda: len(stage.entries("attempt-failed")) == 2)

@@ -23,7 +23,7 @@ async def passing(stage: Stage, done: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not done():
             await stage.clock.advance(61)
-            stage.soul.waker.sweep()
+            await stage.soul.worker.sweep()
 
 
 def lines(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
@@ -41,10 +41,10 @@ async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
     stage.world.faults.switch("missing-scope")
     stage.model.say(reply("Half past nine."))
     ts = await stage.post("alice", ALICE, "What time is it?")
-    await stage.until(lambda: stage.entries("failure"))
-    await passing(stage, lambda: len(stage.entries("failure")) > 5)
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await passing(stage, lambda: len(stage.entries("attempt-failed")) > 5)
     assert tracebacks(caplog) == []
-    assert len(lines(caplog, "cannot say what it has to")) == 1
+    assert len(lines(caplog, "cannot do what it has to")) == 1
     [line] = lines(caplog, "Slack refuses chat.postMessage")
     assert "lacks the scope chat:write. Add it at https://api.slack.com/apps" in line
     assert "manifest.json" in line
@@ -52,7 +52,7 @@ async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
     said = await health(stage)
     assert said["wrong"][0].startswith("The Slack app lacks the scope chat:write, so nothing can be said.")
     stage.world.faults.all_off()
-    await passing(stage, lambda: not stage.soul.journal.open("perception", "turn-began"))
+    await passing(stage, lambda: not stage.pending("input", "turn-began"))
     assert await stage.answers(ALICE, ts) == ["Half past nine."]
     assert (await health(stage))["wrong"] == []
     assert len(stage.model.requests) == 2
@@ -82,13 +82,13 @@ async def test_where_nothing_may_be_said_the_turn_ends_and_the_journal_says_why(
     for method in ("chat.startStream", "chat.postMessage"):
         stage.wire.refuse[method] = [word] * 1000
     held.set()
-    await stage.until(lambda: stage.entries("failure"))
-    [failure] = stage.entries("failure")
-    assert failure.body["error"] == "SpeechRefused"
-    assert failure.body["why"] == f"Slack takes nothing here: {word}"
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    [failure] = stage.entries("attempt-failed")
+    assert failure.event.error == "SpeechRefused"
+    assert failure.event.why == f"Slack takes nothing here: {word}"
     await stage.settled()
-    assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
-    assert not stage.soul.journal.open("perception", "turn-began", "speech", "watch")
+    assert stage.entries("turn-ended")[-1].event.outcome == "abandoned"
+    assert not stage.pending("input", "turn-began", "speech", "waiting", "outage")
     assert len(lines(caplog, "Slack takes nothing here")) == 1
     assert tracebacks(caplog) == []
     assert not [one for one in caplog.records if one.levelno > logging.WARNING]

@@ -14,7 +14,8 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Choice
 from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
-from tests.stories.process import ended, into, running, visit
+from tests.attention import until
+from tests.stories.process import around, ended, into, running
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 SESSION = "agents.sessions.setStatus"
@@ -24,46 +25,40 @@ SESSION = "agents.sessions.setStatus"
 async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
     tmp_path: Path, blow: signal.Signals
 ) -> None:
-    async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
-        async with running(tmp_path / "soul", **into(world)) as (process, _):
-            await alice.cue(reply("Too slow to be read."), delay=60)
-            ts = await alice.say("Hello?")
-            async with asyncio.timeout(PATIENCE):
-                while len(await alice.working()) < 2 or not await alice.asked():
-                    pass
+    async with around(tmp_path) as place:
+        async with running(tmp_path / "soul", **into(place.url)) as (process, _):
+            place.model.say(reply("Too slow to be read."), until=asyncio.Event())
+            ts = await place.say("Hello?")
+            await until(lambda: len(place.working) == 2 and place.model.requests)
             process.send_signal(blow)
             if blow == signal.SIGTERM:
                 assert await ended(process) == (0, "")
-                assert await alice.working() == [], "it takes away what it has shown"
+                assert place.working == [], "it takes away what it has shown"
             else:
                 await process.wait()
-                assert await alice.working() == [ts, ts]
-        async with running(tmp_path / "soul", **into(world)), asyncio.timeout(PATIENCE):
-            while not await alice.answers(ts) or await alice.working():
-                pass
-        assert len(await alice.answers(ts)) == 1
+                assert place.working == [ts, ts]
+        async with running(tmp_path / "soul", **into(place.url)):
+            await until(lambda: place.answers(ts) and not place.working)
+        assert len(place.answers(ts)) == 1
 
 
 async def test_killed_when_the_answer_stood_its_sign_is_taken_away_by_the_next_life(tmp_path: Path) -> None:
-    async with running(tmp_path / "world", "rehearse") as (_, world), visit(world) as alice:
-        async with running(tmp_path / "soul", **into(world)) as (process, _):
-            await alice.cue(reply("Hi, Alice."), delay=3)
-            ts = await alice.say("Hello?")
-            async with asyncio.timeout(PATIENCE):
-                while len(await alice.working()) < 2:  # the words, and the session's own sign
-                    pass
-            await alice.switch("broken", method=SESSION)
-            async with asyncio.timeout(PATIENCE):
-                while not await alice.answers(ts):
-                    pass
+    async with around(tmp_path) as place:
+        async with running(tmp_path / "soul", **into(place.url)) as (process, _):
+            held = asyncio.Event()
+            place.model.say(reply("Hi, Alice."), until=held)
+            ts = await place.say("Hello?")
+            await until(lambda: len(place.working) == 2)  # the words, and the session's own sign
+            place.world.faults.switch("broken", True, method=SESSION)
+            held.set()
+            await until(lambda: place.answers(ts))
             process.send_signal(signal.SIGKILL)
             await process.wait()
-        assert await alice.working(), "nobody could take it away"
-        await alice.switch("broken", method="none.such")
-        async with running(tmp_path / "soul", **into(world)), asyncio.timeout(PATIENCE):
-            while await alice.working():
-                pass
-        assert len(await alice.answers(ts)) == 1
+        assert place.working, "nobody could take it away"
+        place.world.faults.switch("broken", False)
+        async with running(tmp_path / "soul", **into(place.url)):
+            await until(lambda: not place.working)
+        assert len(place.answers(ts)) == 1
 
 
 FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -107,11 +102,11 @@ async def test_a_turn_that_fails_shows_nothing_while_it_waits_and_nothing_in_the
     stage.processes = {**PROCESSES, "conversation": fails}
     await stage.wake()
     await stage.post("alice", ALICE, "Hello?")
-    await stage.until(lambda: stage.entries("failure"))
+    await stage.until(lambda: stage.entries("attempt-failed"))
     await stage.until(lambda: not stage.soul.slack.speaker.busy)
     assert working(stage) == 0
     await stage.passing(5, lambda: stage.entries("turn-ended"))
-    assert [entry.body["outcome"] for entry in stage.entries("turn-ended")] == ["failed"]
+    assert [entry.event.outcome for entry in stage.entries("turn-ended")] == ["failed"]
     await stage.until(lambda: not stage.soul.slack.speaker.busy)
     assert working(stage) == 0
 
@@ -120,7 +115,7 @@ async def test_while_claude_is_away_nobody_is_at_work(stage: Stage) -> None:
     stage.model.faults.switch("overloaded")
     await stage.post("alice", ALICE, "Hello?")
     async with asyncio.timeout(PATIENCE):
-        while not stage.entries("watch"):
+        while not stage.entries("waiting", "outage"):
             await stage.clock.advance(0.1)
     await stage.settled()
     assert working(stage) == 0
@@ -149,7 +144,7 @@ async def passing(stage: Stage, seconds: int) -> None:
     """So much time goes by, and Slack answers what it is asked meanwhile."""
     for _ in range(30):
         await stage.clock.advance(seconds / 30)
-        stage.soul.waker.sweep()
+        await stage.soul.worker.sweep()
         await stage.until(lambda: not stage.soul.slack.speaker.busy)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from daemon.rehearsal.people import CAROL
+from rehearsal.people import CAROL
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -39,8 +39,8 @@ async def test_a_stop(stage: Stage, point: Point) -> None:
     assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
     assert ended(stage) == ["interrupted"]
     assert len(stage.model.requests) == before, "nothing more was asked"
-    assert outcomes(stage) == ["ended"], "the stop itself is answered with it"
-    assert not stage.soul.journal.open("perception", "action", "speech")
+    assert outcomes(stage) == ["completed"], "the stop itself is answered with it"
+    assert not stage.pending("input", "action", "speech")
     stage.model.say(reply("Here I am."))
     await stage.say("alice", ALICE, "Are you there?", ts)
     assert (await stage.answers(ALICE, ts))[2:] == ["Here I am."]
@@ -57,7 +57,7 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     await stage.say("alice", ALICE, "stop", ts)
     assert (await stage.answers(ALICE, ts))[3:] == [STOPPED]
     assert len(stage.model.requests) == before
-    assert not stage.soul.journal.open("watch", "asked", "perception")
+    assert not stage.pending("waiting", "outage", "asked", "input")
 
 
 async def test_a_stop_at_the_top_of_a_dm_is_for_what_is_at_work_there(stage: Stage) -> None:
@@ -73,8 +73,8 @@ async def test_what_others_say_beside_a_stop_is_answered(stage: Stage) -> None:
     await deciding(stage)
     async with amid(stage, POINTS["before an action"], GENERAL) as ts:
         await heard(stage, "bob", GENERAL, f"{ME} what is the capital of Norway?", ts)
-        await heard(stage, "alice", GENERAL, "stop", ts)
         answers(stage, reply("Oslo, Bob."))
+        await heard(stage, "alice", GENERAL, "stop", ts)
     assert await stage.answers(GENERAL, ts) == [ON_IT, STOPPED, "Oslo, Bob."]
 
 
@@ -124,9 +124,9 @@ async def test_a_stop_of_an_ordinary_answer_closes_it_too(
     await stage.settled()
     assert await stage.answers(ALICE, ts) == [read]
     [call] = stage.entries("model-call")
-    assert call.body["outcome"] == "cancelled"
-    assert outcomes(stage) == ["ended"]
-    assert not stage.soul.journal.open("perception", "turn-began", "speech")
+    assert call.event.outcome == "cancelled"
+    assert outcomes(stage) == ["completed"]
+    assert not stage.pending("input", "turn-began", "speech")
     stage.model.say(reply("Six."))
     await stage.say("alice", ALICE, "And then?", ts)
     assert await stage.answers(ALICE, ts) == [read, "Six."]
@@ -140,12 +140,12 @@ async def test_a_stop_closes_the_connection_to_the_model(stage: Stage, way: Way)
     async with amid(stage, POINTS["before a choice"]) as ts:
         assert await closed_promptly(stage, way, ts) == 3
     call = stage.entries("model-call")[-1]
-    assert (call.body["name"], call.body["outcome"]) == ("think", "cancelled")
+    assert (call.event.name, call.event.outcome) == ("think", "cancelled")
     assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
     assert len(stage.model.requests) == 3
     assert ended(stage) == ["interrupted"]
-    assert outcomes(stage) == ["ended"]
-    assert not stage.soul.journal.open("perception", "turn-began", "speech")
+    assert outcomes(stage) == ["completed"]
+    assert not stage.pending("input", "turn-began", "speech")
 
 
 @ways
@@ -160,7 +160,7 @@ async def test_a_stop_while_it_speaks_ends_there(stage: Stage, way: Way) -> None
     await stage.settled()
     assert await stage.answers(ALICE, ts) == [ON_IT, "One, two, …"]
     assert ended(stage) == ["interrupted"]
-    assert outcomes(stage) == ["ended"]
+    assert outcomes(stage) == ["completed"]
 
 
 async def test_dont_stop_does_not_stop(stage: Stage) -> None:
@@ -192,5 +192,6 @@ async def test_slacks_own_button_stops(stage: Stage) -> None:
         await stop_button(stage, "alice", ALICE, ts)
         await stage.until(lambda: stage.model.closed)
     assert await stage.answers(ALICE, ts) == [ON_IT, STOPPED]
-    assert [entry.body.get("by") for entry in stage.entries("perception")] == [None, "button"]
+    assert [entry.kind for entry in stage.entries("input")] == ["message", "stop"]
+    assert [entry.event.by for entry in stage.entries("stop")] == ["button"]
     assert ended(stage) == ["interrupted"]

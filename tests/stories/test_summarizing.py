@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import html
-from typing import Any
 
 import pytest
 
-from daemon.journal.verify import verify
 from daemon.memory import Memory
 from daemon.mind.afterthoughts import FEW, LONG, STEP, WHOLE, overdue
+from daemon.rules import verify
 from tests.stories.choosing import FAST, answers, choice, deciding, looking, turning
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -43,8 +42,8 @@ def prompt(stage: Stage, nth: int = -1) -> list[tuple[str, str]]:
     return blocks[:-1]
 
 
-def summaries(stage: Stage) -> list[dict[str, Any]]:
-    return [dict(entry.body) for entry in stage.entries("context-cleared")]
+def summaries(stage: Stage) -> list[str]:
+    return [entry.event.text for entry in stage.entries("context-cleared")]
 
 
 def asked_for(stage: Stage) -> int:
@@ -56,7 +55,7 @@ async def test_a_long_thread_is_summed_up_once_and_grows_again_from_there(stage:
     summed_up(stage)
     ts = await tell(stage)
     [cleared] = summaries(stage)
-    assert cleared["text"] == SUMMARY
+    assert cleared == SUMMARY
     older = prompt(stage)
     assert "Story 5:" in str(older)
     assert "Story 6:" not in str(older)
@@ -74,7 +73,7 @@ async def test_a_long_thread_is_summed_up_once_and_grows_again_from_there(stage:
 async def test_the_journal_stays_whole(stage: Stage) -> None:
     summed_up(stage)
     await tell(stage)
-    told = [entry.body["text"].split(":")[0] for entry in stage.entries("perception") if "text" in entry.body]
+    told = [entry.event.text.split(":")[0] for entry in stage.entries("message")]
     assert told == [f"Story {n}" for n in range(1, STORIES + 1)]
     assert not verify(stage.soul.journal).violations
 
@@ -85,7 +84,7 @@ async def test_what_is_out_of_sight_can_be_read_and_found(stage: Stage) -> None:
     ts = await tell(stage)
     answers(stage, turning(), choice("ReadThread", looking("heron4")), choice("Respond"), reply("Here."))
     await stage.say("alice", ALICE, "please work out what the fourth story was", ts)
-    read, found = (entry.body["text"] for entry in stage.entries("observation"))
+    read, found = (entry.event.text for entry in stage.entries("observation"))
     assert [f"Story {n}:" in read for n in range(1, STORIES + 1)] == [True] * 5 + [False] * 3
     assert "A fine story, number 5." in read
     assert "Story 4:" in found

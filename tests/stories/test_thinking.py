@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from daemon.rehearsal.people import SOUL
+from rehearsal.people import SOUL
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 SECRET = "They have no idea what they are asking."
@@ -67,7 +67,7 @@ async def test_two_moods_give_two_requests(stage: Stage) -> None:
     assert cross.startswith(" frustrated")
     assert "grumbles to himself" in cross
     assert "snaps to them" in cross
-    assert stage.entries("mood")[0].body["mood"] == "frustrated"
+    assert stage.entries("mood")[0].event.mood == "frustrated"
     await stage.say("alice", GENERAL, f"{ME} hello")
     assert "Your mood is neutral" in stage.asked()[-1], "a mood belongs to its thread"
 
@@ -78,7 +78,7 @@ async def test_a_changed_prompt_changes_the_next_request(stage: Stage) -> None:
     path.write_text("<$tag>…</$tag> what $name $verb, as a limerick.\n")
     await stage.say("alice", ALICE, "Again", ts)
     assert "limerick" in stage.asked()[-1]
-    changed = [entry.body["name"] for entry in stage.entries("text")][-1]
+    changed = [entry.event.name for entry in stage.entries("text")][-1]
     assert changed == "prompts/steps/external_dialogue"
 
 
@@ -92,7 +92,7 @@ async def test_a_broken_prompt_keeps_the_last_good_one_and_says_so(
     await stage.say("alice", ALICE, "And again", ts)
     assert "and Alice just spoke" in stage.asked()[-1]
     [fault] = stage.entries("fault")
-    assert "person.md cannot be used" in fault.body["text"]
+    assert "person.md cannot be used" in fault.event.text
     assert len([record for record in caplog.records if "person.md" in record.message]) == 1
     path.unlink()
     await stage.say("alice", ALICE, "Still there?", ts)
@@ -107,7 +107,7 @@ async def test_a_changed_soul_starts_a_new_prefix_that_is_visible(stage: Stage) 
     await stage.say("alice", ALICE, "Again", ts)
     systems = [str(request["system"]) for request in stage.model.requests]
     assert ["stamps" in system for system in systems] == [False, True]
-    assert stage.entries("text")[-1].body["name"] == "soul"
+    assert stage.entries("text")[-1].event.name == "soul"
 
 
 async def test_prompts_only_grow_and_the_cache_is_read(stage: Stage) -> None:
@@ -117,8 +117,8 @@ async def test_prompts_only_grow_and_the_cache_is_read(stage: Stage) -> None:
     lasting = [[lasts(message) for message in request["messages"]] for request in stage.model.requests]
     for before, after in itertools.pairwise(lasting):
         assert after[: len(before)] == before
-    usages = [call.body["usage"] for call in stage.entries("model-call")]
-    assert all(usage["cache_read"] > 500 for usage in usages[1:])
+    usages = [call.event.usage for call in stage.entries("model-call")]
+    assert all(usage.cache_read > 500 for usage in usages[1:])
 
 
 def lasts(message: dict[str, object]) -> str:
@@ -140,7 +140,7 @@ async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: S
     assert said[-1].startswith("I have used up what I may spend")
     assert first <= len(stage.model.requests) < 5
     assert stage.soul.budget.today().cost <= 0.15
-    await stage.clock.advance(86_400)
+    await stage.clock.skip(86_400)
     ts = await stage.say("alice", ALICE, "Good morning")
     assert not (await stage.answers(ALICE, ts))[-1].startswith("I have used up")
 
@@ -159,11 +159,12 @@ async def test_model_output_pings_nobody(stage: Stage) -> None:
 async def test_each_call_says_what_it_cost_and_saw(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
     [call] = stage.entries("model-call")
-    assert call.body["model"] == "claude-sonnet-5-5"
-    assert set(call.body["usage"]) == {"input", "cache_read", "cache_write", "output"}
-    assert call.body["cost"] > 0
+    assert call.event.model == "claude-sonnet-5-5"
+    assert call.event.usage.input > 0
+    assert call.event.usage.output > 0
+    assert call.event.cost > 0
     for field in ("first_text", "seconds", "saw", "texts", "seqs", "trailing"):
-        assert call.body[field] is not None, field
+        assert getattr(call.event, field) is not None, field
     async with stage.session.get(f"{stage.soul.url}/console/calls/{call.seq}") as response:
         shown = await response.json()
     assert shown["agrees"]

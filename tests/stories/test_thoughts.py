@@ -64,7 +64,7 @@ async def test_and_where_the_answer_breaks_off_after_it_nothing_of_it_stays(stag
     for _ in range(2):
         stage.model.fail(200, "api_error", after=f"<say>{SECRET} {'x ' * 200}</think>")
     ts = await stage.post("alice", ALICE, "Well?")
-    await stage.until(lambda: stage.entries("watch", "turn-ended"))
+    await stage.until(lambda: stage.entries("waiting", "outage", "turn-ended"))
     assert "no idea" not in str(await stage.answers(ALICE, ts))
 
 

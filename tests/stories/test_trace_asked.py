@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from daemon.entry import Entry
-from daemon.rehearsal.people import ALICE as ALICE_HERSELF
-from daemon.rehearsal.people import BOB
+from daemon.engine.event import Entry
+from daemon.kinds import ModelCall
+from rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import BOB
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -25,11 +27,10 @@ DONE = "It is the new timetable."
 SECRET = "What a dull question that is."
 
 
-def figures(entries: list[Entry]) -> str:
+def figures(calls: Sequence[Entry[ModelCall]]) -> str:
     """How these calls stand in a trace."""
-    bodies = [entry.body for entry in entries]
-    tokens = sum(sum(body["usage"].values()) for body in bodies)
-    return f"Calls: {len(bodies)}, {tokens:,} tokens, ${sum(body['cost'] for body in bodies):.4f}."
+    tokens = sum(call.event.usage.total for call in calls)
+    return f"Calls: {len(calls)}, {tokens:,} tokens, ${sum(call.event.cost for call in calls):.4f}."
 
 
 async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
@@ -67,7 +68,7 @@ async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
     ts = await stage.post("alice", ALICE, ASKED)
     await stage.until(lambda: len(stage.model.requests) == 4)
     await stage.post("alice", ALICE, "!trace", ts)
-    await stage.until(lambda: len(stage.entries("perception")) == 2)
+    await stage.until(lambda: len(stage.entries("input")) == 2)
     answers(stage, choice("Respond"), reply(DONE))
     held.set()
     await stage.settled()
@@ -78,5 +79,5 @@ async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
     assert SECRET not in said
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     assert "judge" not in calls(stage)
-    assert outcomes(stage) == ["ended"], "it is answered within the run"
+    assert outcomes(stage) == ["completed"], "it is answered within the run"
     assert "!trace" not in str(stage.asked())

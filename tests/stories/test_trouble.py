@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+from daemon.engine.outage import CHANCE
 from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
+
+
+async def late(stage: Stage, seconds: float) -> None:
+    """So many seconds pass, and what chance adds to them; what is due then is over."""
+    await stage.clock.leap(seconds * (1 + CHANCE) + 1)
+    await stage.soul.worker.sweep()
+    await stage.settled()
 
 
 async def test_an_outage_is_told_once_and_the_message_answered_later(stage: Stage) -> None:
@@ -14,18 +22,14 @@ async def test_an_outage_is_told_once_and_the_message_answered_later(stage: Stag
     for _ in range(3):
         stage.model.fail(429, "rate_limit_error", wait=60)
     await stage.say("alice", ALICE, "Are you there?", ts)
-    sweeping = asyncio.create_task(stage.soul.waker.run())
     for minutes in (1, 5):
-        await stage.clock.advance(minutes * 60 + 1)
-        await stage.settled()
+        await late(stage, minutes * 60)
     assert [text[: len(AWAY)] for text in await stage.answers(ALICE, ts)][1:] == [AWAY]
     assert len(stage.model.requests) == 4
     stage.model.say(reply("Yes, I am."))
-    await stage.clock.advance(30 * 60 + 1)
-    await stage.settled()
-    sweeping.cancel()
+    await late(stage, 30 * 60)
     assert (await stage.answers(ALICE, ts))[-1] == "Yes, I am."
-    assert not stage.soul.journal.open("watch", "perception")
+    assert not stage.pending("waiting", "outage", "input")
 
 
 async def test_a_message_during_an_outage_is_answered_with_the_one_before(stage: Stage) -> None:
@@ -36,7 +40,7 @@ async def test_a_message_during_an_outage_is_answered_with_the_one_before(stage:
     await stage.say("alice", ALICE, "Second question", ts)
     assert (await stage.answers(ALICE, ts))[-1] == "Both answered."
     assert "First question" in stage.asked()[-1]
-    assert not stage.soul.journal.open("watch"), "nothing is left to answer later"
+    assert not stage.pending("waiting", "outage"), "nothing is left to answer later"
 
 
 async def test_no_exception_text_reaches_a_person(stage: Stage) -> None:
@@ -70,7 +74,7 @@ async def test_a_stop_in_the_middle_of_a_turn_is_taken_up_by_the_next_start(stag
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["Told after all."]
     [resumed] = stage.entries("turn-resumed")
-    assert resumed.body["attempt"] == 2
+    assert resumed.event.attempt == 2
 
 
 async def test_what_is_said_while_the_daemon_is_away_is_answered_when_it_comes_back(stage: Stage) -> None:
@@ -78,7 +82,7 @@ async def test_what_is_said_while_the_daemon_is_away_is_answered_when_it_comes_b
     await stage.sleep()
     ts = await stage.post("bob", BOB, "Nobody home?")
     await stage.wake()
-    await stage.until(lambda: stage.entries("perception")[-1].author == "U0BOB000002")
+    await stage.until(lambda: stage.entries("input")[-1].author == "U0BOB000002")
     await stage.settled()
     assert len(await stage.answers(BOB, ts)) == 1
 
@@ -89,10 +93,10 @@ async def test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_c
     stage.wire.lacking |= {"conversations.replies"}
     stage.wire.refuse["chat.startStream"] = ["internal_error"]
     await stage.post("alice", ALICE, "Still there?", ts)
-    await stage.until(lambda: stage.entries("failure"))
-    await stage.passing(61, lambda: len(stage.entries("failure")) >= 7)
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await stage.passing(61, lambda: len(stage.entries("attempt-failed")) >= 7)
     stage.wire.lacking.clear()
-    await stage.passing(61, lambda: not stage.soul.journal.open("turn-began"))
+    await stage.passing(61, lambda: not stage.pending("turn-began"))
     assert (await stage.answers(ALICE, ts))[1:] == ["Worth waiting for."]
     assert len(stage.model.requests) == 2
 
@@ -106,10 +110,10 @@ async def test_where_it_may_not_speak_any_more_a_turn_ends_in_silence(stage: Sta
     for method in ("chat.startStream", "chat.postMessage"):
         stage.wire.refuse[method] = ["is_archived"] * 1000
     held.set()
-    await stage.until(lambda: stage.entries("failure"))
-    await stage.passing(301, lambda: len(stage.soul.journal.kind("turn-ended")) == 2)
-    assert stage.entries("turn-ended")[-1].body["outcome"] == "abandoned"
-    assert not stage.soul.journal.open("perception", "turn-began", "speech")
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await stage.passing(301, lambda: len(stage.entries("turn-ended")) == 2)
+    assert stage.entries("turn-ended")[-1].event.outcome == "abandoned"
+    assert not stage.pending("input", "turn-began", "speech")
     stage.wire.refuse.clear()
     await stage.say("bob", BOB, "And now?", ts)
     assert len(await stage.answers(BOB, ts)) == 1, "the next message is answered again"
@@ -119,11 +123,9 @@ async def test_what_claude_does_not_understand_is_not_tried_for_a_day(stage: Sta
     for _ in range(3):
         stage.model.fail(400, "invalid_request_error")
     await stage.say("alice", ALICE, "Are you there?", thread)
-    for wait in (61.0, 301.0):
-        await stage.clock.advance(wait)
-        stage.soul.waker.sweep()
-        await stage.settled()
+    for seconds in (60, 300):
+        await late(stage, seconds)
     _, away, failed = await stage.answers(ALICE, thread)
     assert away.startswith("I can't gather my thoughts")
     assert failed.startswith("Something in me went wrong")
-    assert not stage.soul.journal.open("watch")
+    assert not stage.pending("waiting", "outage")

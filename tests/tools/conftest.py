@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from daemon.kinds import Message
 from tests.attention import PATIENCE, run
-from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
+from tests.stories.choosing import ASKED, answers, choice, deciding, turning
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
+
+LATER = {"name": "Schedule", "args": {"minutes": 1, "text": "look at the ferry"}}
 
 Life = Callable[[Stage], Awaitable[None]]
 
@@ -28,7 +32,7 @@ def journal_of(folder: Path, life: Life) -> Path:
 
 
 async def talk(stage: Stage) -> None:
-    """A DM with a follow-up, a mention in a channel, and a question that waits out an outage."""
+    """A DM with a follow-up, a mention in a channel, a question that waits out an outage, and a reminder."""
     stage.model.say(reply("Hello, Alice.", mood="engaged"))
     ts = await stage.say("alice", ALICE, "Hi\x1b[31m there,\nClaudius \u202eevil")
     stage.model.say(reply("Still here."))
@@ -38,8 +42,14 @@ async def talk(stage: Stage) -> None:
     stage.model.fail(429, "rate_limit_error", wait=60)
     await stage.say("alice", ALICE, "What is seven times six?", ts)
     stage.model.say(reply("Forty-two, at last."))
+    await stage.clock.advance(80)
+    await stage.settled()
+    await deciding(stage)
+    answers(stage, turning(), choice(LATER, "Respond"), reply("I will be back."))
+    await stage.say("bob", BOB, ASKED)
+    stage.model.say(reply("It is time."))
     await stage.clock.advance(61)
-    stage.soul.waker.sweep()
+    await stage.soul.worker.sweep()
     await stage.settled()
 
 
@@ -49,7 +59,7 @@ async def stop_in_the_middle(stage: Stage) -> None:
     ts = await stage.post("alice", ALICE, "Hello?")
     await stage.until(lambda: stage.model.requests)
     await stage.post("alice", ALICE, "Are you there?", ts)
-    await stage.until(lambda: len(stage.soul.journal.open("perception")) == 2)
+    await stage.until(lambda: len(stage.soul.journal.pending(Message)) == 2)
     async with asyncio.timeout(PATIENCE):
         await stage.sleep()
 

@@ -20,10 +20,10 @@ def leave_out_a_receipt(copy: Forgery) -> int:
     return copy.seqs("speech")[0]
 
 
-def open_a_paid_debt(copy: Forgery) -> int:
-    paid = copy.seqs("perception")[0]
-    copy.db.execute("insert into debt select seq, thread, kind from entry where seq = ?", (paid,))
-    return paid
+def open_what_was_closed(copy: Forgery) -> int:
+    closed = copy.seqs("message")[0]
+    copy.db.execute("insert into pending select seq, thread, kind from entry where seq = ?", (closed,))
+    return closed
 
 
 def lend_to_an_earlier_attempt(copy: Forgery) -> int:
@@ -38,7 +38,7 @@ def double_a_receipt(copy: Forgery) -> int:
     return copy.add("spoken", thread, body, cause=speech, closes=[speech])
 
 
-def pay_twice_in_one_entry(copy: Forgery) -> int:
+def close_twice_in_one_entry(copy: Forgery) -> int:
     receipt = copy.seqs("spoken")[0]
     speech = copy.column(receipt, "cause")
     return copy.change(receipt, closes=f"[{speech}, {speech}]")
@@ -48,11 +48,11 @@ def come_from_nowhere(copy: Forgery) -> int:
     return copy.change(copy.seqs("claim")[0], cause=10_000)
 
 
-def pay_what_is_not_there(copy: Forgery) -> int:
+def close_what_is_not_there(copy: Forgery) -> int:
     return copy.change(copy.seqs("mood")[0], closes="[10000]")
 
 
-def pay_what_owes_nothing(copy: Forgery) -> int:
+def close_what_does_not_wait(copy: Forgery) -> int:
     return copy.change(copy.seqs("mood")[0], closes=f"[{copy.seqs('thread')[0]}]")
 
 
@@ -69,7 +69,7 @@ def remember_another_conversation(copy: Forgery) -> int:
 
 
 def think_with_a_text_that_is_lost(copy: Forgery) -> int:
-    return copy.change(copy.seqs("model-call")[0], body={"texts": [["soul"], "0" * 64]})
+    return copy.change(copy.seqs("model-call")[0], body={"texts": ["0" * 64]})
 
 
 def begin_with_a_text_that_is_lost(copy: Forgery) -> int:
@@ -77,34 +77,35 @@ def begin_with_a_text_that_is_lost(copy: Forgery) -> int:
 
 
 def speak_in_no_conversation(copy: Forgery) -> int:
-    return copy.add("claim", "sess-00000000")
+    return copy.add("claim", "sess-00000000", {"by": "nobody"})
 
 
 def open_a_conversation_again(copy: Forgery) -> int:
-    copy.db.execute("drop index one_root")
+    copy.db.execute("drop index entry_opens_thread")
     first = copy.seqs("thread")[0]
     return copy.add("thread", copy.column(first, "thread"), copy.body(first))
 
 
-def begin(copy: Forgery, n: int, took: list[int]) -> int:
+def begin(copy: Forgery, n: int, inputs: list[int]) -> int:
     began = copy.seqs("turn-began")[0]
     thread = copy.column(began, "thread")
-    took = took or [copy.add("perception", thread, {"text": "Hello?"})]
-    body = copy.body(began) | {"path": f"added@{n}", "took": took}
-    return copy.add("turn-began", thread, body, key=f"added@{n}/began", cause=took[0])
+    said = copy.body(copy.seqs("message")[0])
+    inputs = inputs or [copy.add("message", thread, said)]
+    body = copy.body(began) | {"execution": f"added@{n}", "inputs": inputs}
+    return copy.add("turn-began", thread, body, key=f"added@{n}/began", cause=inputs[0])
 
 
 def take_what_was_answered(copy: Forgery) -> int:
-    return begin(copy, 1, [copy.seqs("perception")[0]])
+    return begin(copy, 1, [copy.seqs("message")[0]])
 
 
-def take_what_is_no_perception(copy: Forgery) -> int:
+def take_what_is_no_input(copy: Forgery) -> int:
     thread = copy.column(copy.seqs("turn-began")[0], "thread")
     return begin(copy, 1, [copy.add("action", thread, {"name": "wave"})])
 
 
 def take_nothing(copy: Forgery) -> int:
-    return copy.change(copy.seqs("turn-began")[0], body={"took": []})
+    return copy.change(copy.seqs("turn-began")[0], body={"inputs": []})
 
 
 def begin_beside_a_half_turn(copy: Forgery) -> int:
@@ -130,7 +131,7 @@ def end_a_turn_twice(copy: Forgery) -> int:
 
 
 def end_without_an_answer(copy: Forgery) -> int:
-    ended, first = copy.seqs("turn-ended")[0], copy.seqs("perception")[0]
+    ended, first = copy.seqs("turn-ended")[0], copy.seqs("message")[0]
     copy.change(ended, closes=f"[{copy.column(ended, 'cause')}]")
     return first
 
@@ -144,7 +145,7 @@ def receive_for_no_speech(copy: Forgery) -> int:
     return copy.change(copy.seqs("spoken")[0], cause=copy.seqs("turn-began")[0])
 
 
-def receive_and_not_pay(copy: Forgery) -> int:
+def receive_and_not_close(copy: Forgery) -> int:
     return copy.change(copy.seqs("spoken")[0], closes="[]")
 
 
@@ -156,13 +157,12 @@ def feel_under_another_turn(copy: Forgery) -> int:
     return copy.change(copy.seqs("mood")[0], key="another@1/mood#1")
 
 
-def wake_from_no_watch(copy: Forgery) -> int:
-    return copy.change(copy.seqs("perception")[0], body={"carries": []})
+def wake_from_no_wait(copy: Forgery) -> int:
+    return copy.change(copy.seqs("message")[0], kind="woke", body={"answers": "a wait"})
 
 
-def wake_and_not_pay(copy: Forgery) -> int:
-    woken = next(seq for seq in copy.seqs("perception") if "carries" in copy.body(seq))
-    return copy.change(woken, closes="[]")
+def wake_and_not_close(copy: Forgery) -> int:
+    return copy.change(copy.seqs("timer")[0], closes="[]")
 
 
 def claim_a_message_twice(copy: Forgery) -> int:
@@ -204,7 +204,7 @@ def use_a_key_twice(copy: Forgery) -> int:
     copy.db.executescript(
         "create table other as select * from entry; drop table entry; alter table other rename to entry"
     )
-    return copy.add("claim", "soul", key=copy.column(1, "key"))
+    return copy.add("claim", "soul", {"by": "nobody"}, key=copy.column(1, "key"))
 
 
 def lose_a_page(copy: Forgery) -> int:
@@ -216,11 +216,11 @@ def lose_a_page(copy: Forgery) -> int:
 
 FORGERIES: dict[str, tuple[Forge, ...]] = {
     "gone": (delete_an_answer,),
-    "debt": (open_a_paid_debt, leave_out_a_receipt),
+    "pending": (open_what_was_closed, leave_out_a_receipt),
     "lease": (lend_to_an_earlier_attempt, lend_to_a_word),
-    "doubled": (double_a_receipt, pay_twice_in_one_entry),
+    "doubled": (double_a_receipt, close_twice_in_one_entry),
     "cause": (come_from_nowhere,),
-    "closes": (pay_what_is_not_there, pay_what_owes_nothing),
+    "closes": (close_what_is_not_there, close_what_does_not_wait),
     "refers": (keep_what_is_not_there, remember_another_conversation),
     "texts": (
         think_with_a_text_that_is_lost,
@@ -230,7 +230,7 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
     "thread": (speak_in_no_conversation, open_a_conversation_again),
     "turn": (
         take_what_was_answered,
-        take_what_is_no_perception,
+        take_what_is_no_input,
         take_nothing,
         begin_beside_a_half_turn,
         resume_what_has_ended,
@@ -238,9 +238,9 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
         end_a_turn_twice,
     ),
     "answered": (end_without_an_answer, answer_what_was_not_taken),
-    "receipt": (leave_out_a_receipt, receive_for_no_speech, receive_and_not_pay),
+    "receipt": (leave_out_a_receipt, receive_for_no_speech, receive_and_not_close),
     "step": (feel_outside_of_a_turn, feel_under_another_turn),
-    "woke": (wake_from_no_watch, wake_and_not_pay),
+    "woke": (wake_from_no_wait, wake_and_not_close),
     "stamp": (claim_a_message_twice, stream_into_a_message_that_was_said, say_it_in_another_message),
     "shape": (lose_a_bit, find_a_text_under_bytes),
     "key": (use_a_key_twice,),

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daemon.actions.registry import Registry
 from daemon.doctor.check import check
+from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS
+from daemon.process import MentalProcess, Turn, Words
+from daemon.processes import PROCESSES
 from daemon.project import root
 from tests.actions.test_registry import action
+from tests.texts import WORDS, copied
 from tests.tools.test_commands import run
 
 ACTIONS = ("Think", "Research", "SearchMemory", "ReadThread", "Remember", "AskPerson", "Schedule", "Escalate")
 REGISTRY = Registry([*map(action, ACTIONS), action("Respond", terminal=True)])
-PROCESSES = ("conversation", "greeting", "closing", "problem_solving", "expert")
 
 Told = Callable[[], tuple[int, list[str]]]
 
@@ -25,10 +28,7 @@ Told = Callable[[], tuple[int, list[str]]]
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
     """A copy of the project's texts."""
-    for part in ("prompts", "playbooks"):
-        shutil.copytree(root() / part, tmp_path / part)
-    shutil.copy(root() / "soul.md", tmp_path)
-    return tmp_path
+    return copied(tmp_path)
 
 
 @pytest.fixture
@@ -50,10 +50,11 @@ def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
 
 def test_all_is_well(told: Told) -> None:
     status, lines = told()
-    assert (status, [line[0] for line in lines]) == (0, ["✓", "✓", "✓"])
+    assert (status, [line[0] for line in lines]) == (0, ["✓", "✓", "✓", "✓"])
     assert lines[0].endswith("texts can be used")
-    assert lines[1].startswith("✓ playbooks/expert          Think, Research, ")
-    assert lines[2].endswith("Escalate, → closing")
+    assert lines[1].startswith("✓ playbooks/deliberation    Research, ")
+    assert lines[2].startswith("✓ playbooks/expert          Think, Research, ")
+    assert lines[3].endswith("Escalate, → closing")
 
 
 @pytest.mark.parametrize(
@@ -146,13 +147,63 @@ def test_a_broken_prompt_and_a_missing_playbook_are_said(words: Path, told: Told
     assert wrong["prompts/time"].endswith("it cannot be read (FileNotFoundError): put it back")
 
 
+def test_when_one_goes_to_a_process_is_the_owners_to_say(words: Path, told: Told) -> None:
+    when = words / "prompts" / "when"
+    when.mkdir()
+    (when / "closing.md").write_text("$name is to say goodbye.\n")
+    assert told()[0] == 0
+    (when / "closing.md").write_text("$nmae is to say goodbye.\n")
+    (when / "clsing.md").write_text("never\n")
+    status, lines = told()
+    wrong = {line.split()[1]: line for line in lines if line[0] == "✗"}
+    assert (status, {*wrong}) == (1, {"prompts/when/closing", "prompts/when/clsing"})
+    assert "it uses $nmae; it may use: $name" in wrong["prompts/when/closing"]
+    assert wrong["prompts/when/clsing"].endswith("nobody reads it: is it prompts/when/closing?")
+
+
+async def _nothing(turn: Turn) -> WorkingMemory:
+    return turn.memory
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"leads": ("dreaming",)}, "nothing leads to it: say in its file when one goes there"),
+        ({"leads": ("clsing",), "when": "they yawn."}, "there is no process clsing; is it closing?"),
+        (
+            {"texts": {"prompts/dreaming": Words()}, "when": "they yawn."},
+            "cannot be read (FileNotFoundError)",
+        ),
+        ({"when": "they yawn."}, ""),
+        ({"called": "it is night"}, ""),
+    ],
+)
+def test_what_a_process_lacks_is_said(
+    words: Path, capsys: pytest.CaptureFixture[str], how: dict[str, Any], said: str
+) -> None:
+    dreaming = MentalProcess(name="dreaming", run=_nothing, **how)
+    status = check(words, REGISTRY, {**PROCESSES, "dreaming": dreaming})
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
+    assert (status, [said in line for line in wrong]) == ((1, [True]) if said else (0, []))
+
+
+def test_a_process_that_is_taken_away_leaves_nothing_behind_unsaid(
+    words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = {name: process for name, process in PROCESSES.items() if name != "closing"}
+    assert check(words, REGISTRY, rest) == 1
+    wrong = {line.split()[1]: line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"}
+    assert {*wrong} == {"prompts/closing", "playbooks/problem_solving", "playbooks/expert"}
+    assert "there is no process closing" in wrong["playbooks/expert"]
+
+
 def test_a_folder_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(tmp_path / "none", REGISTRY, PROCESSES) == 1
     assert "is none: name the one that holds soul.md" in capsys.readouterr().out
 
 
-def test_the_command_finds_the_project_well_and_needs_nothing_but_files() -> None:
-    status, said, wrong = run("check")
+def test_the_command_finds_the_texts_well_and_needs_nothing_but_files() -> None:
+    status, said, wrong = run("check", str(WORDS))
     assert (status, wrong) == (0, ""), said
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from daemon.project import root
-from tests.tools.forgeries import Forge, delete_an_answer, double_a_receipt, open_a_paid_debt
+from tests.tools.forgeries import Forge, delete_an_answer, double_a_receipt, open_what_was_closed
 from tests.tools.forgery import opened
 
 CHILD = """
@@ -42,13 +42,13 @@ def test_verify_needs_no_keys_and_says_what_is_pending_apart(half: Path, tmp_pat
     shutil.copy(half, tmp_path / "rehearsal-journal.db")
     status, said, wrong = run("verify", SOUL_HOME=str(tmp_path))
     assert (status, wrong) == (0, "")
-    assert said.endswith(" entries, clean; pending: 2 perception to be answered, 1 turn-began half\n")
+    assert said.endswith(" entries, clean; pending: 2 message to be answered, 1 turn-began half\n")
 
 
 @pytest.mark.parametrize(
     ("rule", "forge"),
-    [("gone", delete_an_answer), ("debt", open_a_paid_debt), ("doubled", double_a_receipt)],
-    ids=["gone", "debt", "doubled"],
+    [("gone", delete_an_answer), ("pending", open_what_was_closed), ("doubled", double_a_receipt)],
+    ids=["gone", "pending", "doubled"],
 )
 def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path, rule: str, forge: Forge) -> None:
     with opened(journal) as copy:

@@ -19,7 +19,7 @@ from daemon.doctor.finding import Finding, line
 from daemon.doctor.machine import LONG, disk, python
 from daemon.private import tighten
 from daemon.project import root
-from daemon.rehearsal.people import ECHO, SOUL
+from rehearsal.people import ECHO, SOUL
 from tests.clock import FakeClock
 from tests.stories.process import into, running, start
 from tests.stories.stage import ALICE, Stage, staged

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
-from daemon.errors import JournalError
-from daemon.journal.database import readonly
-from daemon.journal.reading import reading
-from daemon.journal.verify import verify
+from daemon.engine.exceptions import JournalError
+from daemon.engine.opening import open_readonly
+from daemon.engine.reading import reading
+from daemon.engine.store import Row
+from daemon.kinds import SOUL_KINDS
+from daemon.rules import verify
 from tests.stories.stage import ALICE, Stage
 from tests.tools.forgery import opened
+
+ROW = Row(
+    thread="t",
+    kind="mood",
+    author="a",
+    body="{}",
+    key="k",
+    cause=None,
+    closes=(),
+    moot=(),
+    at=0.0,
+    pending=False,
+    leases=False,
+)
 
 
 def test_nothing_is_written_and_no_lock_is_taken(journal: Path) -> None:
     before = hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns
-    with reading(journal) as found:
+    with reading(journal, SOUL_KINDS) as found:
         verify(found)
         assert [*found.entries()]
     assert (hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns) == before
@@ -27,15 +44,14 @@ def test_nothing_is_written_and_no_lock_is_taken(journal: Path) -> None:
 
 
 def test_nothing_can_be_written(journal: Path) -> None:
-    engine = readonly(journal)
-    with engine.connect() as connection, pytest.raises(OperationalError, match="readonly database"):
-        connection.exec_driver_sql("delete from entry")
-    engine.dispose()
+    store = open_readonly(journal)
+    with closing(store), pytest.raises(sqlite3.OperationalError, match="readonly database"):
+        store.insert(ROW)
 
 
 async def test_beside_a_live_daemon_all_is_of_one_moment(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
-    with reading(stage.home / "journal.db") as journal:
+    with reading(stage.home / "journal.db", SOUL_KINDS) as journal:
         last = journal.last()
         await stage.say("alice", ALICE, "Again")
         assert stage.soul.journal.last() > last
@@ -47,13 +63,13 @@ async def test_what_a_killed_daemon_left_in_its_log_is_read_too(stage: Stage, tm
     await stage.say("alice", ALICE, "Hello")
     for name in ("journal.db", "journal.db-wal"):
         shutil.copy(stage.home / name, tmp_path)
-    with reading(tmp_path / "journal.db") as journal:
+    with reading(tmp_path / "journal.db", SOUL_KINDS) as journal:
         assert journal.last() == stage.soul.journal.last()
 
 
 def test_a_strange_name_is_no_other_file(journal: Path) -> None:
     strange = journal.rename(journal.with_name("what? 100%25 #1.db"))
-    with reading(strange) as found:
+    with reading(strange, SOUL_KINDS) as found:
         assert found.last()
 
 
@@ -67,7 +83,7 @@ def test_what_is_no_journal_is_said_so_and_not_made_one(tmp_path: Path) -> None:
         (diary, "not a database"),
         (other, "no table of entries"),
     ):
-        with pytest.raises(JournalError, match=why), reading(path):
+        with pytest.raises(JournalError, match=why), reading(path, SOUL_KINDS):
             pass
     assert not none.exists()
 
@@ -75,5 +91,8 @@ def test_what_is_no_journal_is_said_so_and_not_made_one(tmp_path: Path) -> None:
 def test_an_entry_that_cannot_be_read_is_named(journal: Path) -> None:
     with opened(journal) as copy:
         seq = copy.change(copy.seqs("mood")[0], body="{")
-    with reading(journal) as found, pytest.raises(JournalError, match=f"The entry {seq} cannot be read"):
+    with (
+        reading(journal, SOUL_KINDS) as found,
+        pytest.raises(JournalError, match=f"The entry {seq} cannot be read"),
+    ):
         [*found.entries()]

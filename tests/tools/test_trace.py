@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.entry import Entry
-from daemon.errors import JournalError
-from daemon.journal.reading import Reading, reading
+from daemon.engine.event import Entry, Event
+from daemon.engine.exceptions import JournalError
+from daemon.engine.reading import Reading, reading
+from daemon.kinds import SOUL_KINDS, Message, Opened, Spoken
 from daemon.trace import DEEPEST, find, trace
 from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgery import opened
@@ -20,19 +21,20 @@ LINE = re.compile(r" *(\d+)  \d\d-\d\d \d\d:\d\d:\d\d  ( *)(\S+)(?:  .*)?")
 
 @pytest.fixture
 def read(talked: Path) -> Iterator[Reading]:
-    with reading(talked) as journal:
+    with reading(talked, SOUL_KINDS) as journal:
         yield journal
 
 
 @pytest.fixture
-def alice(read: Reading) -> Entry:
+def alice(read: Reading) -> Entry[Opened]:
     """The thread of Alice's DM."""
-    return next(one for one in read.kind("thread") if one.body["channel"].startswith("D"))
+    return next(one for one in read.kind(Opened) if one.event.channel.startswith("D"))
 
 
-def test_causes_stand_above_what_they_caused_and_to_its_left(read: Reading, alice: Entry) -> None:
+def test_causes_stand_above_what_they_caused_and_to_its_left(read: Reading, alice: Entry[Opened]) -> None:
     shown = [found for line in trace(read, alice, 300) if (found := LINE.fullmatch(line))]
-    entries = {entry.seq: entry for entry in read.of(alice.thread) if entry.kind != "thread"}
+    every: list[Entry[Event]] = read.of(alice.thread)
+    entries = {entry.seq: entry for entry in every if not isinstance(entry.event, Opened)}
     assert {int(line[1]) for line in shown} == entries.keys()
     place = {int(line[1]): (n, len(line[2])) for n, line in enumerate(shown)}
     for seq, entry in entries.items():
@@ -42,7 +44,7 @@ def test_causes_stand_above_what_they_caused_and_to_its_left(read: Reading, alic
             assert right == min(left + 2, 2 * DEEPEST)
 
 
-def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry) -> None:
+def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry[Opened]) -> None:
     shown = "\n".join(trace(read, alice, 300))
     assert re.search(
         r"pipeline by claude-sonnet-5-5, ok, \d+ \+ \d+ tokens, \$0\.00\d\d, \d\.\d s: <aside>", shown
@@ -51,21 +53,23 @@ def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry) 
     assert re.search(rf"^{alice.thread}  .* \d+ entries, 4 calls, \$0\.0\d\d\d$", shown, re.MULTILINE)
 
 
-def test_nothing_that_a_terminal_would_obey_is_printed(read: Reading, alice: Entry) -> None:
+def test_nothing_that_a_terminal_would_obey_is_printed(read: Reading, alice: Entry[Opened]) -> None:
     shown = [*trace(read, alice, 300)]
     assert all(line.isprintable() for line in shown)
     assert any("Alice: Hi [31m there, Claudius evil" in line for line in shown)
 
 
-def test_no_line_is_wider_than_the_terminal(read: Reading, alice: Entry) -> None:
+def test_no_line_is_wider_than_the_terminal(read: Reading, alice: Entry[Opened]) -> None:
     body = [*trace(read, alice, 60)][1:]
     assert max(map(len, body)) == 60
 
 
-def test_a_thread_is_found_by_its_id_its_beginning_a_link_or_a_place(read: Reading, alice: Entry) -> None:
-    channel, ts = alice.body["channel"], alice.body["ts"]
-    reply = read.of(alice.thread, "perception")[1].body["ts"]
-    spoken = read.of(alice.thread, "spoken")[-1].body["ts"]
+def test_a_thread_is_found_by_its_id_its_beginning_a_link_or_a_place(
+    read: Reading, alice: Entry[Opened]
+) -> None:
+    channel, ts = alice.event.channel, alice.event.ts
+    reply = read.of(alice.thread, Message)[1].event.ts
+    spoken = read.of(alice.thread, Spoken)[-1].event.ts
     link = "https://rehearsal.slack.com/archives/" + channel
     for asked in (
         *(alice.thread, alice.thread[:-2], f"{channel}:{ts}", f"{channel}:{reply}", f"{channel}:{spoken}"),
@@ -80,7 +84,7 @@ def test_a_thread_is_found_by_its_id_its_beginning_a_link_or_a_place(read: Readi
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("sess", "2 threads begin with sess:"),
+        ("sess", "3 threads begin with sess:"),
         ("C0NOWHERE:1.5", "No thread is C0NOWHERE:1.5."),
         ("\x1b[2J", "No thread is [2J."),
         ("", "No thread is ."),
@@ -91,13 +95,13 @@ def test_what_is_not_one_thread_names_those_that_are_there(read: Reading, asked:
         find(read, asked)
     first, *rest = str(unknown.value.args[0]).splitlines()
     assert first == said
-    assert [line.split()[0] for line in rest] == [one.thread for one in read.kind("thread")]
+    assert [line.split()[0] for line in rest] == [one.thread for one in read.kind(Opened)]
 
 
 def test_in_an_empty_journal_it_says_so(journal: Path) -> None:
     with opened(journal) as copy:
         copy.db.execute("delete from entry")
-    with reading(journal) as found, pytest.raises(LookupError, match="holds none yet"):
+    with reading(journal, SOUL_KINDS) as found, pytest.raises(LookupError, match="holds none yet"):
         find(found, "sess-1")
 
 
@@ -106,5 +110,5 @@ def test_a_damaged_entry_is_named_and_left_to_verify(journal: Path, name: str) -
     with opened(journal) as copy:
         seq = damage(copy, name)
     said = rf"The entry {seq} cannot be read \(.*\). `python -m daemon verify` names all that is damaged"
-    with reading(journal) as found, pytest.raises(JournalError, match=said):
-        [*map(list, (trace(found, one, 200) for one in found.kind("thread")))]
+    with reading(journal, SOUL_KINDS) as found, pytest.raises(JournalError, match=said):
+        [*map(list, (trace(found, one, 200) for one in found.kind(Opened)))]

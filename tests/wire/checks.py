@@ -11,14 +11,16 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
-from daemon.entry import Entry, digest, rank
-from daemon.journal.reading import Reading, reading
-from daemon.journal.verify import verify
-from daemon.rehearsal.people import SOUL, TEAM
-from daemon.rehearsal.stamps import ts_of
-from daemon.rehearsal.store import open_store
+from daemon.engine.event import Entry, Rank, digest
+from daemon.engine.kinds import Received, Restarted, Withdrawn
+from daemon.engine.reading import Reading, reading
+from daemon.kinds import SOUL_KINDS, Answered, Asked, ModelCall, Said, Spoken, StopAsked, TurnBegan, TurnEnded
+from daemon.rules import verify
 from daemon.slack.place import moment
+from rehearsal.people import SOUL, TEAM
+from rehearsal.store import open_store, ts_of
 from tests.core.outside import read
+from tests.core.waiting import UNREACHABLE
 from tests.stories.stage import ME
 from tests.wire.story import Story
 from tests.wire.world import ASKED, DONE
@@ -46,7 +48,7 @@ def verdict(home: Path, story: Story) -> str | None:
     """What is wrong at the end of this story, in a sentence; None when nothing is."""
     said = shown(home)
     try:
-        with reading(home / "journal.db") as journal:
+        with reading(home / "journal.db", SOUL_KINDS) as journal:
             _check_journal(journal)
             _check_heard(journal, said, story)
             _check_claimed(journal, said)
@@ -80,46 +82,49 @@ def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
 
 
 def given_up(journal: Reading) -> frozenset[str]:
-    """The messages whose body was killed so often that it ended as failed, as it should."""
-    ends = journal.kind("turn-ended")
-    return _messages(journal, {_body(journal, end) for end in ends if end.body["outcome"] == "failed"})
+    """The messages whose execution was killed so often that it ended as failed, as it should."""
+    ends = [end for end in journal.kind(TurnEnded) if end.event.outcome in ("failed", "abandoned")]
+    return _messages(journal, {_execution(journal, end) for end in ends})
 
 
 def let_go(journal: Reading) -> frozenset[str]:
-    """The messages whose body somebody stopped: nobody waits for an answer to them."""
-    stops = {entry.seq for entry in journal.kind("perception") if rank(entry) == "stop"}
-    stopped = {_body(journal, end) for end in journal.kind("turn-ended") if stops & {*end.closes}}
-    withdrawn = [journal.at(seq) for entry in journal.kind("withdrawn") for seq in entry.closes]
-    stopped |= {entry.body["body"] for entry in withdrawn if entry.kind == "asked"}
-    put_off = [seq for entry in withdrawn for seq in entry.body.get("carries", ())]
-    return _messages(journal, stopped) | {entry.body["ts"] for entry in journal.many(put_off)}
+    """The messages whose execution somebody stopped: nobody waits for an answer to them."""
+    stops = {entry.seq for entry in journal.kind(StopAsked) if entry.event.rank is Rank.STOP}
+    stopped = {_execution(journal, end) for end in journal.kind(TurnEnded) if stops & {*end.closes}}
+    for withdrawn in journal.kind(Withdrawn):
+        for asked in journal.many(withdrawn.closes):
+            if isinstance(asked.event, Asked):
+                stopped.add(asked.event.execution)
+    return _messages(journal, stopped)
 
 
-def _messages(journal: Reading, bodies: Set[str]) -> frozenset[str]:
-    """What these bodies took, and what they looked at."""
-    ends = [end for end in journal.kind("turn-ended") if _body(journal, end) in bodies]
-    looks = [look for look in journal.kind("look") if look.key.startswith(tuple(f"{b}/" for b in bodies))]
+def _messages(journal: Reading, executions: Set[str]) -> frozenset[str]:
+    """What these executions took up, and what they looked at."""
+    ends = [end for end in journal.kind(TurnEnded) if _execution(journal, end) in executions]
+    paths = tuple(f"{one}/" for one in executions)
+    looks = [look for look in journal.kind(Received) if look.key.startswith(paths)]
     took = journal.many([seq for end in ends for seq in end.closes])
-    took += journal.many([seq for look in looks for seq in look.body["seqs"]])
-    said = [e for entry in took for e in journal.many(entry.body.get("carries", [entry.seq]))]
-    return frozenset(e.body["ts"] for e in said if e.kind == "perception" and "ts" in e.body)
+    took += journal.many([seq for look in looks for seq in look.event.inputs])
+    return frozenset(entry.event.ts for entry in took if isinstance(entry.event, Said))
 
 
-def _body(journal: Reading, end: Entry) -> str:
-    return str(journal.at(end.cause or 0).body["path"])
+def _execution(journal: Reading, end: Entry[TurnEnded]) -> str:
+    began: Entry[TurnBegan] = journal.at(end.cause or 0)
+    return began.event.execution
 
 
 def given_up_in(home: Path) -> int:
     """How many messages were given up in this home."""
-    with reading(home / "journal.db") as journal:
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
         return len(given_up(journal))
 
 
 def _check_journal(journal: Reading) -> None:
     verdict = verify(journal)
     assert not verdict.violations, f"verify: {[*map(str, verdict.violations)]}"
-    assert not verdict.pending, f"unanswered: {dict(verdict.pending)}"
-    assert not (drift := journal.kind("drift")), f"drift: {[entry.body for entry in drift]}"
+    assert not verdict.pending, f"unanswered: {[*map(str, verdict.pending)]}"
+    restarted = [entry.event.why for entry in journal.kind(Restarted)]
+    assert not restarted, f"restarted: {restarted}"
 
 
 def _check_heard(journal: Reading, said: Sequence[Shown], story: Story) -> None:
@@ -136,8 +141,7 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
     answers = dict(_settled(journal))
     spoken = [
-        (entry.body["ts"], f"{entry.body['text']}{answers.get(entry.seq, '')}")
-        for entry in journal.kind("spoken")
+        (entry.event.ts, f"{entry.event.text}{answers.get(entry.seq, '')}") for entry in journal.kind(Spoken)
     ]
     assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
     assert standing == {*spoken}, f"unknown {standing - {*spoken}}, and gone { ({*spoken} - standing) }"
@@ -145,17 +149,17 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
 
 def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
     """The last message of each question with buttons that was answered, and what was added to it."""
-    for answered in journal.kind("answered"):
-        asked = journal.get(answered.key.removesuffix("/answer"))
-        if asked and asked.body["choices"]:
-            yield asked.body["said"][-1], f"\n{answered.body['text']}"
+    for answered in journal.kind(Answered):
+        asked: Entry[Asked] = journal.at(answered.event.asked)
+        if asked.event.choices:
+            yield asked.event.said[-1], f"\n{answered.event.text}"
 
 
 def _check_questions(journal: Reading, said: Sequence[Shown], story: Story) -> None:
     """Each is put once, and where none waits for an answer nothing can be pressed."""
     buttons = [message.text for message in said if message.buttons]
     assert not buttons, f"still to be pressed: {buttons}"
-    asked = Counter(entry.body["text"] for entry in journal.kind("asked") if entry.body["text"])
+    asked = Counter(entry.event.text for entry in journal.kind(Asked) if entry.event.text)
     for text, times in asked.items():
         put = sum(message.text.startswith(text) for message in said)
         assert put == times or story.storm, f"{text!r} was asked {times} times, and put {put} times"
@@ -165,14 +169,14 @@ def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
     """What a body asks under one name begins with what it asked before: only what trails it changes."""
     blocks = {call["saw"]: call["blocks"] for call in asked}
     before: dict[tuple[str, ...], list[str]] = {}
-    for call in journal.kind("model-call"):
-        if call.body["outcome"] != "ok" or call.body["name"] == "judge":
+    for call in journal.kind(ModelCall):
+        if call.event.outcome != "ok" or call.event.name == "judge":
             continue
-        line = (call.key.rpartition("#")[0], call.body["role"], *call.body["texts"])
-        sees = list(blocks[call.body["saw"]])
-        if call.body["trailing"].strip():
+        line = (call.key.partition("!")[0].rpartition("#")[0], call.event.role, *call.event.texts)
+        sees = list(blocks[call.event.saw])
+        if call.event.trailing.strip():
             trails = sees.pop()
-            assert trails == digest(("user", call.body["trailing"])), f"it does not trail: {call.key}"
+            assert trails == digest(("user", call.event.trailing)), f"it does not trail: {call.key}"
         old = before.get(line, [])
         assert sees[: len(old)] == old, f"the prompt does not only grow: {call.key}"
         before[line] = sees
@@ -190,26 +194,28 @@ def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
     again = [call for call in asked if call["recorded"]]
     assert not again, f"recorded calls are paid again: {again}"
     unheard = ("failed", "cancelled")
-    answered = [c.body["saw"] for c in journal.kind("model-call") if c.body["outcome"] not in unheard]
+    answered = [c.event.saw for c in journal.kind(ModelCall) if c.event.outcome not in unheard]
     assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
 
 
 def _check_order(journal: Reading) -> None:
     """Turns of a thread never overlap, and what the soul says stands in the order of its turns."""
-    turns: defaultdict[str, list[Entry]] = defaultdict(list)
-    for kind in ("turn-began", "turn-ended"):
-        for entry in journal.kind(kind):
-            turns[entry.thread].append(entry)
+    turns: defaultdict[str, list[Entry[Any]]] = defaultdict(list)
+    for entry in journal.kind(TurnBegan, TurnEnded):
+        turns[entry.thread].append(entry)
     for thread, entries in turns.items():
         course = [entry.kind for entry in sorted(entries, key=lambda entry: entry.seq)]
         assert all(a != b for a, b in pairwise(course)), f"turns overlap: {course}"
-        spoken = sorted(journal.of(thread, "spoken"), key=lambda entry: entry.cause or 0)
-        stamps = [moment(entry.body["ts"]) for entry in spoken]
-        assert stamps == sorted(stamps), f"spoken out of order: {[entry.body for entry in spoken]}"
+        spoken = sorted(journal.of(thread, Spoken), key=lambda entry: entry.cause or 0)
+        stamps = [moment(entry.event.ts) for entry in spoken]
+        assert stamps == sorted(stamps), f"spoken out of order: {[entry.event for entry in spoken]}"
 
 
 def _check_answers(said: Sequence[Shown], story: Story, lost: frozenset[str]) -> None:
-    """In its thread, each line is answered once, after it was said; those of one answer in Slack's order."""
+    """In its thread, each line is answered once, after it was said; those of one answer in Slack's order.
+
+    In a storm what comes during a run, or while no model can be reached, is heard as it comes.
+    """
     for root in {message.root for message in said}:
         talk = [message for message in said if message.root == root]
         answers = [message for message in talk if message.user == SOUL.user]
@@ -218,8 +224,9 @@ def _check_answers(said: Sequence[Shown], story: Story, lost: frozenset[str]) ->
         lines = [m for m in talk if m.user != SOUL.user and m.text not in aside]
         places = [place for line in lines if (place := _answered(line, answers, line.ts in lost))]
         by_answer = sorted(places, key=lambda place: place[0])  # a stable sort: Slack's order within each
-        runs = any(RUN in line.text for line in lines)  # what comes during one is heard as it comes
-        assert by_answer == sorted(places) or (story.storm and runs), f"in a wrong order: {texts}"
+        was_away = any(text.startswith(UNREACHABLE) for text in texts)
+        as_it_comes = was_away or any(RUN in line.text for line in lines)
+        assert by_answer == sorted(places) or (story.storm and as_it_comes), f"in a wrong order: {texts}"
         answered = {answers[n].text for n, _ in places}
         told = [text for text in texts if text not in answered and not WORD.search(text)]
         strange = [text for text in told if not text.startswith(tuple(story.told))]

@@ -12,18 +12,18 @@ from typing import Any
 from aiohttp import ClientSession
 
 from daemon.actions.action import Definition, Run
-from daemon.actions.playing import Player
 from daemon.actions.registry import Registry
+from daemon.actions.run import Player
 from daemon.actions.thinking import RESPOND, THINK
 from daemon.limits import Limits
 from daemon.mind.playbook import Playbook
 from daemon.process import Process
-from daemon.processes import played
-from daemon.project import root
-from daemon.rehearsal.claude.prompt import Body, texts
-from daemon.rehearsal.people import CAROL
+from daemon.processes import PROCESSES, played
+from rehearsal.claude.prompt import Body, texts
+from rehearsal.people import CAROL
 from tests.stories.choosing import EXPERT, choice, looking, turning
 from tests.stories.stage import GENERAL, ME, reply
+from tests.texts import WORDS
 from tests.wire.board import Board
 from tests.wire.story import MESSAGE, Line, Story, echo, heard
 from tests.wire.world import DEED
@@ -33,7 +33,7 @@ FOUND, SO_FAR, ASIDE, STOPPED = "Found out", "So far", "I'll set the other thing
 MAY_I, LIMIT = f"<@{CAROL.id}>, may I do this?", "That is as far as I may go"
 CUT = FOUND[0]
 """So much of it is heard before it is stopped, at the least."""
-UNFINISHED = (root() / "prompts" / "unfinished.md").read_text().strip()
+UNFINISHED = (WORDS / "prompts" / "unfinished.md").read_text().strip()
 NEW = "weather"
 """What is said of it is a matter of its own."""
 OWNED = {"ism_enabled": True, "owner_user_ids": frozenset({CAROL.id})}
@@ -110,7 +110,7 @@ def deleting(page: Board) -> Mapping[str, Process]:
         repeatable=False,
     )
     player = Player(registry=Everything([THINK, RESPOND, action]), loops=5)
-    return played(player, ["problem_solving"], expert=False)
+    return played(PROCESSES, player, ["problem_solving"], expert=False)
 
 
 def remembering(text: str) -> Mapping[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import signal
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from daemon.journal.reading import reading
+from daemon.engine.event import Input
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS
+from tests.lives import ended, paused, wake
 from tests.wire.checks import verdict
 from tests.wire.lives import case, soul, world
 from tests.wire.mark import Boundary, Mark, passed
@@ -63,13 +65,11 @@ def stopped(name: str, boundary: Boundary) -> str | None:
         mark = Mark(home, boundary, signal.SIGSTOP)
         with world(page, story, mark):
             first = soul(page, story, mark)
-            if not os.WIFSTOPPED(os.waitpid(first, os.WUNTRACED)[1]):
+            if not paused(first):
                 raise Unreached
             (home / "journal.db.lock").unlink(missing_ok=True)
             second = ended(soul(page, story, Mark(home)))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(first, signal.SIGCONT)
-            if any(statuses := (second, ended(first))):
+            if any(statuses := (second, *wake(first))):
                 return f"the lives ended with exit {statuses}"
             if left(home) and (status := ended(soul(page, story, Mark(home)))):
                 return f"the third life ended with exit {status}"
@@ -78,13 +78,8 @@ def stopped(name: str, boundary: Boundary) -> str | None:
 
 def left(home: Path) -> bool:
     """Did a daemon commit something as it woke that the other one, which owns the thread, would take up?"""
-    with reading(home / "journal.db") as journal:
-        return bool(journal.open("perception"))
-
-
-def ended(pid: int) -> int:
-    """The exit status of a life, negative for the signal that ended it."""
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
+        return bool(journal.pending(Input))
 
 
 def problem_of(job: Job) -> str | None:

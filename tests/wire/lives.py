@@ -8,39 +8,40 @@ import asyncio
 import atexit
 import functools
 import gc
-import logging
 import os
 import shutil
 import signal
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from aiohttp import ClientSession
 
 from config import Settings
 from daemon.app import Awake, awake
 from daemon.clock import SystemClock
-from daemon.journal.journal import Journal
-from daemon.life.texts import Texts
+from daemon.engine.event import Input
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Outage, TurnBegan, Waiting
+from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live
 from daemon.ports import Clock
-from daemon.project import root
-from daemon.rehearsal.people import SOUL
-from tests.attention import run
-from tests.core.lives import HOMES
+from daemon.soul.texts import Texts
+from rehearsal.people import SOUL
+from tests.attention import PATIENCE, run
+from tests.lives import fork
+from tests.machine import MEMORY, folder
 from tests.stories.stage import ALICE, staged
+from tests.texts import WORDS
 from tests.wire.board import Board, SwiftClock, board
 from tests.wire.mark import Mark, marked
 from tests.wire.story import Story
 from tests.wire.world import Outside
 
-LIFE_SECONDS = 40.0
-"""After which a daemon that has not come to the end of its story never will."""
+FOREVER = 1e6
+"""Seconds: a world ends with its case."""
 LOOK = 0.2
 """Seconds of the story between two looks whether a daemon is quiet."""
 
@@ -48,8 +49,8 @@ LOOK = 0.2
 @contextmanager
 def case(name: str) -> Iterator[tuple[Path, Board]]:
     """A folder with the owner's texts in it, and a page to share."""
-    with tempfile.TemporaryDirectory(prefix=f"wire-{name}-", dir=HOMES) as folder:
-        home = Path(folder) / "home"
+    with folder(f"wire-{name}") as path:
+        home = path / "home"
         shutil.copytree(warm(), home)
         yield home, board()
 
@@ -57,7 +58,7 @@ def case(name: str) -> Iterator[tuple[Path, Board]]:
 @contextmanager
 def world(page: Board, story: Story, mark: Mark, kind: type[Outside] = Outside) -> Iterator[None]:
     """The world of a case, while it lasts."""
-    pid = fork(lambda: kind(page, story, mark).run())
+    pid = fork(lambda: kind(page, story, mark).run(), FOREVER)
     try:
         while not page.port:
             assert os.waitpid(pid, os.WNOHANG) == (0, 0), "the world fell before it stood"
@@ -68,25 +69,9 @@ def world(page: Board, story: Story, mark: Mark, kind: type[Outside] = Outside) 
         os.waitpid(pid, 0)
 
 
-def soul(page: Board, story: Story, mark: Mark, seconds: float = LIFE_SECONDS) -> int:
+def soul(page: Board, story: Story, mark: Mark, seconds: float = PATIENCE) -> int:
     """A daemon that lives until the story is told, or has taken too long; returns its pid."""
-    return fork(lambda: asyncio.wait_for(_live(page, story, mark), seconds))
-
-
-def fork(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
-    """A process that does this and ends with 0, or with 3 where it failed. Returns its pid."""
-    if pid := os.fork():
-        return pid
-    if "VERBOSE" not in os.environ:
-        logging.disable()
-    os.environ["SSL_CERT_DIR"] = os.devnull  # all is on the loopback, and reading certificates takes long
-    try:
-        run(work())
-        os._exit(0)
-    except BaseException:  # noqa: BLE001  whatever ends a life, the process ends with it
-        if "VERBOSE" in os.environ:
-            traceback.print_exc()
-        os._exit(3)
+    return fork(lambda: _live(page, story, mark), seconds)
 
 
 async def _live(page: Board, story: Story, mark: Mark) -> None:
@@ -102,9 +87,9 @@ async def _live(page: Board, story: Story, mark: Mark) -> None:
         soul_home=mark.home,
         **story.settings,
     )
-    start = awake(settings, SwiftClock(page), processes=story.processes(page), writer=marked(mark))
+    start = awake(settings, SwiftClock(page), WORDS, processes=story.processes(page), writer=marked(mark))
     async with start as awoken, ClientSession(here) as session:
-        ends = {asyncio.create_task(live(awoken.waker, awoken.journal, awoken.slack.died))}
+        ends = {asyncio.create_task(live(awoken.journal.died, awoken.slack.died))}
         ends.add(asyncio.create_task(_to_the_end(page, story, awoken, session)))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
@@ -139,32 +124,33 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
 
 def _waits(awoken: Awake) -> bool:
     """Does somebody wait for the model? Where it is there again, they are at rest when they are answered."""
-    waits = awoken.journal.open("watch")
-    return any("failure" in watch.body and not awoken.waker.lost(watch.thread) for watch in waits)
+    waits = awoken.journal.pending(Outage)
+    return any(not awoken.worker.lost(waiting.thread) for waiting in waits)
 
 
 def _busy(awoken: Awake, clock: Clock) -> bool:
-    journal, waker = awoken.journal, awoken.waker
-    due = [watch for watch in journal.open("watch") if watch.body["due"] <= clock.now()]
-    due += journal.open("perception", "turn-began")
-    return waker.busy or any(not waker.lost(entry.thread) for entry in due)
+    journal, worker = awoken.journal, awoken.worker
+    now = clock.now()
+    threads = [entry.thread for entry in journal.pending(Waiting) if (entry.event.due or now) <= now]
+    threads += [entry.thread for entry in journal.pending(Input, TurnBegan)]
+    return worker.busy or any(not (worker.lost(one) or worker.is_asleep(one)) for one in threads)
 
 
 @functools.cache
 def warm() -> Path:
     """The folder that every home is a copy of. A whole life goes before it, so that none has to warm up."""
-    home = Path(tempfile.mkdtemp(prefix="warm-", dir=HOMES))
+    home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
 
-    async def rehearse(folder: Path) -> None:
-        async with staged(folder) as stage:
+    async def rehearse(path: Path) -> None:
+        async with staged(path) as stage:
             await stage.wake()
             await stage.say("alice", ALICE, "Hello")
-        async with Journal(home / "journal.db", SystemClock()) as journal:
-            await Texts(root(), journal).current()
+        async with Journal(home / "journal.db", SystemClock(), SOUL_KINDS) as journal:
+            await Texts(WORDS, journal).current()
 
-    with tempfile.TemporaryDirectory(dir=HOMES) as folder:
-        run(rehearse(Path(folder)))
+    with folder("rehearsed") as path:
+        run(rehearse(path))
     gc.collect()
     gc.freeze()  # so that no child copies what it only counts
     return home

@@ -13,11 +13,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlalchemy import Connection
-
-from daemon.journal.writer import Append, Result, Writer
-from tests.core.boundary import instant
+from daemon.engine.writer import Append, Result, Writer
 from tests.core.outside import note, read
+from tests.lives import instant
 from tests.wire.board import Board
 
 Boundary = str
@@ -84,18 +82,18 @@ def marked(mark: Mark) -> type[Writer]:
     class MarkedWriter(Writer):
         _names: dict[str, str]
 
-        def commit(self, connection: Connection, batch: Sequence[Append]) -> list[Result]:
+        def commit(self, batch: Sequence[Append]) -> list[Result]:
             names = [self._name(append) for append in batch]
             self._reach("before", names)
             with instant(mark.home):
-                results = super().commit(connection, batch)
+                results = super().commit(batch)
             self._reach("after", names)
             return results
 
         def _name(self, append: Append) -> str:
             """The n-th entry of its kind in this life; one that comes again has the same name."""
             names = self.__dict__.setdefault("_names", {})
-            kind, key = append.row["kind"], append.row["key"]
+            kind, key = append.row.kind, append.row.key
             number = 1 + sum(name.startswith(f"{kind}#") for name in names.values())
             return str(names.setdefault(key, f"{kind}#{number}"))
 

@@ -15,14 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from daemon.journal.reading import reading
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS, Message
 from daemon.memory import WorkingMemory
 from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
+from tests.lives import ended
 from tests.stories.stage import ALICE, BOB, CAROL
 from tests.wire.board import Board
 from tests.wire.checks import given_up, verdict
-from tests.wire.harness import ended
 from tests.wire.lives import case, soul, world
 from tests.wire.mark import Mark
 from tests.wire.stories import FAILED
@@ -43,7 +44,7 @@ def deadly(_: Board) -> Mapping[str, Process]:
     """The usual processes; but a poisonous message takes the daemon with it, without a record."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        if any(POISON in entry.body["text"] for entry in turn.answers):
+        if any(POISON in entry.event.text for entry in turn.answers):
             await asyncio.sleep(FUSE)
             os.kill(os.getpid(), signal.SIGKILL)
         return await PROCESSES["conversation"](turn)
@@ -102,9 +103,9 @@ def _cut_short(pid: int, seconds: float) -> None:
 
 def lost_in(home: Path) -> list[str]:
     """What the messages said that were given up."""
-    with reading(home / "journal.db") as journal:
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
         stamps = given_up(journal)
-        return sorted(e.body["text"] for e in journal.kind("perception") if e.body.get("ts") in stamps)
+        return sorted(e.event.text for e in journal.kind(Message) if e.event.ts in stamps)
 
 
 def short(seed: int, count: int) -> list[float]:

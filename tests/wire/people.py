@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from daemon.rehearsal.api.call import Call
-from daemon.rehearsal.api.reactions import add
-from daemon.rehearsal.blocks import buttons
-from daemon.rehearsal.channels import channel_of
-from daemon.rehearsal.gestures import press
-from daemon.rehearsal.messages import Message, find
-from daemon.rehearsal.people import CALLERS, TEAM
-from daemon.rehearsal.posts import post
-from daemon.rehearsal.stamps import ts_of
-from daemon.rehearsal.workspace import Workspace
+from rehearsal.api.call import Call
+from rehearsal.api.reactions import add
+from rehearsal.blocks import buttons
+from rehearsal.channels import channel_of
+from rehearsal.events import post
+from rehearsal.gestures import press
+from rehearsal.messages import Message, find
+from rehearsal.people import CALLERS, TEAM
+from rehearsal.store import ts_of
+from rehearsal.workspace import Workspace
 from tests.wire.story import Line
 
 MISSED = "update delivery set acked = ? where acked is null"

@@ -9,8 +9,8 @@ from aiohttp import ClientSession
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Process, Turn
-from daemon.rehearsal.claude.prompt import Body
-from daemon.rehearsal.people import ALICE as OWNER
+from rehearsal.claude.prompt import Body
+from rehearsal.people import ALICE as OWNER
 from tests.stories.stage import BOB, GENERAL, ME, reply
 from tests.wire.board import Board
 from tests.wire.deciding import DECIDING
@@ -48,8 +48,8 @@ def stepwise(page: Board) -> Mapping[str, Process]:
         done = await turn.effect("deed", {}, do, repeatable=False)
         memory = turn.memory.with_memory(remember(first), *map(remember, said), remember(done))
         second = await turn.call("judge", memory, "speak")
-        words = ", ".join(entry.body["text"] for entry in turn.answers)
-        told = await turn.say(f"{words}: {done.body['text']}")
+        words = ", ".join(entry.event.text for entry in turn.answers)
+        told = await turn.say(f"{words}: {done.event.text}")
         return memory.with_memory(remember(second), *map(remember, told))
 
     return {"conversation": conversation}

@@ -18,8 +18,9 @@ from typing import Any
 from aiohttp import web
 
 from daemon.limits import Limits
-from daemon.rehearsal.claude.prompt import Body
-from daemon.rehearsal.people import PEOPLE
+from rehearsal.claude.prompt import Body
+from rehearsal.people import PEOPLE
+from tests.lives import ended
 from tests.stories.choosing import looking
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.checks import given_up_in, verdict
@@ -35,7 +36,6 @@ from tests.wire.deciding import (
     remembering,
     said,
 )
-from tests.wire.harness import ended
 from tests.wire.lives import case, soul, world
 from tests.wire.mark import Chance
 from tests.wire.stories import FAILED, LOST_WORDS, UNREACHABLE
@@ -104,11 +104,11 @@ MODEL: Sequence[tuple[str, dict[str, Any]]] = (
 )
 
 
-def story(seed: int) -> Story:
+def story(seed: int, events: int = EVENTS) -> Story:
     """Who says what where, drawn from a seed. Each event has a word of its own."""
     draw = random.Random(seed)
     lines: list[Line] = []
-    for number in range(EVENTS):
+    for number in range(events):
         root = draw.randrange(THREADS) if number >= THREADS else None
         channel = draw.choice(PLACES) if root is None else lines[root].channel
         who = DMS.get(channel) or draw.choice([*DMS.values()])
@@ -188,21 +188,22 @@ class Outcome:
     """What came of one storm."""
 
     seed: int
+    events: int
     kills: int
     given_up: int
     problem: str | None
 
     def __str__(self) -> str:
         return (
-            f"storm {self.seed}: {EVENTS} events in {THREADS} threads, {self.kills} kills, "
+            f"storm {self.seed}: {self.events} events in {THREADS} threads, {self.kills} kills, "
             f"{self.given_up} messages given up: "
             f"{self.problem or 'nothing lost, nothing doubled'}"
         )
 
 
-def weathered(seed: int) -> Outcome:
+def weathered(seed: int, events: int = EVENTS) -> Outcome:
     """A storm from its first event to a quiet end."""
-    told, kills = story(seed), 0
+    told, kills = story(seed, events), 0
     with case("storm") as (home, page):
         with world(page, told, Chance(home, page, f"effects {seed}", KILLS_AT_EFFECTS), Storm):
             status = -signal.SIGKILL
@@ -211,7 +212,7 @@ def weathered(seed: int) -> Outcome:
                 status = ended(soul(page, told, life, SECONDS))
                 kills += status == -signal.SIGKILL
         problem = f"a life ended with exit {status}" if status else verdict(home, told)
-        return Outcome(seed=seed, kills=kills, given_up=given_up_in(home), problem=problem)
+        return Outcome(seed=seed, events=events, kills=kills, given_up=given_up_in(home), problem=problem)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from daemon.process import Process
-from daemon.rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.prompt import Body, texts
 from tests.stories.stage import ALICE, reply
 from tests.wire.board import Board
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from daemon.entry import digest
-from daemon.rehearsal.claude.prompt import Body, texts
-from daemon.rehearsal.claude.spoiled import NO_CREDIT
-from daemon.rehearsal.claude.stream import error
-from daemon.rehearsal.claude.understudy import Understudy
-from daemon.rehearsal.people import SOUL
-from daemon.rehearsal.world import World
+from daemon.engine.event import digest
+from rehearsal.claude.cue import NO_CREDIT
+from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.stream import error
+from rehearsal.claude.understudy import Understudy
+from rehearsal.people import SOUL
+from rehearsal.world import World
 from tests.core.outside import note
 from tests.wire.board import Board, SwiftClock
 from tests.wire.mark import Mark, strike
@@ -183,8 +183,8 @@ def blocks(body: Body) -> list[str]:
 
 
 def recorded(home: Path, saw: str) -> bool:
-    """Does a daemon of this home know the answer to this call?"""
+    """Does a daemon of this home know the answer to this call? One that was cut off in time has none."""
     sql = """select 1 from entry where kind = 'model-call' and json_extract(body, '$.saw') = ?
-             and json_extract(body, '$.outcome') <> 'failed'"""
+             and json_extract(body, '$.outcome') not in ('failed', 'cancelled')"""
     with closing(sqlite3.connect(f"file:{home / 'journal.db'}?mode=ro", uri=True)) as journal:
         return journal.execute(sql, (saw,)).fetchone() is not None

@@ -1,16 +1,24 @@
 // Block Kit as this page shows it: the texts of a message's blocks, and its buttons.
 
+import { ticked } from "./checklist.js";
 import { el } from "./dom.js";
 import { markup } from "./markup.js";
 import { gesture, Refused } from "./slack.js";
 
+/** Is it one that changes in place, under a header of its own? */
+export const isCard = ({ blocks }) => blocks?.[0]?.type === "header";
+
 /** The nodes of a message that has blocks; as in Slack its `text` is then shown nowhere. */
 export function blocksView(message, { names, me, channel }) {
   const press = (action_id) => gesture("press", { user: me, channel, ts: message.ts, action_id });
-  return message.blocks.flatMap((block) => SHOWN[block.type]?.(block, { names, press }) ?? []);
+  const nodes = message.blocks.flatMap((block) => SHOWN[block.type]?.(block, { names, press }) ?? []);
+  return isCard(message) ? [el("section", { className: "card" }, nodes)] : nodes;
 }
 
-const mrkdwn = (text, names) => markup(text?.text ?? "", { names, star: text?.type === "mrkdwn" ? "strong" : "em" });
+function mrkdwn(text, names) {
+  const words = { names, star: text?.type === "mrkdwn" ? "strong" : "em" };
+  return ticked(text?.text ?? "", words) ?? markup(text?.text ?? "", words);
+}
 
 const SHOWN = {
   markdown: ({ text }, { names }) => markup(text, { names }),

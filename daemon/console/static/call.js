@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { clockSeconds, count, seconds } from "./format.js";
 import { answer, price } from "./lines.js";
+import { isOpen } from "./sections.js";
 
 const SHOWN_ELSEWHERE = new Set(["system", "messages", "model"]);
 
@@ -15,7 +16,7 @@ export function callView({ entry, request, agrees }) {
     part("System", "Stays the same from call to call", system(request.system)),
     part("Messages", "The conversation, which only grows", messages(request.messages, entry.body.trailing)),
     entry.body.trailing && part("Trailing text", "Changes with every call", trailing(entry.body.trailing)),
-    part("Answer", entry.body.stop_reason ?? "", el("div", { className: "answer" }, answer(entry.body))),
+    part("Answer", entry.body.stop_reason ?? "", answered(entry.body)),
     rest(request),
   ];
 }
@@ -97,6 +98,11 @@ function texts(content) {
 
 function breakpoint() {
   return el("span", { className: "breakpoint" }, "cached up to here");
+}
+
+/** What one answers in open thought is shown as it was written, with all its tags. */
+function answered(body) {
+  return isOpen(body) ? el("pre", {}, body.text) : el("div", { className: "answer" }, answer(body));
 }
 
 function rest(request) {

@@ -1,15 +1,17 @@
-// The right pane: the soul's journal as it grows, of everything or of the thread that is open.
+// The right pane: the soul's journal as it grows, of everything or of the thread that is open, or as a tree.
 
 import { atEnd, byId, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
 import { line } from "./lines.js";
 import { live } from "./live.js";
+import { isUnder } from "./names.js";
 import { ask } from "./reach.js";
+import { Tree } from "./tree.js";
 
 const KEPT = 1000;
 const PAGE = 10;
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE, End: Infinity, Home: -Infinity };
-const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread." };
+const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread.", thoughts: "" };
 
 export class Journal {
   /** `onCall(seq)` is asked to open a model call; `onEntry(entry)` hears each new entry. */
@@ -18,6 +20,7 @@ export class Journal {
     this.onEntry = onEntry;
     this.onConnection = onConnection;
     this.list = byId("entries");
+    this.tree = new Tree({ onCall });
     this.all = [];
     this.fresh = [];
     this.open = { key: null, id: null, entries: [] };
@@ -38,16 +41,21 @@ export class Journal {
   /** Show the entries of a conversation under "This thread"; its key is team:channel:root ts, or its id. */
   async openThread(key) {
     if (this.open.key === key) return;
-    this.open = { key, id: null, entries: [] };
-    if (this.filter === "thread") this.render();
+    this.turnTo({ key, id: null, entries: [] });
     if (key === null) return;
     const answer = await ask(`/console/threads/${encodeURIComponent(key)}`).catch((error) => this.close(key, error));
     if (this.open.key !== key) return;
     const { thread, entries } = answer;
     const last = entries.at(-1)?.seq ?? 0;
     const id = thread ?? this.open.id;
-    const since = this.all.filter((entry) => entry.thread === id && entry.seq > last);
-    this.open = { key, id, entries: [...entries, ...since] };
+    const since = this.all.filter((entry) => id && isUnder(entry.thread, id) && entry.seq > last);
+    this.turnTo({ key, id, entries: [...entries, ...since] });
+  }
+
+  turnTo(open) {
+    this.open = open;
+    const whole = open.key !== null;
+    this.tree.fill(whole ? open.entries : this.all, whole);
     if (this.filter === "thread") this.render();
   }
 
@@ -60,11 +68,14 @@ export class Journal {
   /** Its newest entry in sight: for a list that was hidden. */
   toEnd() {
     toEnd(this.list);
+    this.tree.toEnd();
   }
 
   show(filter) {
     this.filter = filter;
     byId("filter").querySelector(`[value="${filter}"]`).checked = true;
+    this.list.hidden = filter === "thoughts";
+    this.tree.show(filter === "thoughts");
     this.render();
   }
 
@@ -74,16 +85,17 @@ export class Journal {
     this.all.push(entry);
     if (this.all.length > KEPT) this.all.shift();
     if (entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
-    const here = entry.thread === this.open.id;
+    const here = this.open.id !== null && isUnder(entry.thread, this.open.id);
     if (here && !(this.open.entries.at(-1)?.seq >= entry.seq)) this.open.entries.push(entry);
     if (this.filter === "all" || here) this.add(entry);
+    if (here || this.open.key === null) this.tree.take(entry);
     this.onEntry(entry);
   }
 
   /** The daemon began another journal: what was shown is not of this one. */
   forget() {
     this.all = [];
-    this.open.entries = [];
+    this.turnTo({ ...this.open, entries: [] });
     this.render();
   }
 
@@ -161,8 +173,9 @@ export class Journal {
   }
 
   /** So many entries down (or up: below zero) from where one is, from nowhere to the newest; returns its seq. */
-  move(step, among = "[data-seq]") {
-    const rows = [...this.list.querySelectorAll(`:scope > ${among}, :scope > .current`)];
+  move(step, among = "") {
+    if (this.filter === "thoughts") return this.tree.move(step, among);
+    const rows = [...this.list.querySelectorAll(`:scope > [data-seq]${among}, :scope > .current`)];
     const here = rows.findIndex((row) => row.classList.contains("current"));
     const there = here < 0 && Number.isFinite(step) ? Infinity : here + step;
     const next = rows[Math.max(0, Math.min(rows.length - 1, there))];
@@ -184,6 +197,7 @@ export class Journal {
 
   /** Back to the entry that one came from. */
   refocus() {
+    if (this.filter === "thoughts") this.tree.refocus();
     this.list.querySelector(".current")?.focus();
   }
 }

@@ -1,10 +1,14 @@
 // How each kind of entry reads: a word for what happened, and what is worth showing of it.
 
+import { checklist } from "./checklist.js";
+import { coreWords } from "./core.js";
 import { el } from "./dom.js";
 import { clockSeconds, count, money, seconds } from "./format.js";
 import { markup } from "./markup.js";
+import { shortly } from "./names.js";
 import { fruitless, trouble, turnEnd } from "./outcomes.js";
-import { manner, sections } from "./sections.js";
+import { progress } from "./plan.js";
+import { freely, isOpen, manner, sections } from "./sections.js";
 
 const seqs = (list) => (list ?? []).map((seq) => `#${seq}`).join(", ");
 const who = (body) => body.name || body.user || "someone";
@@ -20,13 +24,23 @@ export function line(entry) {
 
 const step = (word, ...nodes) => ({ weight: "step", word, nodes });
 const event = (word, ...nodes) => ({ weight: "event", word, nodes });
-const quote = (manner, text) => el("div", { className: manner }, markup(text));
+export const quote = (manner, text) => el("div", { className: manner }, markup(text));
 
 const KINDS = {
   thread: (body) => step("new conversation", body.place ? `in ${body.place}` : ""),
-  perception: (body) => perceived(body),
+  audience: ({ audience }) => step("notes who can read there", audience || "which nobody knows"),
+  message: (body) => event(`${who(body)} says`, quote("heard", said(body))),
+  stop: (body) => event(`${who(body)} stops it`, quote("heard", body.text || STOPPED[body.by] || "")),
+  answer: (body) => event(`${who(body)} presses`, chip(body.text)),
+  timer: ({ text }) => event("reminds itself", quote("heard", text)),
+  wish: ({ branch, text }) => event(`${branch} wants to say`, quote("heard", text)),
+  relayed: ({ by, text, value }) => event("hears what people answered", quote("heard", text || value || by)),
+  cancel: ({ reason }) => step("is to end", reason),
+  woke: () => step("goes back to what it put aside"),
+  afterthought: ({ process, params }) =>
+    params.what ? warning("has to tell an owner", params.what) : step("has an afterthought", el("b", {}, process)),
   heard: (body) => ({ ...event(`${who(body)} said before`, quote("heard", said(body))), tone: "dim" }),
-  "turn-began": (body) => step("begins a turn", el("b", {}, body.process), ` over ${seqs(body.took)}`),
+  "turn-began": (body) => step("begins a turn", el("b", {}, body.process), ` over ${seqs(body.inputs)}`),
   "turn-resumed": (body) => step("takes the turn up again", `attempt ${body.attempt}`),
   "turn-ended": ({ outcome }) => ({ ...step(...turnEnd(outcome)), tone: GIVEN_UP.has(outcome) && "trouble" }),
   "model-call": (body) => (fruitless(body) ? warning("has no answer", trouble(body)) : thought(body)),
@@ -36,48 +50,58 @@ const KINDS = {
   "speech-started": () => step("begins to speak"),
   spoken: (body) => event("said", quote("speech brief", body.text || "nothing")),
   unsaid: () => step("leaves unsaid what it began to say"),
-  watch: (body) =>
-    body.answers
-      ? step("waits for the answer", `until ${clockSeconds(body.due)}`)
-      : step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : ""),
+  waiting: (body) =>
+    body.note ? step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : "") : step("waits", body.due ? `until ${clockSeconds(body.due)}` : ""),
   text: (body) => step("reads", el("b", {}, body.name)),
   claim: (body, { key }) => step(CLAIMS[key.split(":")[0]] ?? `does only once: ${key}`),
   overheard: ({ whole }) => step("looks for what was said before", whole === false ? "and Slack does not say" : ""),
-  woke: ({ after }) => step("wakes up", after === "kill" ? "after it was killed" : ""),
-  slept: () => step("is told to stop"),
-  beat: ({ turn, seconds: lived }) => step("lives", `with #${turn}, of which it may have died, for ${seconds(lived)}`),
-  control: ({ turn }) => step("lives without", `#${turn}: so its last death counts against that one`),
+  "life-began": ({ after }) => step("wakes up", after === "kill" ? "after it was killed" : ""),
+  "life-ended": () => step("is told to stop"),
+  lived: ({ turn, seconds: lived }) => step("lives", `with #${turn}, of which it may have died, for ${seconds(lived)}`),
+  controlled: ({ turn }) => step("lives without", `#${turn}: so its last death counts against that one`),
+  clock: () => step("sees that the clock was set right"),
+  "status-cleared": () => step("shows nothing in Slack any more"),
+  "last-words": () => failed("ends", "Nothing of it runs again; only its end is told."),
   unbegun: ({ error }) => failed("cannot begin", `${error}. It is tried again.`),
   "caught-up": ({ until, behind }) => step("has read what was said", readUntil(until, Object.keys(behind ?? {}).length)),
   log: (body) => event("remembers an interrupted turn", quote("thought", body.text)),
+  card: (body) => step("wants to show its plan", planned(body)),
+  "card-shown": (body) => step("shows its plan", planned(body)),
+  "card-missed": ({ why }) => step("could not show its plan", why),
   action: (body) => step("does", el("b", {}, body.name), ` ${given(body.args)}`),
   observation: (body) => (body.text ? event(`${body.name} gives`, quote("heard", body.text)) : step(`${body.name} is done`)),
-  look: ({ seqs: seen }) => step("looks up", `and sees ${seqs(seen)}`),
+  received: ({ inputs }) => step("looks up", `and sees ${seqs(inputs)}`),
   asked: (body) => (body.resumes ? step("puts this aside", "and goes back to it later") : asked(body)),
   answered: (body) => answered(body),
-  withdrawn: ({ asked: seq }) => step("needs no answer any more", seq ? `to #${seq}` : ""),
+  withdrawn: (_, { closes }) => step("needs no answer any more", closes?.length ? `to ${seqs(closes)}` : ""),
   limit: (body) => warning("reaches a limit", limit(body)),
   note: ({ text }) => event("notes", quote("thought", text)),
   person: ({ text }) => event("knows someone better", quote("thought", text)),
-  "context-cleared": ({ text }) => event("sums up, and lets the words go", quote("thought", text ?? "")),
-  ism: ({ text }) => told(text ?? ""),
+  "context-cleared": ({ text, kept }) =>
+    text ? event("sums up, and lets the words go", quote("thought", text)) : step("lets words go", `all but the last ${kept}`),
+  "self-call": ({ text }) => event("says to itself", quote("thought", text)),
+  "inner-message": (body, { thread }) =>
+    event(inward(body, thread), marks(body), quote("heard", body.sender ? body.text : coreWords(body.text || body.code))),
+  "system-message": ({ text }) => step("is told by the core", coreWords(text)),
+  plan: (body) => event("plans", plain(planned(body)), checklist(body.steps)),
+  ism: ({ text }) => told(text),
   "ism-ended": ({ reason, loops, calls }) =>
-    step("ends its run", `${RUNS[reason] ?? reason ?? "done"}, after ${count(loops)} rounds and ${count(calls)} choices`),
-  outage: ({ text, failure }) => warning("waits for the model", text ?? failure ?? ""),
-  drift: ({ key }) => failed("differs from what is recorded", `What it would ask now is not what stands under ${key}.`),
-  failure: ({ at, error, why }) => failed("stumbles", why ?? `${error} at ${at}. The turn is tried again.`),
+    step("ends its run", `${RUNS[reason] ?? reason}, after ${count(loops)} rounds and ${count(calls)} choices`),
+  outage: ({ reason, due }) => warning("waits for the model", down(reason), `It is tried again at ${clockSeconds(due)} at the latest.`),
+  "outage-ended": ({ gave_up: gaveUp }) => step(gaveUp ? "waits no longer for the model" : "can reach the model again"),
+  "given-up": ({ reason }) => failed("gives up", down(reason)),
+  restarted: ({ why }) => warning("begins again, with its log", why),
+  "thread-spawned": ({ thread }) => step("begins a branch", shortly(thread)),
+  "thread-ended": ({ status, result }) => (result && status === "completed" ? event("answers", quote("speech", String(result))) : step("ends this branch", status)),
+  sent: ({ to, delivered }) => step(delivered ? "sends on" : "could not send on", `to ${shortly(to)}`),
+  undeliverable: () => step("cannot be delivered any more"),
+  "attempt-failed": ({ at, error, final }) => failed("stumbles", `${error} at ${at}. The turn is ${final ? "given up" : "tried again"}.`),
+  result: ({ value }) => step("keeps what it found", String(value ?? "")),
+  intent: ({ name }) => step("does", el("b", {}, name)),
+  outcome: ({ unknown }) => step("is done", unknown ? "or not: it was interrupted" : ""),
+  reminder: () => step("comes back to it"),
   fault: ({ text }) => warning("cannot use a text", text, "The last good version stays in use."),
 };
-
-/** What reached the soul: a message, a stop, a press, or something that it told itself. */
-function perceived(body) {
-  if (body.carries) return event("remembers", quote("heard", `what is still unanswered: ${seqs(body.carries)}`));
-  if (body.rank === "stop") return event(`${who(body)} stops it`, quote("heard", body.text || STOPPED[body.by] || ""));
-  if (body.rank === "answer" && body.address === "press") return event(`${who(body)} presses`, chip(body.text));
-  if (body.rank === "resume") return step("goes back to what it put aside");
-  if (body.rank === "after") return body.what ? warning("has to tell an owner", body.what) : step("has an afterthought", body.text ?? "");
-  return event(`${who(body)} says`, quote("heard", said(body)));
-}
 
 function asked(body) {
   const open = body.choices?.length ? body.choices.map(chip) : body.words && el("p", { className: "figures" }, "waits for words");
@@ -86,6 +110,18 @@ function asked(body) {
 
 function answered({ value, text, by }) {
   return value || text ? event("has an answer", quote("heard", text || value)) : step("goes on", by ? `after ${by}` : "unanswered");
+}
+
+const planned = (plan) => `${progress(plan)} ${plan.condition}`;
+
+const marks = ({ sender, status, code }) => [sender, status, code].filter(Boolean).map(chip);
+
+/** From whom a word of the tree came: what the core says, what a branch came to, what stands above. */
+function inward({ sender, status }, thread) {
+  if (!sender) return "hears from the core";
+  if (thread.startsWith(`${sender}.`)) return "is asked from above";
+  if (!sender.startsWith("sess-")) return `${sender} gives`;
+  return status && status !== "completed" ? `${shortly(sender)} ended: ${status}` : `${shortly(sender)} answers`;
 }
 
 const limit = ({ bound, resets }) =>
@@ -120,6 +156,7 @@ const GIVEN_UP = new Set(["failed", "abandoned"]);
 const CLAIMS = { greeted: "meets someone for the first time", told: "tells of this outage, once" };
 
 const readUntil = (until, behind) => `until ${clockSeconds(until)}${behind ? `, but for ${count(behind)} places` : ""}`;
+const down = (reason) => trouble({ outcome: "failed", failure: reason });
 const chip = (text) => el("span", { className: "chip" }, text);
 const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
@@ -137,7 +174,14 @@ function said(body) {
 /** What the model answered, split into thought, speech and marks. */
 export function answer(body) {
   const why = trouble(body);
-  return [why && el("p", { className: "outcome" }, why), ...parts(body.text ?? "", body.schema || PRIVATE.has(body.name))];
+  const said = isOpen(body) ? openly(body.text) : parts(body.text ?? "", body.schema || PRIVATE.has(body.name));
+  return [why && el("p", { className: "outcome" }, why), ...said];
+}
+
+/** Of an answer in open thought its free words and the final answer: all else in it has entries of its own. */
+function openly(raw) {
+  const final = sections(raw).filter(({ tag }) => tag.endsWith("-response"));
+  return [quote("thought", freely(raw)), ...final.map(({ text }) => quote("speech", text))];
 }
 
 function parts(raw, hidden) {

@@ -29,6 +29,7 @@ async function refresh() {
   const state = await ask("/console/state");
   showState(state);
   document.body.dataset.world = state.rehearsed.workspace ? "local" : "none";
+  document.body.dataset.model = state.rehearsed.model ? "script" : "real";
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
   linked ??= openLink(asked);
@@ -54,7 +55,7 @@ async function openCall(seq) {
 function cover(open) {
   byId("call").hidden = !open;
   const covered = open && document.body.dataset.world === "local";
-  for (const part of document.querySelectorAll("#journal > header, #entries")) part.inert = covered;
+  for (const part of document.querySelectorAll("#journal > header, #entries, #tree")) part.inert = covered;
 }
 
 function closeCall() {

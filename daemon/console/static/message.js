@@ -3,7 +3,7 @@
 import { avatar } from "./avatar.js";
 import { el } from "./dom.js";
 import { clock, full } from "./format.js";
-import { blocksView } from "./blocks.js";
+import { blocksView, isCard } from "./blocks.js";
 import { markup } from "./markup.js";
 import { reactionsView } from "./reactions.js";
 
@@ -39,6 +39,6 @@ function content(message, world) {
   const star = message.bot_id ? "em" : "strong";
   const words = message.blocks ? blocksView(message, world) : markup(message.text ?? "", { names: world.names, star });
   const nodes = [...words, ...files];
-  if (message.edited) nodes.push(el("span", { className: "edited" }, "(edited)"));
+  if (message.edited && !isCard(message)) nodes.push(el("span", { className: "edited" }, "(edited)"));
   return nodes.length ? nodes : el("p", {}, "");
 }

@@ -21,11 +21,10 @@ const FAILURES = {
 };
 
 const TURNS = {
-  ended: ["ends the turn", ""],
-  parked: ["waits", "for an answer; it goes on when one comes"],
-  postponed: ["postpones the turn", "and will try again"],
+  completed: ["ends the turn", ""],
+  suspended: ["waits", "for an answer; it goes on when one comes"],
+  stopped: ["is stopped", "after it had failed"],
   failed: ["gives the turn up", "it failed too often"],
-  "let-go": ["lets the turn go", "a fresh one takes its place"],
   abandoned: ["abandons the turn", "nothing more can be done"],
 };
 

@@ -1,12 +1,13 @@
 // A model's raw answer, split at its tags, whatever they are called.
 
-const SECTION = /<([a-z][\w-]{0,30})>([\s\S]*?)(?:<\/\1>|$)/g;
+const GIVEN = `(?:\\s+[\\w:-]+="[^"]*")*\\s*`;
+const SECTION = new RegExp(`<([a-z][\\w-]{0,40})${GIVEN}(?:/>|>([\\s\\S]*?)(?:</\\1\\s*>|$))`, "gi");
 
 /** [{tag, text}]; text outside of any tag has the tag "". An unclosed section goes to the end. */
 export function sections(raw) {
   const found = [];
   let end = 0;
-  const add = (tag, text) => text.trim() && found.push({ tag, text: text.trim() });
+  const add = (tag, text = "") => text.trim() && found.push({ tag, text: text.trim() });
   for (const match of raw.matchAll(SECTION)) {
     add("", raw.slice(end, match.index));
     add(match[1], match[2]);
@@ -18,6 +19,21 @@ export function sections(raw) {
 
 /** How a section is shown: what is spoken stands out, what is private steps back, one word is a chip. */
 export function manner(tag, text) {
-  if (tag === "say" || tag === "") return "speech";
+  if (tag === "say" || tag === "" || tag.endsWith("-response")) return "speech";
   return /^\w+$/.test(text) ? "chip" : "thought";
+}
+
+/** Was this call a step of open thought? Then its answer may hold several messages. */
+export const isOpen = ({ name }) => name === "deliberate";
+
+/** What of an answer in open thought nobody was asked to do or to read: its free words. */
+export function freely(raw) {
+  const free = sections(raw).filter(({ tag }) => tag === "" || tag === "thought");
+  return free.map(({ text }) => text).join("\n\n");
+}
+
+/** What of any other answer was private. */
+export function privately(raw) {
+  const hidden = sections(raw).filter(({ tag, text }) => manner(tag, text) === "thought");
+  return hidden.map(({ text }) => text).join("\n\n");
 }

@@ -1,0 +1,158 @@
+"""What it costs to think in the open: a chain of calls to itself, a tree of branches, beside bare calls."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bare import streamed
+from benchmarks.figure import Figure, side_by_side
+from benchmarks.ground import Ground, ground
+from benchmarks.rounds import Noting
+from daemon.actions.registry import Registry
+from daemon.engine.worker import Worker
+from daemon.kinds import ModelCall
+from daemon.limits import Limits
+from daemon.ports import LLM, Hear, Hold
+from daemon.processes import DELIBERATION, PROCESSES, thinking
+from daemon.reply import Reply
+from daemon.soul.limits import Gauge
+from daemon.soul.program import Soul
+
+GROWTH = 1.1
+"""Times as many tokens may be new to the cache at the end of a chain as at its begin."""
+OVER = "<aside>Hm.</aside><next>deliberation</next><say></say>"
+FINAL = "<claudius-response>Done.</claudius-response>"
+Answers = Callable[[str], str]
+
+
+class Scripted(Noting):
+    """The instant model, whose words are exchanged for those of a script when they have come."""
+
+    def __init__(self, llm: LLM, answer: Answers) -> None:
+        super().__init__(llm)
+        self._answer = answer
+
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
+        reply = await super().call(request, None, hold, stop)
+        return replace(reply, text=self._answer(_conversation(request)))
+
+
+async def thoughts(folder: Path, *, rounds: int = 5, chain: int = 30, branches: int = 40) -> Sequence[Figure]:
+    """A chain of so many calls to itself, and a tree of so many branches; the floor is the bare calls."""
+    async with ground(folder) as here:
+        alone = Scripted(here.world.llm, _chain(chain))
+        wide = Scripted(here.world.llm, _tree(branches))
+        numbers = count()
+
+        async def bare(scripted: Scripted) -> None:
+            for request in scripted.asked[-calls(scripted) :]:
+                await streamed(here.bare, request)
+
+        def calls(scripted: Scripted) -> int:
+            return chain + 2 if scripted is alone else branches + 3
+
+        await _think(here, alone, next(numbers))
+        floor, durable = await side_by_side(
+            rounds, lambda: bare(alone), lambda: _think(here, alone, next(numbers))
+        )
+        fresh = [_fresh(before, after) for before, after in _pairs(alone.asked[-chain:])]
+        await _think(here, wide, next(numbers))
+        tree_floor, tree = await side_by_side(
+            rounds, lambda: bare(wide), lambda: _think(here, wide, next(numbers))
+        )
+        memory = await _memory(lambda: _think(here, wide, next(numbers)))
+        made = len(here.world.journal.kind(ModelCall))
+    assert made, "nothing was thought"
+    each = chain + 2
+    return [
+        Figure(
+            name="call in a chain of calls to itself",
+            value=durable / each * 1e3,
+            unit="ms",
+            floor=floor / each * 1e3,
+        ),
+        Figure(
+            name="characters new to the prompt, last call of a chain",
+            value=fresh[-1],
+            unit="",
+            floor=fresh[0],
+            aim=f"at most {GROWTH:g} times those of its first",
+            met=fresh[-1] <= GROWTH * fresh[0],
+        ),
+        Figure(name=f"tree of {branches} branches", value=tree * 1e3, unit="ms", floor=tree_floor * 1e3),
+        Figure(name=f"memory of a tree of {branches} branches", value=memory / 1e6, unit="MB"),
+    ]
+
+
+def _chain(length: int) -> Answers:
+    def answer(seen: str) -> str:
+        if "<next>" not in seen:
+            return OVER
+        return "<claudius>On.</claudius>" if seen.count("<claudius>") < length else FINAL
+
+    return answer
+
+
+def _tree(branches: int) -> Answers:
+    items = "".join(f"<item>Look at {number}.</item>" for number in range(branches))
+
+    def answer(seen: str) -> str:
+        if "Look at" in seen and "<fan-out>" not in seen:
+            return FINAL
+        if "<next>" not in seen:
+            return OVER
+        return FINAL if "<fan-out-complete" in seen else f"<fan-out>{items}</fan-out>"
+
+    return answer
+
+
+def _conversation(request: Mapping[str, Any]) -> str:
+    """What was said, without the trailing text of the last message."""
+    texts = [block["text"] for message in request["messages"] for block in message["content"]]
+    return "\n".join(texts[:-1])
+
+
+def _pairs(asked: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    texts = [_conversation(request) for request in asked]
+    return [*pairwise(texts)]
+
+
+def _fresh(before: str, after: str) -> int:
+    """How many characters the provider has not seen yet: all, where the prompt did not only grow."""
+    return len(after) - len(before) if after.startswith(before) else len(after)
+
+
+async def _think(here: Ground, llm: Scripted, number: int) -> None:
+    """A new conversation in which the soul thinks in the open, until it has answered."""
+    world = here.world
+    anything = Limits()
+    gauge = Gauge(world.journal, world.clock, world.budget, turn=anything, thread=anything, person=anything)
+    open_world = replace(
+        world,
+        llm=llm,
+        gauge=gauge,
+        processes=thinking(PROCESSES, Registry([]), "high"),
+        at_once=[DELIBERATION],
+    )
+    thread = await here.open(f"thought {id(llm)} {number}")
+    await here.say(thread, "Think it through, please.", "1")
+    async with Worker(world.journal, world.clock, Soul(open_world), grace=1.0) as worker:
+        await worker.idle()
+
+
+async def _memory(work: Callable[[], Any]) -> float:
+    """Bytes at the most that this takes besides what there was."""
+    tracemalloc.start()
+    try:
+        await work()
+        return float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,245 @@
+"""Carries out what the soul wrote in the open: actions beside each other, all else in its order.
+
+What comes of it is a message to the thread of the soul, so that what runs next is pending there. What needs
+no answer is told at once, and calls nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from daemon.actions.action import Definition
+from daemon.actions.binding import bind
+from daemon.actions.open_context import OpenContext
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Spawned
+from daemon.ism import Refused, Waiting
+from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
+from daemon.memory import WorkingMemory
+from daemon.mind import payloads
+from daemon.mind.payloads import Payload, element
+from daemon.mind.recall import remember
+from daemon.process import Turn
+from daemon.setting import duration
+
+UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."
+YEAR = 366 * 86_400.0
+"""Seconds, the longest time that a timer may be set for."""
+
+
+class Deeds:
+    """What one answer asks to be done. `words` are the owner's, by their meaning."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        memory: WorkingMemory,
+        definitions: Sequence[Definition],
+        words: Mapping[str, str],
+    ) -> None:
+        self._turn = turn
+        self._definitions = {one.name: one for one in definitions}
+        self._words = words
+        self.memory = memory
+        """With what the core said to it."""
+        self.called = False
+        """Was anything told to the thread, so that it is called again?"""
+        self.waits = False
+        """Was anything begun that will tell it something later?"""
+
+    async def carry_out(self, payloads: Sequence[Payload]) -> None:
+        """All of these."""
+        actions = [one for one in payloads if one.tag in self._definitions]
+        for payload in payloads:
+            if payload.tag not in self._definitions:
+                await self._by_the_core(payload)
+        beside = [one for one in actions if not self._definitions[one.tag].exclusive]
+        alone = [one for one in actions if self._definitions[one.tag].exclusive]
+        if beside:
+            await self._turn.beside([partial(self._act, payload=one) for one in beside])
+        for one in alone:
+            await self._turn.beside([partial(self._act, payload=one)])
+        self.called = self.called or bool(actions)
+
+    # The words of the core
+
+    async def note(self, text: str) -> None:
+        """The core says so, and calls nobody."""
+        self.memory = self.memory.with_memory(remember(await self._turn.once(SystemMessage(text=text))))
+
+    async def tell(self, text: str, *, code: str, count: int = 0) -> None:
+        """The core says so, and the soul is called again with it."""
+        self.called = True
+        await self._turn.tell(code, InnerMessage(text=text, code=code, count=count))
+
+    async def remark(self, meaning: str, more: str = "", *, calls: bool = True, count: int = 0) -> None:
+        """A remark of the core in the owner's words."""
+        words = self._words.get(meaning, meaning)
+        code = meaning.replace(" ", "-")
+        text = element("system-note", f"{words}{more}", code=code)
+        if calls:
+            await self.tell(text, code=code, count=count)
+        else:
+            await self.note(text)
+
+    async def unknown_thread(self, thread: str) -> None:
+        """There is none of this id in this tree."""
+        error = element(
+            "system-thread-error", unknown_id=thread, code="unknown_thread", message=UNKNOWN_THREAD
+        )
+        await self.tell(error, code="thread-error")
+
+    # What the core does
+
+    async def _by_the_core(self, payload: Payload) -> None:
+        match payload.tag:
+            case payloads.SPAWN_THREAD:
+                await self._spawn(payload)
+            case payloads.FAN_OUT:
+                await self._fan_out(payload)
+            case payloads.SEND:
+                await self._send(payload)
+            case payloads.SET_TIMER:
+                await self._set_timer(payload)
+            case payloads.CANCEL_TIMER:
+                await self._cancel_timer(payload)
+            case payloads.CLEAR_CONTEXT:
+                await self._clear_context(payload)
+
+    async def _spawn(self, payload: Payload) -> None:
+        """One branch, which is confirmed before anything stands in it."""
+        inside = [child for child in payload.children if child.tag == "initial-payload"]
+        first = (inside[0].inner if inside else payload.inner).strip()
+        if not first:
+            await self.remark("nothing to send")
+            return
+        if await self._refused(1):
+            return
+        label = payload.attributes.get("suggested_sub_id", "")
+        branch = await self._begin(label, first)
+        await self._turn.tree.await_answers([branch], collect=False)
+
+    async def _fan_out(self, payload: Payload) -> None:
+        """A branch for each item."""
+        items = [child.inner.strip() for child in payload.children if child.tag == "item"]
+        items = [item for item in items if item]
+        if not items:
+            await self.remark("no items")
+            return
+        if await self._refused(len(items)):
+            return
+        branches = [await self._begin(f"item-{n}", item) for n, item in enumerate(items, 1)]
+        collect = payload.attributes.get("collect", "true").strip().casefold() != "false"
+        await self._turn.tree.await_answers(branches, collect=collect)
+        await self.note(element("fan-out-started", total=len(branches), collect=str(collect).lower()))
+
+    async def _begin(self, label: str, first: str) -> Entry[Spawned]:
+        thread = self._turn.thread
+        branch = await self._turn.tree.spawn(label, InnerMessage(sender=thread, text=first))
+        self.memory = self.memory.with_memory(remember(branch))
+        self.waits = True
+        return branch
+
+    async def _refused(self, wanted: int) -> bool:
+        """May so many branches not be begun? Then the soul is told why."""
+        why = self._turn.tree.refusal(wanted)
+        if why:
+            error = element("system-thread-error", code=why, message=self._words.get(why, why))
+            await self.tell(error, code="thread-error")
+        return bool(why)
+
+    async def _send(self, payload: Payload) -> None:
+        """A message to a thread of this tree."""
+        to, text = payload.attributes.get("to", "").strip(), payload.inner.strip()
+        if not self._turn.tree.knows(to):
+            await self.unknown_thread(to)
+            return
+        if not text:
+            await self.remark("nothing to send")
+            return
+        message = InnerMessage(sender=self._turn.thread, text=text)
+        if await self._turn.tree.send("send", to, message):
+            await self.note(element("sent", to=to))
+            self.called = self.called or to == self._turn.thread
+            return
+        error = element("system-thread-error", id=to, code="thread_ended")
+        await self.tell(error, code="thread-error")
+
+    async def _set_timer(self, payload: Payload) -> None:
+        try:
+            seconds = duration(payload.attributes.get("in", "").strip())
+        except ValueError:
+            seconds = 0.0
+        if not 1.0 <= seconds <= YEAR:
+            await self.remark("time")
+            return
+        label = payload.attributes.get("label", "").strip()
+        timer = await self._turn.tree.set_timer(label, seconds)
+        self.waits = True
+        await self.note(element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
+
+    async def _cancel_timer(self, payload: Payload) -> None:
+        timer = payload.attributes.get("id", "").strip()
+        if await self._turn.tree.cancel_timer(timer):
+            await self.note(element("timer-cancelled", id=timer))
+        else:
+            await self.remark("no timer")
+
+    async def _clear_context(self, payload: Payload) -> None:
+        """From the next turn on the last so many messages are in sight; the journal stays whole."""
+        text = payload.attributes.get("keep", "10").strip()
+        keep = min(int(text), 1_000) if text.isascii() and text.isdigit() else 10
+        seqs = self.memory.seqs
+        kept = min(keep, len(seqs))
+        if kept < len(seqs):
+            last = seqs[len(seqs) - kept - 1]
+            cleared = await self._turn.once(ContextCleared(text="", last=last, kept=kept))
+            self.memory = self.memory.with_memory(remember(cleared))
+        else:
+            await self.note(element("context-cleared", kept_messages=kept))
+
+    # Actions
+
+    async def _act(self, turn: Turn, *, payload: Payload) -> None:
+        """Carry it out, and tell the thread what came of it."""
+        definition = self._definitions[payload.tag]
+        context = OpenContext(turn, self.memory)
+        text = await self._done(context, definition, payload)
+        await turn.tell("result", InnerMessage(sender=definition.name, text=text))
+
+    async def _done(self, context: OpenContext, definition: Definition, payload: Payload) -> str:
+        action = bind(context, definition)
+        try:
+            given = arguments(definition, payload)
+            if given is None:
+                outcome = await action.handler("", [])
+            else:
+                outcome = await action.handler("", [], args=given)
+        except ValidationError as error:
+            return f"{self._words.get('unknown arguments', 'unknown arguments')}: {_faults(error)}"
+        except (Refused, ValueError) as error:
+            return str(error)
+        return outcome.text if isinstance(outcome, Waiting) else str(outcome or "")
+
+
+def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
+    """The arguments in this payload: an element each, a list by several. Raises ValidationError."""
+    if definition.args is None:
+        return None
+    given: dict[str, Any] = {}
+    for child in payload.children:
+        if child.tag in given:
+            before = given[child.tag]
+            given[child.tag] = [*(before if isinstance(before, list) else [before]), child.text]
+        else:
+            given[child.tag] = child.text
+    return definition.args.model_validate(given)
+
+
+def _faults(error: ValidationError) -> str:
+    lines = (f"{'.'.join(map(str, one['loc'])) or 'all'}: {one['msg']}" for one in error.errors())
+    return "; ".join(lines)

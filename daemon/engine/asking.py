@@ -1,0 +1,204 @@
+"""What an execution waits for, or is told meanwhile: messages, answers, times, and entries."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar, cast
+
+from daemon.engine.event import Entry, Input, fingerprint
+from daemon.engine.exceptions import Suspended
+from daemon.engine.keys import part
+from daemon.engine.kinds import Answered, Asked, Match, Received, Waiting, Withdrawn, Woke
+from daemon.engine.steps import Steps
+
+Q = TypeVar("Q", bound=Asked)
+A = TypeVar("A", bound=Answered)
+
+
+class Asking(Steps):
+    """The steps that wait. Where there is no answer yet they suspend, and the execution holds nothing."""
+
+    # What comes from outside
+
+    async def receive(self, wanted: Callable[[Entry[Input]], bool] = lambda _: True) -> list[Entry[Input]]:
+        """Look what came meanwhile, and record it. A replay sees what is recorded, and nothing new.
+
+        Only the trunk of an execution receives. What it accepts, it answers; the rest waits on.
+        """
+        if self.path != self.execution.path:
+            raise RuntimeError("only the trunk of an execution receives, never a parallel branch")
+        key = self._key("receive")
+        found = self._read(key)
+        if found:
+            return self.execution.received(found.event.inputs)
+        if self.execution.record.replaying:
+            return []
+        came = [entry for entry in self.execution.news() if wanted(entry)]
+        if came:
+            seqs = tuple(entry.seq for entry in came)
+            await self.execution.append(Received(inputs=seqs), key)
+            self.execution.received(seqs)
+        return came
+
+    def accept(self, entries: Sequence[Entry[Input]]) -> None:
+        """These are answered by this execution, too."""
+        self.execution.accept(entries)
+
+    async def ask(self, name: str, question: Asked, *, within: float | None = None) -> Entry[Input] | None:
+        """Ask, and suspend until it is answered; None where nobody did `within` so many seconds."""
+        found = await self.ask_for(name, question, answered=_plainly, kind=Answered, within=within)
+        answer: Entry[Input] = self.execution.journal.at(found.event.input)
+        return None if isinstance(answer.event, Woke) else answer
+
+    async def ask_for(
+        self,
+        name: str,
+        question: Q,
+        *,
+        answered: Callable[[Entry[Q], Entry[Input]], Awaitable[A]],
+        kind: type[A],
+        first: Callable[[str], Awaitable[Q]] | None = None,
+        within: float | None = None,
+    ) -> Entry[A]:
+        """The same for a program with questions and answers of its own: the entry that `answered` made.
+
+        `first` says the question to whoever is to answer it, under the key that it will have, and returns
+        it as it is recorded.
+        """
+        key = self._key(name)
+        asked = fingerprint(question.kind, name, question, within)
+        waits = await self._recorded(key, asked, (kind,))
+        if waits is None:
+            event = await first(key) if first else question
+            event = replace(event, fingerprint=asked, execution=self.execution.id)
+            waits = await self.execution.append(event, key)
+        if isinstance(waits.event, Answered):  # taken over from before a restart
+            return cast(Entry[A], waits)
+        deadline = await self._deadline(waits, within)
+        return cast(Entry[A], await self._answer(waits, answered, also=deadline))
+
+    async def _deadline(self, asked: Entry[Any], within: float | None) -> Entry[Waiting] | None:
+        if within is None or isinstance(asked.event, Answered):
+            return None
+        key = part(asked.key, "deadline")
+        found = self._read(key)
+        if found:
+            return cast(Entry[Waiting], found)
+        event = Waiting(due=self.execution.clock.now() + within, execution=self.execution.id)
+        return await self.execution.append(event, key, cause=asked.seq)
+
+    async def wait(
+        self,
+        *,
+        closed: Sequence[int] = (),
+        want: Literal["any", "all"] = "all",
+        matching: Match | None = None,
+        within: float | None = None,
+        name: str = "wait",
+    ) -> Entry[Woke]:
+        """Suspend until these entries are closed and one that matches has come, or for so many seconds.
+
+        With `want` "any", one of all that is enough.
+        """
+        event = Waiting(closed=tuple(closed), want=want, matching=matching)
+        waits = await self._waiting(name, event, within)
+        found = await self._answer(waits, _plainly)
+        return cast(Entry[Woke], self.execution.journal.at(found.event.input))
+
+    async def watch(
+        self,
+        *,
+        closed: Sequence[int] = (),
+        want: Literal["any", "all"] = "all",
+        matching: Match | None = None,
+        within: float | None = None,
+        since: float | None = None,
+        note: Any = None,
+        name: str = "watch",
+    ) -> Entry[Waiting]:
+        """The same, without suspending: when it is over, the program's `reminder` comes to this thread.
+
+        The seconds count from now, or from a time that the execution has read (`since`).
+        """
+        event = Waiting(closed=tuple(closed), want=want, matching=matching, note=note, resumes=False)
+        return await self._waiting(name, event, within, since)
+
+    async def unwatch(self, watches: Sequence[int]) -> Entry[Withdrawn]:
+        """What these wait for is wanted no more. One that is over already has become an input."""
+        key = self._key("unwatch")
+        asked = fingerprint("unwatch", tuple(watches))
+        found = self._read(key, asked)
+        if found:
+            return cast(Entry[Withdrawn], found)
+        self._goes_live(key)
+        return await self.execution.append(Withdrawn(fingerprint=asked), key, moot=watches)
+
+    async def sleep(self, seconds: float) -> None:
+        """Suspend for so long."""
+        await self.wait(within=seconds, name="sleep")
+
+    async def _waiting(
+        self, name: str, event: Waiting, within: float | None, since: float | None = None
+    ) -> Entry[Waiting]:
+        """A wait takes a delay; its time is reckoned when it is first appended, and so is what it matches."""
+        if not event.closed and event.matching is None and within is None:
+            raise ValueError("a wait needs entries to wait for, or a time")
+        key = self._key(name)
+        asked = fingerprint(name, event, within)
+        found = self._read(key, asked)
+        if found:
+            return cast(Entry[Waiting], found)
+        self._goes_live(key)
+        event = replace(event, execution=self.execution.id, fingerprint=asked)
+        if within is not None:
+            began = self.execution.clock.now() if since is None else since
+            event = replace(event, due=began + within)
+        if event.matching:
+            event = replace(event, matching=self._placed(event.matching))
+        return await self.execution.append(event, key)
+
+    def _placed(self, matching: Match) -> Match:
+        """Where and from when on it is looked for."""
+        after = self.execution.seen if matching.after is None else matching.after
+        return replace(matching, thread=matching.thread or self.execution.thread, after=after)
+
+    async def _answer(
+        self,
+        waits: Entry[Any],
+        answered: Callable[[Entry[Any], Entry[Input]], Awaitable[Answered]],
+        also: Entry[Any] | None = None,
+    ) -> Entry[Answered]:
+        """How this was answered; suspends where it is not yet."""
+        key = part(waits.key, "answer")
+        found = self._read(key)
+        if found:
+            return cast(Entry[Answered], found)
+        answer = self.execution.answer_to(waits)
+        if answer is None and also is not None:
+            answer = self.execution.answer_to(also)
+        if answer is None:
+            raise self._latch(Suspended(waits.key))
+        self._goes_live(key)
+        open_now = [waits.seq, *([also.seq] if also else [])]
+        event = replace(await answered(waits, answer), fingerprint=waits.event.fingerprint)
+        closes = self.execution.journal.still_pending(open_now)
+        return await self.execution.append(event, key, cause=answer.seq, closes=closes)
+
+    async def withdraw(self) -> list[Entry[Any]]:
+        """Nobody needs to answer what other executions of this thread wait for; what that was."""
+        key = self._key("withdraw")
+        journal, thread = self.execution.journal, self.execution.thread
+        found = self._read(key)
+        if found is None:
+            self._goes_live(key)
+            mine = self.execution.id
+            pending = [*journal.pending(Asked, thread=thread), *journal.pending(Waiting, thread=thread)]
+            others = [entry.seq for entry in pending if getattr(entry.event, "execution", "") != mine]
+            found = await self.execution.append(Withdrawn(), key, moot=others)
+        return journal.many(found.closes)
+
+
+async def _plainly(_waits: Entry[Any], given: Entry[Input]) -> Answered:
+    """How an input is recorded as an answer, where the program has no kind of its own for that."""
+    return Answered(input=given.seq)

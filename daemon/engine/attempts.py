@@ -1,0 +1,139 @@
+"""How often a turn was tried: how long its thread rests before the next attempt, and when it is given up.
+
+All of it is read from the journal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import cast
+
+from daemon.engine.event import Entry, Rank
+from daemon.engine.exceptions import JournalDamaged
+from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, Unbegun
+from daemon.engine.reading import Reading
+
+LONGEST_PAUSE = 300.0
+"""Seconds between two attempts at a turn, at the most."""
+SAME_PLACE = 3
+"""A failure at the same key so often is no accident."""
+MAX_FAILURES = 5
+"""So many failures of its own, or deaths that are counted against it, and a turn is given up."""
+MAX_ATTEMPTS = 300
+"""About a day of trying what fails through no fault of the turn's."""
+MORE_DEATHS = 2
+"""Deaths that are counted while a turn is given up, until that is done without a word."""
+MOST_TRIES = 3
+"""Failures to begin a turn after which nobody looks any more at what it would take up."""
+SPEAKING = frozenset({Rank.MESSAGE, Rank.ANSWER})
+"""Ranks of what somebody says: they would rather not wait."""
+
+Failed = Sequence[Entry[AttemptFailed | Unbegun]]
+
+
+def turn_of(began: Entry[TurnBegan]) -> str:
+    """The id of the turn that began with this entry."""
+    return began.key.removesuffix("/began")
+
+
+def failures(journal: Reading, turn: str) -> list[Entry[AttemptFailed]]:
+    """The attempts at this turn that failed by themselves, in order."""
+    found = [entry for entry in journal.parts(turn) if isinstance(entry.event, AttemptFailed)]
+    return cast(list[Entry[AttemptFailed]], sorted(found, key=lambda entry: entry.seq))
+
+
+def failed(journal: Reading, thread: str) -> Failed:
+    """The failed attempts at the half turn of this thread, or at beginning one, in order."""
+    began = journal.latest(thread, TurnBegan)
+    ended = journal.latest(thread, TurnEnded)
+    since = max([entry.seq for entry in (began, ended) if entry], default=0)
+    unbegun = journal.of(thread, Unbegun, since=since)
+    if began is None or not journal.is_pending(began.seq):
+        return unbegun
+    return sorted([*unbegun, *failures(journal, turn_of(began))], key=lambda entry: entry.seq)
+
+
+def tries_to_begin(journal: Reading, thread: str) -> int:
+    """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
+    return sum(isinstance(entry.event, Unbegun) for entry in failed(journal, thread))
+
+
+def rest(journal: Reading, thread: str, now: float) -> float:
+    """Seconds for which this thread is still to be left alone; 0: none.
+
+    A stop that came since is heard at once. What somebody said since cuts one pause short, but not two in a
+    row: a flood of messages doubles the attempts, and no more.
+    """
+    found = failed(journal, thread)
+    if not found:
+        return 0.0
+    last = found[-1]
+    if isinstance(last.event, AttemptFailed) and last.event.final:
+        return 0.0
+    pause = _pause(len(found))
+    left = last.at + pause - now
+    if not 0 < left <= pause:  # more is left than there was: the clock was set back
+        return 0.0
+    came = _came(journal, thread, since=last.seq)
+    if Rank.STOP in came:
+        return 0.0
+    if came & SPEAKING and not _came_early(journal, found):
+        return 0.0
+    return left
+
+
+def _came(journal: Reading, thread: str, since: int) -> set[Rank]:
+    """Of what ranks is what waits for this thread; a damaged one is of none."""
+    try:
+        return {entry.event.rank for entry in journal.inputs(thread) if entry.seq > since}
+    except JournalDamaged:
+        return set()
+
+
+def _pause(count: int) -> float:
+    """Seconds after so many failures."""
+    return float(min(2.0 ** min(count, 10), LONGEST_PAUSE))
+
+
+def _came_early(journal: Reading, found: Failed) -> bool:
+    """Was the pause before the last attempt cut short?"""
+    if len(found) == 1:
+        return False
+    before, last = found[-2:]
+    return journal.at(last.cause or last.seq).at - before.at < _pause(len(found) - 1)
+
+
+def is_overruled(journal: Reading, began: Entry[TurnBegan]) -> bool:
+    """Does what came since end this turn? A stop does; an afterthought yields to whoever speaks."""
+    try:
+        taken = {entry.event.rank for entry in journal.many(began.event.inputs)}
+        waiting = journal.inputs(began.thread)
+    except JournalDamaged:
+        return False
+    came = {entry.event.rank for entry in waiting if entry.seq not in began.event.inputs}
+    if Rank.STOP in taken:
+        return False
+    return Rank.STOP in came or (taken == {Rank.AFTER} and bool(came & SPEAKING))
+
+
+def is_hopeless(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
+    """Is it to be given up? After so many failures or deaths, three failures at one place, or a final one."""
+    if began.event.unfit or deaths >= MAX_FAILURES:
+        return True
+    found = failures(journal, turn_of(began))
+    own = [entry for entry in found if entry.event.fault]
+    places = Counter(entry.event.at for entry in own)
+    if len(own) >= MAX_FAILURES or max(places.values(), default=0) >= SAME_PLACE:
+        return True
+    return len(found) >= MAX_ATTEMPTS or any(entry.event.final for entry in found)
+
+
+def is_beyond_words(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
+    """Could not even its end be told?"""
+    found = failures(journal, turn_of(began))
+    own = sum(entry.event.fault for entry in found)
+    final = sum(entry.event.final for entry in found)
+    if own >= 2 * MAX_FAILURES or final >= 2 or deaths >= MAX_FAILURES + MORE_DEATHS:
+        return True
+    return len(found) > MAX_ATTEMPTS

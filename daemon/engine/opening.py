@@ -1,0 +1,143 @@
+"""How a journal's file is opened: is it one, of this version, and do the folded tables fit its entries?"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from daemon.engine.event import Kinds
+from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
+from daemon.engine.kinds import LEASES
+from daemon.engine.store import FOLDED_TABLES, TABLES, Store
+
+VERSION = 2
+"""Of the tables. A journal of another one was written by another program, and is not touched."""
+
+DAMAGE = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
+)
+"""SQLite's codes for a file, or a disk, that does not hold what was written."""
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """What goes wrong with the file while it is read is a JournalError, or a JournalDamaged."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None and code & 0xFF in DAMAGE:
+            raise damaged(str(error)) from error
+        raise JournalError(f"The journal could not be read ({error}).") from error
+
+
+def damaged(why: str) -> JournalDamaged:
+    """The error that says so, and what to do."""
+    return JournalDamaged(
+        f"The journal is damaged ({why})."
+        " Stop the daemon, and put a copy of the journal back, or move it away to begin a new one."
+    )
+
+
+def open_store(path: Path) -> Store:
+    """The tables in this file, made where there are none. Raises JournalError for what is no journal."""
+    with _as_journal(
+        path, "opened", " Make it this user's, put a copy back, or move it away to begin a new one."
+    ):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
+        connection.text_factory = _text
+        version = _version_of(connection)  # before anything is written to what may be no journal
+        for pragma in ("journal_mode = wal", "synchronous = full"):
+            connection.execute(f"pragma {pragma}")
+        connection.execute("begin immediate")
+        if version == 0:
+            _create(connection, TABLES)
+            connection.execute(f"pragma user_version = {VERSION}")
+        else:
+            _create(connection, FOLDED_TABLES)  # what is lost of them is folded again
+        connection.execute("commit")
+    return Store(connection, path)
+
+
+def open_readonly(path: Path) -> Store:
+    """The same, so that nothing can be written; all that is read is of one moment."""
+    if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises where a folder is closed to us
+        raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
+    with _as_journal(path, "read", ""):
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
+        connection.text_factory = _text
+        connection.execute("begin")
+        _version_of(connection)
+        store = Store(connection, path)
+        store.last()
+    return store
+
+
+def fold_again(store: Store, kinds: Kinds) -> None:
+    """Compare the folded tables with a replay of the entries, and make them anew where they differ.
+
+    Raises JournalDamaged where the entries cannot be read; then all is left as it was.
+    """
+    for table, names in folding(kinds).items():
+        with readable():
+            stored, replayed = set(store.folded(table)), set(store.replay(table, names))
+            if stored == replayed:
+                continue
+            store.replace(table, replayed)
+        log.warning(
+            "The journal's table %s was not what its entries say (%d rows in place of %d, %d wrong):"
+            " it was made anew from them.",
+            *(table, len(stored), len(replayed), len(stored ^ replayed)),
+        )
+
+
+def folding(kinds: Kinds) -> Mapping[str, Sequence[str]]:
+    """Which kinds each folded table is made from."""
+    return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.names(LEASES)}
+
+
+@contextmanager
+def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
+    """What goes wrong while the file is opened names it."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} cannot be {done} as a journal ({error}).{hint}") from error
+    except JournalError as error:
+        raise type(error)(f"{path} cannot be {done} as a journal. {error}") from error
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    """The version of this journal; 0 for a new one."""
+    [version] = connection.execute("pragma user_version").fetchone()
+    tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+    if version not in (0, VERSION):
+        raise JournalOther(
+            f"It is of version {version}, and this program reads version {VERSION}."
+            " Run the version that wrote it, or name another journal."
+        )
+    if "entry" not in tables and (tables or version):
+        raise JournalError("It has no table of entries.")
+    if tables and not version:
+        raise JournalError("It has tables of another program.")
+    return int(version)
+
+
+def _create(connection: sqlite3.Connection, tables: str) -> None:
+    for statement in tables.split(";"):
+        connection.execute(statement)
+
+
+def _text(raw: bytes) -> str | bytes:
+    """A text; where a bit of it was lost, its bytes: one such cell must not hide all others."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw

@@ -1,0 +1,308 @@
+"""Reading a journal: what may be asked of it, and how it is opened beside a program that writes it.
+
+A query names classes of events: it means all kinds that derive from them. Reads are synchronous and small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from daemon.engine.event import NO_DATE, Entry, Event, Input, Kinds
+from daemon.engine.exceptions import JournalDamaged
+from daemon.engine.keys import restarted
+from daemon.engine.kinds import TurnBegan, with_engine_kinds
+from daemon.engine.opening import damaged, folding, open_readonly, readable
+from daemon.engine.store import Store, Stored
+
+E = TypeVar("E", bound=Event)
+
+ALWAYS = 2**62
+"""Comes after every seq."""
+
+
+class Reading:
+    """The entries of a journal, and what is folded from them.
+
+    Every question raises JournalError where the file cannot be read, JournalDamaged where what stands in
+    it is not what was written.
+    """
+
+    def __init__(self, store: Store, kinds: Kinds) -> None:
+        self._store = store
+        self.kinds = kinds
+        self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
+        """What `first_after` found last: for all seqs from the first to before the second one, and when."""
+
+    def get(self, key: str) -> Entry[Event] | None:
+        """The entry under this key."""
+        with self._reading():
+            found = self._store.get(key)
+            return self._entry(found) if found else None
+
+    def at(self, seq: int) -> Entry[Any]:
+        """The entry of this seq. Raises KeyError where there is none."""
+        return self.many([seq])[0]
+
+    def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+        """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
+        with self._reading():
+            found = {row[0]: self._entry(row) for row in self._store.many(seqs)}
+        return [found[seq] for seq in seqs]
+
+    def under(self, path: str) -> list[Entry[Event]]:
+        """The entries whose key begins with `path/`, in order."""
+        with self._reading():
+            return self._entries(self._store.under(path))
+
+    def parts(self, key: str) -> list[Entry[Event]]:
+        """The entries that belong to what has this key, in order."""
+        with self._reading():
+            return self._entries(self._store.parts(key))
+
+    def paths(self, execution: str) -> list[str]:
+        """Under which paths this execution has recorded anything: one more after each restart."""
+        found = [execution]
+        while self.get(f"{found[-1]}/restarted"):
+            found.append(restarted(execution, len(found)))
+        return found
+
+    def recorded(self, execution: str) -> list[Entry[Event]]:
+        """All that it has recorded, before each restart and since; its last words are not among it."""
+        return [entry for path in self.paths(execution) for entry in self.under(path)]
+
+    def of(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
+        """A thread's entries of these kinds (of all, where none is named) after a seq, in order."""
+        with self._reading():
+            return self._entries(self._store.of(thread, self.kinds.names(kinds), since))
+
+    def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
+        """The same of a thread and of all threads under it."""
+        names = self.kinds.names(kinds)
+        with self._reading():
+            rows = [*self._store.of(root, names, since), *self._store.below(root, names, since)]
+            return self._of_all(sorted(rows))
+
+    def latest(self, thread: str, kind: type[E], before: int = ALWAYS) -> Entry[E] | None:
+        """A thread's last entry of this kind, before a seq if one is given."""
+        with self._reading():
+            rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
+            found = [row for row in rows if row is not None]
+            return self._entry(max(found)) if found else None
+
+    def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
+        """All entries of these kinds after a seq, from a time on, in order."""
+        with self._reading():
+            return self._of_all(self._store.kind(self.kinds.names(kinds), since, at))
+
+    def active_since(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[Entry[E]]:
+        """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on."""
+        with self._reading():
+            rows = self._store.active_since(self.kinds.names([root]), self.kinds.names(said), at)
+            return self._of_all(rows)
+
+    def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
+        """The pending entries of these kinds, in order: of one thread, or of all."""
+        with self._reading():
+            rows = self._store.pending(self.kinds.names(kinds), thread)
+            return self._of_all(rows) if thread is None else self._entries(rows)
+
+    def inputs(self, thread: str) -> list[Entry[Input]]:
+        """What waits for this thread to take it up, in order."""
+        return self.pending(Input, thread=thread)
+
+    def waiting(self, *kinds: type[Event]) -> list[str]:
+        """The threads in which entries of these kinds are pending, those that wait longest first.
+
+        Reads no entry, so that a damaged one stands in no other thread's way.
+        """
+        with self._reading():
+            return self._store.waiting(self.kinds.names(kinds))
+
+    def busy_threads(self) -> list[str]:
+        """The threads that have something to take up, or a half turn."""
+        return self.waiting(Input, TurnBegan)
+
+    def is_pending(self, seq: int) -> bool:
+        """Has no later entry closed it?"""
+        with self._reading():
+            return self._store.is_pending(seq)
+
+    def still_pending(self, seqs: Sequence[int]) -> list[int]:
+        """Those of these entries that no later one has closed."""
+        with self._reading():
+            return self._store.still_pending(seqs)
+
+    def holds(self, thread: str, epoch: int) -> bool:
+        """Is the attempt that began at `epoch` still the latest at this thread?"""
+        with self._reading():
+            return self._store.epoch(thread) == epoch
+
+    def epoch(self, thread: str) -> int | None:
+        """The seq of the attempt that holds this thread."""
+        with self._reading():
+            return self._store.epoch(thread)
+
+    def attempted(self, since: int) -> list[tuple[str, int]]:
+        """The threads whose latest attempt began after a seq, and with which seq; the latest last."""
+        with self._reading():
+            return self._store.attempted(since)
+
+    def since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
+        """The entries after this seq, oldest first; one that is damaged is left out.
+
+        For those who read all that was ever written: one entry must not hide all others from them.
+        """
+        with self._reading():
+            return list(islice(self._sound(self._store.since(seq)), limit))
+
+    def last(self) -> int:
+        """The newest seq; 0 in an empty journal."""
+        with self._reading():
+            return self._store.last()
+
+    def first_after(self, seq: int, now: float) -> float | None:
+        """When the first entry after this seq was written that is not of the future; None: there is none.
+
+        Whoever asks for many seqs asks for the lowest first: the others mostly have the same answer.
+        """
+        since, until, at, then = self._first
+        lasts = at <= now if at is not None else (now, self.last() + 1) == (then, until)
+        if not (lasts and since <= seq < until):
+            with self._reading():
+                found = self._store.first_after(seq, now)
+            until, at = found or (self.last() + 1, None)
+            self._first = (seq, until, at, now)
+        return at
+
+    def rows(self) -> Iterator[Stored]:
+        """Every entry as it stands in the file, in order; few of them are in memory at once."""
+        with self._reading():
+            yield from self._store.since(0)
+
+    def entries(self) -> Iterator[Entry[Event]]:
+        """The same as entries. Raises JournalDamaged at one that cannot be read."""
+        for row in self.rows():
+            yield self._entry(row)
+
+    def check(self) -> None:
+        """Look at every page of the file, though not at what is on it. Raises JournalDamaged."""
+        with self._reading():
+            problems = self._store.problems(quick=True)
+        if problems:
+            raise damaged(problems[0])
+
+    def problems(self) -> list[tuple[int, str, str]]:
+        """What the database itself finds wrong: the seq (0: the file), the rule, and what."""
+        with self._reading():
+            found = [(0, "file", text) for text in self._store.problems()]
+            doubled = [(seq, "key", f"the key {key} was there before") for seq, key in self._store.doubled()]
+        return found + doubled
+
+    def folded(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The folded tables, row by row: what a replay must give again."""
+        with self._reading():
+            return {table: self._store.folded(table) for table in folding(self.kinds)}
+
+    def replayed(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The same, from a replay of all entries."""
+        with self._reading():
+            return {table: self._store.replay(table, names) for table, names in folding(self.kinds).items()}
+
+    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
+        """What concerns more than one thread; a live journal leaves out what is damaged."""
+        return self._entries(rows)
+
+    def _sound(self, rows: Iterable[Stored]) -> Iterator[Entry[Any]]:
+        for row in rows:
+            try:
+                yield self._entry(row)
+            except JournalDamaged as damage:
+                self._found(damage)
+
+    def _entries(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
+        return [self._entry(row) for row in rows]
+
+    def _entry(self, row: Stored) -> Entry[Any]:
+        try:
+            return entry_of(row, self.kinds)
+        except ValueError as error:
+            raise JournalDamaged(
+                f"The entry {row[0]} cannot be read ({error}). `python -m daemon verify` names all that is"
+                " damaged; put a copy of the journal back, or move it away to begin a new one."
+            ) from error
+
+    def _found(self, damage: JournalDamaged) -> None:
+        """What a live journal remembers."""
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What goes wrong inside is a JournalError."""
+        try:
+            with readable():
+                yield
+        except JournalDamaged as damage:
+            self._found(damage)
+            raise
+
+
+def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
+    """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
+    amiss = list(strays(row))
+    if amiss:
+        raise ValueError(f"its {', '.join(amiss)}")
+    seq, thread, kind, author, body, key, cause, closes, at = row
+    return Entry(
+        seq=seq,
+        thread=thread,
+        author=author,
+        key=key,
+        cause=cause,
+        closes=closed_by(closes),
+        at=at,
+        event=kinds.load(kind, body),
+    )
+
+
+def strays(row: Stored) -> Iterator[str]:
+    """The columns, but the body, that are not what they should be: SQLite keeps anything anywhere."""
+    _, thread, kind, author, body, key, cause, closes, at = row
+    texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
+    for name, text in texts.items():
+        if not text or not isinstance(text, str):
+            yield name
+    if not isinstance(cause, int | None):
+        yield "cause"
+    try:
+        closed_by(closes)
+    except (TypeError, ValueError, RecursionError):
+        yield "closes"
+    if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
+        yield "at"
+
+
+def closed_by(text: str) -> tuple[int, ...]:
+    """The seqs in this column. Raises ValueError or TypeError where they are none."""
+    if text == "[]":
+        return ()
+    seqs = json.loads(text)
+    if not isinstance(seqs, list) or not all(type(seq) is int for seq in seqs):
+        raise ValueError(f"{text} lists no entries")
+    return tuple(seqs)
+
+
+@contextmanager
+def reading(path: Path, kinds: Iterable[type[Event]]) -> Iterator[Reading]:
+    """The journal at this path as it is at this moment, opened so that nothing can be written to it.
+
+    Takes no lock: a program may write to it meanwhile. Raises JournalError where there is no journal.
+    """
+    store = open_readonly(path)
+    try:
+        yield Reading(store, with_engine_kinds(kinds))
+    finally:
+        store.close()

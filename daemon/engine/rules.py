@@ -1,0 +1,228 @@
+"""What must be true of each entry, as far as the entries before it tell: the rules that `verify.py` applies.
+
+A rule is given the ledger as it was before the entry; it yields whom it concerns, and a plain sentence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from sys import intern
+from typing import Any
+
+from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent
+from daemon.engine.keys import PART
+from daemon.engine.kinds import LEASES, Received, Spawned, TurnBegan, TurnEnded, TurnResumed, Waiting, Woke
+
+Findings = Iterator[tuple[int, str]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Half:
+    """A turn that has begun and not ended."""
+
+    began: int
+    execution: str
+    id: str
+    inputs: Sequence[int]
+    attempt: int = 1
+
+
+class Ledger:
+    """What a replay knows after each entry: who was there, what is pending, who is at work."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self.pending: defaultdict[str, dict[int, str]] = defaultdict(dict)
+        """Thread to its pending entries: seq to kind."""
+        self.leases: dict[str, int] = {}
+        self.halves: dict[str, Half] = {}
+        self.seen: defaultdict[str, set[int]] = defaultdict(set)
+        """Each execution's inputs, and what else it has received."""
+        self.children: dict[int, str] = {}
+        """What began a thread under another one, and which."""
+        self.last = 0
+        self._there: dict[int, tuple[str, str]] = {}
+        """Each entry's kind and thread."""
+        self._leasing = frozenset(kinds.names(LEASES))
+
+    @property
+    def count(self) -> int:
+        """How many entries there were."""
+        return len(self._there)
+
+    def kind(self, seq: int | None) -> str:
+        """The kind of an entry that was there; empty where there was none."""
+        return self._there.get(seq or 0, ("", ""))[0]
+
+    def event(self, seq: int | None) -> type[Event]:
+        """The class of an entry that was there; Event where there was none."""
+        return self.kinds.named(self.kind(seq)) or Event
+
+    def thread(self, seq: int) -> str:
+        """The thread of an entry that was there; empty where there was none."""
+        return self._there.get(seq, ("", ""))[1]
+
+    @property
+    def seen_threads(self) -> set[str]:
+        """The threads in which anything stands."""
+        return {thread for _, thread in self._there.values()}
+
+    def is_pending(self, seq: int) -> bool:
+        """Has no entry closed it yet?"""
+        return seq in self.pending[self.thread(seq)]
+
+    def stands(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
+        """One row more, with all that it changes even where its body cannot be read."""
+        self.last = seq
+        self._there[seq] = intern(kind), intern(thread)
+        for closed in closes:
+            self.pending[self.thread(closed)].pop(closed, None)
+        if self.event(seq).pending:
+            self.pending[thread][seq] = kind
+        if kind in self._leasing:
+            self.leases[thread] = seq
+        if issubclass(self.event(seq), TurnEnded):
+            self.halves.pop(thread, None)
+
+    def fold(self, entry: Entry[Any]) -> None:
+        """What the body of this entry tells."""
+        event, half = entry.event, self.halves.get(entry.thread)
+        if isinstance(event, TurnBegan):
+            turn = entry.key.removesuffix("/began")
+            self.halves[entry.thread] = Half(
+                began=entry.seq, execution=event.execution, id=turn, inputs=event.inputs
+            )
+            self.seen[event.execution].update(event.inputs)
+        elif isinstance(event, Received) and half:
+            self.seen[half.execution].update(event.inputs)
+        elif isinstance(event, TurnResumed) and half:
+            half.attempt += 1
+        elif isinstance(event, Spawned):
+            self.children[entry.seq] = event.thread
+
+    def goes_on(self, thread: str) -> bool:
+        """Is anything pending in this thread, or under it?"""
+        return any(
+            waiting and (name == thread or name.startswith(f"{thread}."))
+            for name, waiting in self.pending.items()
+        )
+
+
+Rule = Callable[[Ledger, Entry[Any]], Findings]
+
+
+def cause(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """The one entry without which this one would not exist was there before it."""
+    if entry.cause is not None and not ledger.kind(entry.cause):
+        yield entry.seq, f"its cause, {entry.cause}, is not there"
+
+
+def closes(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """What is closed is of a kind that waits, and this kind of entry can close it."""
+    for seq in entry.closes:
+        kind = ledger.kind(seq)
+        if not kind:
+            yield entry.seq, f"it closes {seq}, which is not there"
+        elif not may_close(entry, ledger.event(seq)):
+            yield entry.seq, f"it closes {seq}, but no {entry.kind} closes a {kind}"
+
+
+def may_close(entry: Entry[Any], closed: type[Event]) -> bool:
+    """Does such an entry end one of this kind? Any input may end a wait: the program says what it becomes."""
+    if issubclass(closed, Waiting) and isinstance(entry.event, Input):
+        return True
+    return entry.kind in closed.closed_by
+
+
+def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """What is pending is closed once."""
+    for n, seq in enumerate(entry.closes):
+        again = seq in entry.closes[:n] or not ledger.is_pending(seq)
+        if ledger.event(seq).pending and again:
+            yield entry.seq, f"it closes {seq} once more: that {ledger.kind(seq)} was closed before"
+
+
+def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """The entries that an event lists were there before it, in the same tree of threads."""
+    root = entry.thread.partition(".")[0]
+    for field, seq in ledger.kinds.seqs(entry.event):
+        there = ledger.thread(seq)
+        if not there:
+            yield entry.seq, f"its {field} names {seq}, which is not there"
+        elif there.partition(".")[0] != root:
+            yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
+
+
+def turn(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """One turn at a time in a thread, over what waits there; each ends once, and is resumed in order."""
+    half, event = ledger.halves.get(entry.thread), entry.event
+    if isinstance(event, TurnBegan):
+        if half:
+            yield entry.seq, f"it begins while the turn {half.began} of its thread has not ended"
+        if entry.cause not in event.inputs:
+            yield entry.seq, f"it does not take {entry.cause}, which it was begun for"
+        for seq in event.inputs:
+            if not (ledger.event(seq).may_be_input and ledger.is_pending(seq)):
+                yield entry.seq, f"it takes {seq}, which does not wait"
+    elif isinstance(event, TurnResumed):
+        if not half or half.began != entry.cause:
+            yield entry.seq, f"it resumes {entry.cause}, which is no half turn of its thread"
+        elif event.attempt != half.attempt + 1:
+            yield entry.seq, f"it is attempt {event.attempt}, after attempt {half.attempt}"
+    elif isinstance(event, TurnEnded) and (not half or half.began not in entry.closes):
+        yield entry.seq, "it ends no turn: none is half in its thread, or it is another one"
+
+
+def answered(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """A turn closes all that it took, and no other input."""
+    half, event = ledger.halves.get(entry.thread), entry.event
+    if not half or not isinstance(event, TurnEnded):
+        return
+    for seq in entry.closes:
+        if issubclass(ledger.event(seq), Input) and seq not in ledger.seen[half.execution]:
+            yield entry.seq, f"it closes {seq}, which its turn did not take"
+    for seq in half.inputs:
+        if seq not in entry.closes and ledger.is_pending(seq):
+            yield seq, f"it was taken by a turn that ended with {entry.seq}, unanswered"
+
+
+def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """A receipt is one of what it names as its cause, and closes it; at a turn's end none is missing."""
+    event, told = entry.event, entry.event.receipt_of
+    copied = isinstance(event, StepEvent) and event.taken_from  # from what was abandoned, where its intent is
+    if told and not copied:
+        if ledger.kind(entry.cause) != told:
+            yield entry.seq, f"it is about {entry.cause}, which is no {told}"
+        elif entry.kind in ledger.event(entry.cause).closed_by and entry.cause not in entry.closes:
+            yield entry.seq, f"it does not close {entry.cause}, the {told} that it is about"
+    if isinstance(event, TurnEnded):
+        owing = {each.receipt_of for each in ledger.kinds}
+        for seq, kind in ledger.pending[entry.thread].items():
+            if kind in owing and seq not in entry.closes:
+                yield seq, f"this {kind} has no receipt, and its turn ended with {entry.seq}"
+
+
+def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """The end of a wait comes of one, and closes it, but where that is left to the execution that waits."""
+    event = entry.event
+    waits = issubclass(ledger.event(entry.cause), Waiting)
+    if isinstance(event, Woke) and not waits:
+        yield entry.seq, f"it ends {entry.cause}, which is no wait"
+    if isinstance(event, Input) and type(event) is not Woke and waits and entry.cause not in entry.closes:
+        yield entry.seq, f"it does not close {entry.cause}, the wait that it ends"
+
+
+def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """What only a turn writes is written by the half turn of its thread, under the name of its execution."""
+    if not entry.event.within_turn:
+        return
+    half = ledger.halves.get(entry.thread)
+    names = [half.execution, half.id] if half else []
+    paths = [f"{name}{mark}" for name in names for mark in ("/", "~", PART)]
+    if not entry.key.startswith(tuple(paths)):
+        yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
+
+
+RULES: tuple[Rule, ...] = (cause, closes, doubled, refers, turn, answered, receipt, woke, step)

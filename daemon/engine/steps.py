@@ -1,0 +1,284 @@
+"""The steps of an execution: each is done once under its key, recorded, and read back afterwards.
+
+What a step asks is kept as a fingerprint, and compared whenever it is read back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self, TypeVar, cast, overload
+
+from daemon.engine.event import Entry, StepEvent, fingerprint
+from daemon.engine.exceptions import ControlFlow, Nondeterminism, Unavailable, first_error
+from daemon.engine.execution import Execution
+from daemon.engine.keys import part
+from daemon.engine.kinds import GivenUp, Intent, Received, Result
+
+S = TypeVar("S", bound=StepEvent)
+T = TypeVar("T")
+
+
+class Steps:
+    """Where the steps of one task take their keys from; `context.py` has all that can be done with it."""
+
+    def __init__(self, execution: Execution, path: str) -> None:
+        self.execution = execution
+        self.path = path
+        self._uses: Counter[str] = Counter()
+        self._latched: ControlFlow | None = None
+        self._reached = path
+        execution.record.claim(path)
+
+    # Contexts
+
+    def within(self, name: str) -> Self:
+        """A context of its own for something that runs beside this one; named by where it stands."""
+        return type(self)(self.execution, self._key(name))
+
+    def about(self, *content: object) -> Self:
+        """A context named by what it is about: the order in which such contexts come does not matter."""
+        return self.within(f":{fingerprint(*content)[:12]}")
+
+    async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
+        """Run contexts in parallel; all are awaited. Which error is raised follows from its kind."""
+        self._check()
+        tasks = [self._branch(context, body) for context, body in branches]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        error = first_error(results)
+        if error is not None:
+            raise self._latch(error)
+        return cast(list[T], results)
+
+    async def _branch(self, context: Self, body: Callable[[Self], Awaitable[T]]) -> T:
+        result = await body(context)
+        context.returns()
+        return result
+
+    def returns(self) -> None:
+        """The code of this context is through. Raises what the code swallowed, and Nondeterminism."""
+        self._check()
+        self._guard(lambda: self.execution.record.ends(self.path))
+
+    # Steps
+
+    async def run(
+        self, name: str, do: Callable[[], Awaitable[Any]], asks: object = None, *, subject: str = ""
+    ) -> Any:
+        """Do something once, and keep its result (JSON). After a crash before that it is done again."""
+
+        async def result() -> Result:
+            return Result(value=await do())
+
+        entry = await self.step(name, asks, result, Result, subject=subject)
+        return entry.event.value
+
+    @overload
+    async def step(
+        self,
+        name: str,
+        asks: object,
+        do: Callable[[], Awaitable[S]],
+        kind: type[S],
+        *,
+        subject: str = ...,
+        interruptible: Literal[False] = ...,
+        patient: bool = ...,
+    ) -> Entry[S]: ...
+
+    @overload
+    async def step(
+        self,
+        name: str,
+        asks: object,
+        do: Callable[[], Awaitable[S]],
+        kind: type[S],
+        *,
+        subject: str = ...,
+        interruptible: bool,
+    ) -> Entry[S] | Entry[Received]: ...
+
+    async def step(
+        self,
+        name: str,
+        asks: object,
+        do: Callable[[], Awaitable[S]],
+        kind: type[S],
+        *,
+        subject: str = "",
+        interruptible: bool = False,
+        patient: bool = True,
+    ) -> Entry[S] | Entry[Received]:
+        """Do something once, and keep the event that it returns; `asks` is compared when it is read back.
+
+        Where `do` raises Unavailable, a `patient` step waits until the `subject` can be reached; only when
+        the program is patient no more is it raised here. An `interruptible` step of the trunk gives way
+        meanwhile to what comes for the thread, and returns that: accept it, and ask anew.
+        """
+        if interruptible and self.path != self.execution.path:
+            raise RuntimeError("only the trunk of an execution is interruptible, never a parallel branch")
+        key = self._key(name)
+        asked = fingerprint(kind.kind, name, asks)
+        found = await self._recorded(key, asked, (kind,))
+        if found is None:
+            found = await self._try(key, asked, do, subject, interruptible, patient)
+        if isinstance(found.event, GivenUp):
+            raise Unavailable(found.event.reason, found.event.subject)
+        if isinstance(found.event, Received):
+            self.execution.received(found.event.inputs)
+        return cast(Entry[S], found)
+
+    async def _try(
+        self,
+        key: str,
+        asked: str,
+        do: Callable[[], Awaitable[S]],
+        subject: str,
+        accepts: bool,
+        patient: bool,
+    ) -> Entry[Any]:
+        """The step is done, or it is recorded what came in its place."""
+
+        async def attempt() -> Entry[S]:
+            self.execution.check_lease()
+            event = await do()
+            return await self.execution.keep(replace(event, fingerprint=asked), key)
+
+        if not self.execution.holds(self.path):
+            return await attempt()
+        try:
+            if not patient:
+                return await attempt()
+            done = await self.execution.outages.outlast(attempt, subject, accepts)
+        except Unavailable as error:
+            event = GivenUp(reason=error.reason, subject=error.subject, fingerprint=asked)
+            return await self.execution.append(event, key)
+        if isinstance(done, Entry):
+            return done
+        came = Received(inputs=tuple(entry.seq for entry in done), fingerprint=asked)
+        return await self.execution.append(came, key)
+
+    async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:
+        """Append this event once, or read it back."""
+        key = self._key(name or event.kind)
+        asked = fingerprint(event.kind, name, event)
+        found = self._read(key, asked)
+        if found:
+            return cast(Entry[S], found)
+        self._goes_live(key)
+        return await self.execution.append(replace(event, fingerprint=asked), key, closes=closes)
+
+    async def effect(
+        self,
+        intent: Intent,
+        do: Callable[[], Awaitable[S]],
+        unknown: S,
+        *,
+        repeatable: bool = False,
+    ) -> Entry[S]:
+        """Do something in the world: its intent first, then what became of it.
+
+        After a crash between the two it is done again if it is `repeatable`; else its outcome is `unknown`.
+        """
+        key = self._key(intent.name)
+        asked = fingerprint(intent.kind, intent)
+        kinds = () if repeatable else (type(unknown),)
+        begun = await self._recorded(key, asked, kinds)
+        if begun is not None and not isinstance(begun.event, Intent):
+            return cast(Entry[S], begun)
+        if begun is None:
+            begun = await self.execution.append(replace(intent, fingerprint=asked), key)
+        done = self._read(part(key, "done"))
+        if done:
+            return cast(Entry[S], done)
+        self.execution.check_lease()
+        doubtful = begun.seq < self.execution.epoch and not repeatable
+        outcome = unknown if doubtful else await do()
+        outcome = replace(outcome, fingerprint=asked)
+        return await self.execution.append(outcome, part(key, "done"), cause=begun.seq, closes=[begun.seq])
+
+    async def notice(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
+        """Look at something that changes, and record what was found; nothing found leaves no entry.
+
+        A replay sees what is recorded, and nothing new.
+        """
+        key = self._key(name)
+        found = self._read(key)
+        if found or self.execution.record.replaying:
+            return found
+        event = look()
+        return await self.execution.append(event, key) if event else None
+
+    async def note(self, event: S, name: str) -> Entry[S]:
+        """Append something about the step that is under way, which is no step itself."""
+        before = len(self.execution.journal.parts(self._reached))
+        return await self.execution.append(event, part(self._reached, f"{name}-{before + 1}"))
+
+    # For steps of another shape, which a program makes itself
+
+    def key(self, name: str) -> str:
+        """The next key of this name. To be taken before the first await of a step."""
+        return self._key(name)
+
+    def read(self, key: str, asked: str = "") -> Entry[Any] | None:
+        """Read back what is recorded under this key. Raises Nondeterminism where it asked something else."""
+        return self._read(key, asked)
+
+    def goes_live(self, key: str) -> None:
+        """This key is not recorded, and is about to be. Raises Nondeterminism where something was missed."""
+        self._goes_live(key)
+
+    def take_over(self, asked: str, kind: type[S]) -> Entry[S] | None:
+        """What an abandoned execution finished that asked the same, if it was not taken over yet."""
+        return cast(Entry[S] | None, self.execution.record.take_over(asked, (kind,)))
+
+    # Replay
+
+    def _key(self, name: str) -> str:
+        """The next key of this name. Taken before the first await of a step."""
+        self._check()
+        self._uses[name] += 1
+        key = f"{self.path}/{name}#{self._uses[name]}"
+        self._reached = self.execution.reached = key
+        return key
+
+    def _read(self, key: str, asked: str = "") -> Entry[Any] | None:
+        return self._guard(lambda: self.execution.record.read(key, asked))
+
+    def _goes_live(self, key: str) -> None:
+        self._guard(lambda: self.execution.record.goes_live(key))
+
+    async def _recorded(
+        self, key: str, asked: str, finished: tuple[type[StepEvent], ...]
+    ) -> Entry[Any] | None:
+        """What is recorded under this key, or was finished by an execution that this one stands for."""
+        found = self._read(key, asked)
+        if found:
+            return found
+        self._goes_live(key)
+        old = self.execution.record.take_over(asked, finished)
+        if old is None:
+            return None
+        return await self.execution.append(replace(old.event, taken_from=old.key), key)
+
+    def _guard(self, look: Callable[[], T]) -> T:
+        """A difference found anywhere ends the whole execution, whoever swallows it."""
+        try:
+            return look()
+        except Nondeterminism as difference:
+            self.execution.latched = difference
+            raise
+
+    def _check(self) -> None:
+        """Raise again what was raised before: code that swallowed it cannot go on."""
+        if self.execution.latched:
+            raise self.execution.latched
+        if self._latched:
+            raise self._latched
+
+    def _latch(self, error: BaseException) -> BaseException:
+        if isinstance(error, ControlFlow):
+            self._latched = error
+        return error

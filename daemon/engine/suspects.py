@@ -1,0 +1,247 @@
+"""Of which half turn may the worker have died? One that it dies of again and again is given up.
+
+Every start is an entry, LifeBegan, which says what each half turn is suspected of by then; attempts name the
+life that made them. Those at work at two kills in a row are suspects, until they come further. One suspect
+at a time runs beside everybody else; and a kill counts only after a control: others have lived without the
+suspect for three times as long.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Literal, NamedTuple, cast
+
+from daemon.engine.attempts import is_overruled, rest, turn_of
+from daemon.engine.event import Entry, Event, StepEvent
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Clock, Journal
+from daemon.engine.kinds import TurnBegan, TurnResumed
+from daemon.engine.lives import Controlled, LifeBegan, LifeEnded, Lived
+from daemon.engine.reading import Reading
+
+log = logging.getLogger(__name__)
+
+IN_A_ROW = 2
+"""Kills in a row that make a suspect of whoever was at work at each of them."""
+TIMES = 3
+"""A control lasts so many times as long as the last life had lived with the suspect."""
+LONGEST = 300.0
+"""Seconds of a control, at the most."""
+FIRST_BEAT = 1.0
+"""Seconds after which a life first writes down that it lives with a suspect; each further one takes twice as
+long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a half turn is suspected of: how many `kills` in a row it was at work at without a record since;
+    how many of them are `counted`; for how many seconds others are to live without it before the last one is.
+    """
+
+    kills: int = 0
+    counted: int = 0
+    control: float = 0.0
+
+    @property
+    def suspect(self) -> bool:
+        """May the worker have died of it?"""
+        return self.kills >= IN_A_ROW
+
+
+INNOCENT = Standing()
+
+
+class Suspect(NamedTuple):
+    """A half turn, and what it is suspected of."""
+
+    began: Entry[TurnBegan]
+    standing: Standing
+
+
+async def begin_life(
+    journal: Journal, clock: Clock, thread: str, is_asleep: Callable[[str], bool] = lambda _: False
+) -> Suspects:
+    """A life begins: its entry in this thread says how the last one ended, and who is suspected of it.
+
+    `is_asleep`: does this thread, though in a turn, do nothing now?
+    """
+    ours = False
+    while not ours:
+        last = journal.latest(thread, LifeBegan)
+        after: Literal["", "stop", "kill"] = ""
+        found = dict[int, Standing]()
+        if last:
+            killed = journal.get(_ended(last.seq)) is None
+            after = "kill" if killed else "stop"
+            found = _standings(journal, last.seq, killed)
+        standings = {str(seq): astuple(one) for seq, one in found.items() if one != INNOCENT}
+        event = LifeBegan(after=after, standings=standings)
+        began, ours = await journal.append(thread, event, key=f"life:{last.seq if last else 'first'}")
+    return Suspects(journal, clock, began, is_asleep)
+
+
+def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
+    """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
+    if not life:
+        return INNOCENT
+    event = journal.at(life).event
+    known = event.standings.get(str(began.seq)) if isinstance(event, LifeBegan) else None
+    if known is None or _has_come_further(journal, began, since=life):
+        return INNOCENT
+    kills, counted, control = known
+    if control and journal.get(_control(life, began)):
+        return Standing(kills=kills, counted=counted + 1)
+    return Standing(kills=kills, counted=counted, control=control)
+
+
+def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]:
+    """What each half turn is suspected of when that life is over."""
+    halves = journal.pending(TurnBegan)
+    found = {began.seq: standing(journal, life, began) for began in halves}
+    if not killed:
+        return found
+    if any(one.control for one in found.values()):  # a death without any suspect at work: it is none of them
+        found = dict.fromkeys(found, INNOCENT)
+    at_work = [began for began in halves if _is_at_work(journal, life, began)]
+    suspects = [began for began in at_work if found[began.seq].suspect]
+    for began in at_work:
+        one = found[began.seq]
+        control = _lived(journal, life, began) * TIMES if [began] == suspects else 0.0
+        found[began.seq] = replace(one, kills=one.kills + 1, control=min(control, LONGEST))
+    return found
+
+
+def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
+    """The last attempt at this turn."""
+    resumed = [entry for entry in journal.parts(turn_of(began)) if isinstance(entry.event, TurnResumed)]
+    last = max(resumed, key=lambda entry: entry.seq, default=began)
+    return cast(Entry[TurnResumed], last)
+
+
+def _is_at_work(journal: Reading, life: int, began: Entry[TurnBegan]) -> bool:
+    """Has that life an attempt at this turn that has not failed by itself?"""
+    attempt = _attempt(journal, began)
+    return attempt.event.life == life and journal.get(failure_key(began, attempt.seq)) is None
+
+
+def failure_key(began: Entry[TurnBegan], epoch: int) -> str:
+    """Under which an attempt that failed is recorded."""
+    return f"{turn_of(began)}!failure#{epoch}"
+
+
+def _has_come_further(journal: Reading, began: Entry[TurnBegan], since: int) -> bool:
+    """Has this turn recorded a step?"""
+    for path in journal.paths(began.event.execution):
+        for entry in journal.under(path):
+            if entry.seq > since and isinstance(entry.event, StepEvent):
+                return True
+    return False
+
+
+def _lived(journal: Reading, life: int, began: Entry[TurnBegan]) -> float:
+    """Less than so many seconds that life has lived with this suspect, by its own count: it would have
+    written down one beat more."""
+    beats = [entry.event for entry in journal.kind(Lived, since=life)]
+    mine = [beat.seconds for beat in beats if beat.life == life and beat.turn == began.seq]
+    return 2.0 * max(mine) if mine else FIRST_BEAT
+
+
+def _control(life: int, began: Entry[TurnBegan]) -> str:
+    return f"control:{life}:{began.seq}"
+
+
+def _ended(life: int) -> str:
+    return f"life-ended:{life}"
+
+
+class Suspects:
+    """Who may be at work in this life: everybody, and one suspect at the most, the least tried first."""
+
+    def __init__(
+        self, journal: Journal, clock: Clock, began: Entry[LifeBegan], is_asleep: Callable[[str], bool]
+    ) -> None:
+        self.life = began.seq
+        self._thread = began.thread
+        self._journal = journal
+        self._clock = clock
+        self._is_asleep = is_asleep
+        self._named = set(map(int, began.event.standings))
+        """Whoever else is suspected has to be killed first: in this life it can only be these."""
+        self._asked_at = 0
+        self._suspected: Sequence[Suspect] = ()
+        """Those of them who still are, as of that seq."""
+        self._uptime = 0.0
+        self._seen: Counter[int] = Counter()
+        """How often each attempt of a suspect was seen at work."""
+
+    def may_turn(self, thread: str) -> bool:
+        """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs."""
+        suspects = self._suspects()
+        half = next((one for one in suspects if one.began.thread == thread), None)
+        if half is None or is_overruled(self._journal, half.began):
+            return True
+        if any(one.standing.control for one in suspects):
+            return False
+        at_work = [one for one in suspects if _is_at_work(self._journal, self.life, one.began)]
+        if half in at_work:
+            return True
+        awake = [one for one in at_work if not self._is_asleep(one.began.thread)]
+        return not awake and half == self._next([one for one in suspects if one not in at_work])
+
+    async def lived(self, seconds: float) -> None:
+        """This life has gone on for so long. What comes of it is written down: a control that was survived,
+        and, ever more rarely, for how long the suspect has been at work."""
+        self._uptime += seconds
+        for one in self._suspects():
+            if one.standing.control:
+                if self._uptime >= one.standing.control:
+                    event = Controlled(life=self.life, turn=one.began.seq)
+                    await self._write(event, _control(self.life, one.began), one.began.seq)
+            elif _is_at_work(self._journal, self.life, one.began):
+                await self._beat(one.began, seconds)
+
+    async def end_life(self) -> None:
+        """The worker was told to stop: what is at work now is cut off, and not killed."""
+        try:
+            await self._write(LifeEnded(life=self.life), _ended(self.life), self.life)
+        except JournalError as error:
+            log.warning("That it was told to stop could not be written down. %s", error)
+
+    async def _beat(self, began: Entry[TurnBegan], seconds: float) -> None:
+        attempt = _attempt(self._journal, began).seq
+        self._seen[attempt] += 1
+        seen = self._seen[attempt]
+        is_power_of_two = seen & (seen - 1) == 0
+        if is_power_of_two and seen * seconds * TIMES < LONGEST:
+            event = Lived(life=self.life, turn=began.seq, seconds=seen * seconds)
+            await self._write(event, f"lived:{attempt}#{seen}", began.seq)
+
+    async def _write(self, event: Event, key: str, cause: int) -> None:
+        await self._journal.append(self._thread, event, key=key, cause=cause)
+
+    def _suspects(self) -> Sequence[Suspect]:
+        """The half turns that are suspected by now."""
+        if not self._named:
+            return ()
+        last = self._journal.last()
+        if self._asked_at != last:
+            halves = [began for began in self._journal.pending(TurnBegan) if began.seq in self._named]
+            asked = [Suspect(began, standing(self._journal, self.life, began)) for began in halves]
+            self._suspected = [one for one in asked if one.standing.suspect]
+            self._named = {one.began.seq for one in self._suspected}
+            self._asked_at = last
+        return self._suspected
+
+    def _next(self, suspects: Sequence[Suspect]) -> Suspect | None:
+        """The one that goes first: counted least, then tried least. Who rests lets others go first."""
+        now = self._clock.now()
+        ready = [one for one in suspects if not rest(self._journal, one.began.thread, now)]
+        return min(ready, key=self._rank, default=None)
+
+    def _rank(self, one: Suspect) -> tuple[int, int, int]:
+        parts = self._journal.parts(turn_of(one.began))
+        attempts = [entry for entry in parts if isinstance(entry.event, TurnResumed)]
+        return one.standing.counted, len(attempts), one.began.seq

@@ -1,0 +1,388 @@
+"""One turn of a thread: how it begins, runs and ends, and what becomes of it if it fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from daemon.engine.attempts import (
+    MOST_TRIES,
+    failures,
+    is_beyond_words,
+    is_hopeless,
+    is_overruled,
+    tries_to_begin,
+    turn_of,
+)
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, Input
+from daemon.engine.exceptions import (
+    ControlFlow,
+    EngineError,
+    Fenced,
+    JournalDamaged,
+    JournalError,
+    Nondeterminism,
+    RunAgain,
+    Suspended,
+)
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Clock, Journal
+from daemon.engine.keys import FAILED, STOPPED, last_words, part
+from daemon.engine.kinds import (
+    AttemptFailed,
+    Cancel,
+    LastWords,
+    Outage,
+    Spawned,
+    ThreadEnded,
+    TurnBegan,
+    TurnEnded,
+    TurnResumed,
+    Unbegun,
+    Undeliverable,
+)
+from daemon.engine.outage import Around
+from daemon.engine.program import Program, is_stale
+from daemon.engine.suspects import failure_key, standing
+from daemon.engine.writer import Fence
+
+log = logging.getLogger(__name__)
+
+MAX_RESTARTS = 2
+
+# What ends a turn is decided here and nowhere else:
+#
+#   the program returns               completed   what it took up is closed
+#   it waits for an input             suspended   the same execution goes on in a later turn
+#   the code no longer fits           -           it begins again with its log; after two of these: failed
+#   it raises                         -           it rests, and is tried again; after too many: failed
+#   it had failed, and is stopped     stopped     nothing of it runs again
+#   it is given up                    failed      whoever waits is told, and all that it left open is closed
+#   not even that can be done         abandoned   the same, without a word
+
+
+class Turns:
+    """Takes turns for a program, one at a time in each thread. `life` is the seq of the worker's begin."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        program: Program,
+        *,
+        life: int,
+        succeeded: Callable[[str], None],
+        changed: Callable[[], None],
+        replays_always: bool,
+    ) -> None:
+        self._journal = journal
+        self._program = program
+        self._life = life
+        self._around = Around(
+            journal=journal,
+            clock=clock,
+            author=program.author,
+            patience=program.patience,
+            went_down=self._went_down,
+            succeeded=succeeded,
+            changed=changed,
+            replays_always=replays_always,
+        )
+        self.running = dict[str, Execution]()
+        """What runs now, by its thread."""
+
+    async def take(self, thread: str) -> bool:
+        """Take one turn of this thread, or try to; False where nothing waits for it.
+
+        Raises Fenced and JournalError; whatever else goes wrong is recorded as a failed attempt.
+        """
+        try:
+            execution = await self._begin(thread)
+            if execution is None:
+                return False
+            await self._run(execution)
+        except Exception as error:  # the turn boundary: a failed attempt, tried again
+            if _is_of_the_journal(error):
+                raise
+            await self._failed(thread, error)
+        finally:
+            self.running.pop(thread, None)
+        return True
+
+    def notice(self, thread: str) -> None:
+        """Something came for this thread: does it interrupt what runs there?"""
+        execution = self.running.get(thread)
+        if execution is None:
+            return
+        if any(self._program.interrupts(execution, entry) for entry in execution.fresh()):
+            execution.stopping.set()
+        execution.outages.notice()
+
+    # How it begins
+
+    async def _begin(self, thread: str) -> Execution | None:
+        epoch = self._journal.epoch(thread)
+        tries = tries_to_begin(self._journal, thread)
+        half = self._journal.pending(TurnBegan, thread=thread)
+        if half and tries >= MOST_TRIES:
+            await self._bury(half[0])
+            return None
+        if half:
+            return await self._resume(half[0])
+        if tries >= MOST_TRIES:
+            event = self._unfit(thread)
+        else:
+            event = await self._fit(thread)
+        if event is None:
+            return None
+        first = event.inputs[0]
+        event = replace(event, life=self._life)
+        began, ours = await self._journal.append(
+            thread, event, key=f"{thread}@{first}/began", cause=first, fence=Fence(thread=thread, epoch=epoch)
+        )
+        if not ours:
+            raise Fenced(began.key)
+        return self._execution(began, began.seq)
+
+    async def _fit(self, thread: str) -> TurnBegan | None:
+        """What the program takes of what waits."""
+        taken = self._program.take(self._journal, await self._deliverable(thread))
+        if taken is None:
+            return None
+        execution = f"{thread}@{taken.inputs[0].seq}"
+        if taken.resumes:
+            execution = taken.resumes.event.execution
+        return await self._program.began(taken, execution)
+
+    def _unfit(self, thread: str) -> TurnBegan | None:
+        """All that waits, which nobody looks at any more: only the seqs are read."""
+        kinds = self._journal.kinds.names([Input])
+        pending = self._journal.folded()["pending"]
+        seqs = sorted(seq for seq, where, kind in pending if where == thread and kind in kinds)
+        if not seqs:
+            return None
+        return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
+
+    async def _deliverable(self, thread: str) -> list[Entry[Input]]:
+        """What waits, but for what can reach nobody any more."""
+        waiting = self._journal.inputs(thread)
+        if self._journal.of(thread, ThreadEnded):
+            lost = waiting
+        else:
+            lost = [entry for entry in waiting if is_stale(self._journal, entry)]
+        for entry in lost:
+            key = f"{thread}@{entry.seq}/undeliverable"
+            await self._journal.append(thread, Undeliverable(), key=key, cause=entry.seq, closes=[entry.seq])
+        return [entry for entry in waiting if entry not in lost]
+
+    async def _resume(self, began: Entry[TurnBegan]) -> Execution:
+        """Another attempt at a half turn; an entry, too. Refused where another worker ended it."""
+        turn = turn_of(began)
+        before = [entry for entry in self._journal.parts(turn) if isinstance(entry.event, TurnResumed)]
+        attempt = 2 + len(before)
+        resumed, ours = await self._journal.append(
+            began.thread,
+            TurnResumed(attempt=attempt, life=self._life),
+            key=f"{turn}!attempt#{attempt}",
+            cause=began.seq,
+            requires=began.seq,
+        )
+        if not ours:
+            raise Fenced(resumed.key)
+        return self._execution(began, resumed.seq)
+
+    def _execution(self, began: Entry[TurnBegan], epoch: int, path: str = "") -> Execution:
+        """One that is known to run: what came for it is noticed from its begin on."""
+        execution = Execution(self._around, began, epoch, path)
+        self.running[began.thread] = execution
+        self.notice(began.thread)
+        return execution
+
+    # How it runs
+
+    async def _run(self, execution: Execution) -> None:
+        """Until its turn ends; from the top again where the code no longer fits what is recorded."""
+        while True:
+            try:
+                ended = await self._outcome(execution)
+                await self.running[execution.thread].end(ended)  # by whoever had the last word
+                return
+            except Nondeterminism as difference:
+                log.warning("%s begins again with its log: %s.", execution.id, difference)
+                await execution.restart(difference)
+            except RunAgain:
+                pass
+            execution = self._execution(execution.began, execution.epoch)
+
+    async def _outcome(self, execution: Execution) -> TurnEnded:
+        """The entry that this turn ends with. What has begun to tell its end does not run again."""
+        journal, began = self._journal, execution.began
+        suspected = standing(journal, self._life, began)
+        if is_beyond_words(journal, began, suspected.counted):
+            return await self._abandon(execution)
+        await execution.outages.settle()
+        if journal.get(_begin_of(execution, STOPPED)):
+            return await self._stop(execution)
+        hopeless = execution.restarts > MAX_RESTARTS or is_hopeless(journal, began, suspected.counted)
+        if hopeless or journal.get(_begin_of(execution, FAILED)):
+            return await self._give_up(execution)
+        has_failed = suspected.suspect or bool(failures(journal, execution.turn))
+        if has_failed and is_overruled(journal, began):
+            return await self._stop(execution)
+        await self._settle(execution)
+        return await self._through(execution)
+
+    async def _through(self, execution: Execution) -> TurnEnded:
+        """Run the program over it."""
+        ctx = Context(execution, execution.path)
+        suspends, result = False, None
+        try:
+            result = await self._program.run(ctx)
+            ctx.returns()
+        except Suspended:
+            suspends = True
+            execution.record.ends(execution.path)
+        void = [] if execution.stale else execution.void_answers()
+        if void or execution.abandoned:
+            await self._program.void(Context(execution, part(execution.turn, "void")), void)
+        if suspends:
+            return self._program.suspended(ctx)
+        return self._program.ended(ctx, result)
+
+    async def _settle(self, execution: Execution) -> None:
+        """After a restart, what was half done before it is first brought to its end."""
+        if not execution.abandoned:
+            return
+        await self._program.settle(Context(execution, part(execution.path, "settle")))
+        for entry in execution.left_open():
+            if isinstance(entry.event, Spawned):
+                await self._cancel(execution, entry.event.thread, part(entry.key, "cancel"))
+        execution.fix_log()
+
+    async def _cancel(self, execution: Execution, child: str, key: str) -> None:
+        """A child of an execution that began again is stopped: nobody waits for it."""
+        if self._journal.get(key) is None:
+            await execution.append(Cancel(reason="restarted"), key, thread=child)
+
+    async def _went_down(self, thread: str, outage: Entry[Outage]) -> None:
+        """What the program does then stands beside the steps, under the outage's key."""
+        await self._program.went_down(Context(self.running[thread], outage.key), outage)
+
+    # How it fails
+
+    async def _failed(self, thread: str, error: Exception) -> None:
+        """Record it: how long the thread rests, and whether the turn is given up, is read from there."""
+        execution = self.running.get(thread)
+        name = type(error).__name__
+        if execution is None:
+            if not isinstance(error, JournalDamaged):  # the journal said so
+                log.warning("A turn of %s could not be begun; it is tried again.", thread, exc_info=error)
+            number = len(self._journal.of(thread, Unbegun)) + 1
+            await self._journal.append(thread, Unbegun(error=name), key=f"{thread}!unbegun#{number}")
+            return
+        event = AttemptFailed(
+            at=execution.reached,
+            error=name,
+            fault=self._program.is_fault(error),
+            final=self._program.ends(error),
+        )
+        if event.final or not event.fault or isinstance(error, EngineError):
+            event = replace(event, why=str(error))
+        if not isinstance(error, JournalDamaged):
+            _log_failure(execution, event, error)
+        key = failure_key(execution.began, execution.epoch)
+        await execution.append(event, key, cause=execution.epoch)
+
+    async def _give_up(self, execution: Execution) -> TurnEnded:
+        """Tell whoever waits, with steps of their own."""
+        ctx = await self._last_words(execution, FAILED, self._program.failed)
+        return self._program.gave_up(ctx)
+
+    async def _stop(self, execution: Execution) -> TurnEnded:
+        """Somebody stops what has failed: nothing of it runs again."""
+        ctx = await self._last_words(execution, STOPPED, self._program.stopped)
+        return replace(self._program.gave_up(ctx), outcome="stopped")
+
+    async def _last_words(
+        self, execution: Execution, name: str, tell: Callable[[Context], Awaitable[None]]
+    ) -> Context:
+        last = self._execution(execution.began, execution.epoch, path=last_words(execution.id, name))
+        ctx = Context(last, last.path)
+        begin = _begin_of(execution, name)
+        if self._journal.get(begin) is None:
+            await last.append(LastWords(), begin)
+        try:
+            await tell(ctx)
+            ctx.returns()
+        except RunAgain:
+            raise
+        except ControlFlow as error:
+            raise EngineError(
+                f"what tells the end of a turn can neither wait nor begin again: {error}"
+            ) from error
+        return ctx
+
+    async def _abandon(self, execution: Execution) -> TurnEnded:
+        log.error("A turn of %s (%s) is ended without a word.", execution.thread, execution.turn)
+        await self._end_child(execution.began)
+        return TurnEnded(outcome="abandoned")
+
+    async def _bury(self, began: Entry[TurnBegan]) -> None:
+        """The end of a half turn that cannot even be taken up again: all that it left pending is closed."""
+        log.error("A turn of %s (%s) cannot be taken up again.", began.thread, began.key)
+        closes = [began.seq, *began.event.inputs]
+        with suppress(JournalDamaged):
+            done = self._journal.under(began.event.execution)
+            left = [entry for entry in done if entry.thread == began.thread]
+            closes += [entry.seq for entry in left if not isinstance(entry.event, Spawned | Input)]
+        await self._end_child(began)
+        await self._journal.append(
+            began.thread,
+            TurnEnded(outcome="abandoned"),
+            key=f"{turn_of(began)}/ended",
+            author=self._program.author,
+            cause=began.seq,
+            closes=self._journal.still_pending(list(dict.fromkeys(closes))),
+            requires=began.seq,
+        )
+
+    async def _end_child(self, began: Entry[TurnBegan]) -> None:
+        """Whoever spawned this thread must not wait for it for ever."""
+        parent = began.thread.rpartition(".")[0]
+        for spawned in self._journal.pending(Spawned, thread=parent):
+            if spawned.event.thread == began.thread:
+                await self._journal.append(
+                    began.thread,
+                    ThreadEnded(status="abandoned"),
+                    key=part(turn_of(began), "lost"),
+                    cause=spawned.seq,
+                    closes=[spawned.seq],
+                    requires=began.seq,
+                )
+
+
+def _begin_of(execution: Execution, words: str) -> str:
+    """The key of the entry with which its last words begin."""
+    return f"{last_words(execution.id, words)}/begin"
+
+
+def _is_of_the_journal(error: Exception) -> bool:
+    """Is it no failure of this turn? What is damaged is: no other turn is held up by it."""
+    if isinstance(error, JournalDamaged):
+        return False
+    return isinstance(error, Fenced | JournalError)
+
+
+def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -> None:
+    """Whoever runs this reads of a fault with its traceback; of what hinders a turn once, in a line."""
+    if event.fault and not event.final:
+        log.warning(
+            "A turn of %s failed at %s; it is tried again.", execution.thread, event.at, exc_info=error
+        )
+        return
+    is_news = event.final or not execution.failed
+    level = logging.WARNING if is_news else logging.DEBUG
+    log.log(level, "A turn of %s cannot do what it has to. %s.", execution.thread, event.why.rstrip("."))

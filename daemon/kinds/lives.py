@@ -1,0 +1,50 @@
+"""What the daemon notes of itself: the owner's files, and up to where it has read Slack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from daemon.engine.event import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text(Event):
+    """One of the owner's files as it was when it was used, under the key `text:{sha256}`."""
+
+    kind: ClassVar[str] = "text"
+    name: str
+    text: str
+
+    def line(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault(Event):
+    """One of the owner's files cannot be used, and why."""
+
+    kind: ClassVar[str] = "fault"
+    name: str
+    text: str
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUp(Event):
+    """All that was said in this workspace up to a time is in the journal; less in the channels `behind`."""
+
+    kind: ClassVar[str] = "caught-up"
+    until: float
+    behind: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusCleared(Event):
+    """Slack shows no status of any attempt up to this one."""
+
+    kind: ClassVar[str] = "status-cleared"
+    upto: int

@@ -1,0 +1,186 @@
+"""What reached the soul, and where: conversations, what is said in them, and what it set itself to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from daemon.engine import kinds as engine
+from daemon.engine.event import Event, Input, Rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened(engine.Opened):
+    """A conversation: the first entry of its thread, under the key `thread:{team}:{channel}:{ts}`.
+
+    `where` is what Slack calls it, `place` its name for a sentence, `audience` who can read it there,
+    `user` who said the first message in it and `called_by` the ts of the message that called the soul.
+    """
+
+    team: str
+    channel: str
+    ts: str
+    where: str
+    place: str
+    audience: str
+    user: str
+    called_by: str
+
+    def line(self) -> str:
+        return f"{self.channel}:{self.ts}, {self.place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudienceNoted(Event):
+    """Who can read a channel from now on."""
+
+    kind: ClassVar[str] = "audience"
+    team: str
+    channel: str
+    audience: str
+
+    def line(self) -> str:
+        return f"{self.channel}: {self.audience}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said(Event):
+    """Something that somebody said: `ts` is when, as Slack dates it, and `files` the names of what was added.
+
+    `note` says what is special about it: edited, deleted, not answered, a reminder.
+    """
+
+    user: str
+    name: str
+    text: str
+    ts: str
+    bot: bool = False
+    files: tuple[str, ...] = ()
+    note: str = ""
+
+    def line(self) -> str:
+        return f"{self.name or self.user}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard(Said):
+    """Something said around the soul that it need not answer."""
+
+    kind: ClassVar[str] = "heard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message(Said, Input):
+    """Something said to the soul, or where it listens. A `command` is no matter of the conversation."""
+
+    kind: ClassVar[str] = "message"
+    address: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopAsked(Said, Input):
+    """Somebody wants the soul to stop, `by` a word (empty), a reaction, or Slack's button."""
+
+    kind: ClassVar[str] = "stop"
+    rank: ClassVar[Rank] = Rank.STOP
+    address: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Press(Said, Input):
+    """Somebody pressed a button under a question; `text` is what it reads, `value` what it means."""
+
+    kind: ClassVar[str] = "answer"
+    rank: ClassVar[Rank] = Rank.ANSWER
+    answers: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer(Said, Input):
+    """The time of a reminder has come, which the soul set for itself on behalf of somebody."""
+
+    kind: ClassVar[str] = "timer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish(Input):
+    """A branch, which has no address, has something to ask of people.
+
+    `asks` is the key of its question; `choices` are its buttons (label, value, style). The other fields are
+    those of a question.
+    """
+
+    kind: ClassVar[str] = "wish"
+    branch: str
+    text: str
+    asks: str
+    to: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    choices: tuple[tuple[str, str, Literal["", "primary", "danger"]], ...] = ()
+    wait: float | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        return f"{self.branch}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relayed(Input):
+    """What people answered to the question of a branch; all empty if nobody did, or can any more."""
+
+    kind: ClassVar[str] = "relayed"
+    rank: ClassVar[Rank] = Rank.ANSWER
+    answers: str
+    value: str
+    by: str
+    text: str
+
+    def line(self) -> str:
+        return f"{self.by}: {self.text or self.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterthought(Input):
+    """Something for this process to do when nobody waits."""
+
+    kind: ClassVar[str] = "afterthought"
+    rank: ClassVar[Rank] = Rank.AFTER
+    process: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        return self.process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfCall(Input):
+    """A thought that the soul addressed to itself, in its own thread: its next call goes on from there."""
+
+    kind: ClassVar[str] = "self-call"
+    text: str
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerMessage(Input):
+    """What came to a thread from within: from an action, a branch, another thread of its tree.
+
+    Where `sender` is empty the core itself says it: `code` is what for, `count` how often in a row. `status`
+    is how the branch ended that sent it.
+    """
+
+    kind: ClassVar[str] = "inner-message"
+    sender: str = ""
+    text: str
+    status: str = ""
+    code: str = ""
+    count: int = 0
+
+    def line(self) -> str:
+        return f"{self.sender or 'the core'}: {self.text}"

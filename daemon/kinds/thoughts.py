@@ -1,0 +1,264 @@
+"""What a turn thinks, says and does, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from daemon.engine import kinds as engine
+from daemon.engine.event import Seqs, StepEvent
+from daemon.reply import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall(StepEvent):
+    """One call of a model, whatever came of it: see Reply. `saw` is a hash of the whole request.
+
+    `texts`, `seqs` and `trailing` are what its prompt is made of; `wording` the owner's texts that this
+    execution has read, `people` those whose messages it answers, `schema` what the answer was held to.
+    """
+
+    kind: ClassVar[str] = "model-call"
+    name: str
+    role: str
+    saw: str
+    texts: tuple[str, ...]
+    seqs: Seqs
+    trailing: str
+    wording: Mapping[str, str]
+    people: tuple[str, ...]
+    schema: Mapping[str, Any] | None = None
+    outcome: Literal["ok", "cut", "refused", "over-budget", "cancelled", "failed"]
+    model: str
+    text: str = ""
+    stop_reason: str | None = None
+    failure: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    worth: float = 0.0
+    first_text: float | None = None
+    seconds: float = 0.0
+    tries: int = 0
+
+    def line(self) -> str:
+        usage = self.usage
+        read = usage.input + usage.cache_read + usage.cache_write
+        came = f"{self.outcome} ({self.failure})" if self.failure else self.outcome
+        return (
+            f"{self.name} by {self.model}, {came}, {read} + {usage.output} tokens,"
+            f" ${self.cost:.4f}, {self.seconds:.1f} s: {self.text}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoodChanged(StepEvent):
+    """The soul's mood in this thread from now on."""
+
+    kind: ClassVar[str] = "mood"
+    mood: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(StepEvent):
+    """What the soul wants to remember, and about whom (a name), if it is about somebody."""
+
+    kind: ClassVar[str] = "note"
+    text: str
+    about: str = ""
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonLearned(StepEvent):
+    """What the soul knows of a person, made from the entry `since` (0: from nothing)."""
+
+    kind: ClassVar[str] = "person"
+    person: str
+    name: str
+    text: str
+    since: int
+
+    def line(self) -> str:
+        return f"{self.name}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextCleared(StepEvent):
+    """What a conversation was summed up to, up to the entry `last`; with `kept`, what is still in sight.
+
+    Without a text the soul asked for it: its `kept` last messages stay.
+    """
+
+    kind: ClassVar[str] = "context-cleared"
+    text: str
+    last: int
+    kept: int = 0
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned(StepEvent):
+    """A plan as the journal tells it: until what it holds, and its steps, each a text and a state.
+
+    A state is "open", "done" or "cancelled".
+    """
+
+    condition: str
+    steps: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def done(self) -> int:
+        """How many of its steps are done."""
+        return sum(state == "done" for _, state in self.steps)
+
+    @property
+    def left(self) -> Sequence[str]:
+        """Those that are open."""
+        return [text for text, state in self.steps if state == "open"]
+
+    def line(self) -> str:
+        return f"{self.done}/{len(self.steps)}: {self.condition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMade(Planned):
+    """The plan of a thread from now on: until what it holds, and its steps, each a text and a state."""
+
+    kind: ClassVar[str] = "plan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemMessage(StepEvent):
+    """What the core tells the soul of what became of its words: always at once, always in the thread."""
+
+    kind: ClassVar[str] = "system-message"
+    text: str
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTold(StepEvent):
+    """What a run of the Implicit Semantic Machine was told."""
+
+    kind: ClassVar[str] = "ism"
+    text: str
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(StepEvent):
+    """Why a run of the Implicit Semantic Machine ended, after how many rounds and calls."""
+
+    kind: ClassVar[str] = "ism-ended"
+    reason: str
+    loops: int
+    calls: int
+    log: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        return f"{self.reason}, {self.loops} rounds, {self.calls} calls"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeechBegan(StepEvent):
+    """One message is about to be said."""
+
+    kind: ClassVar[str] = "speech"
+    pending: ClassVar[bool] = True
+    closed_by: ClassVar[frozenset[str]] = frozenset({"spoken", "unsaid", "turn-ended"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeechStarted(StepEvent):
+    """The message stands in Slack, and grows."""
+
+    kind: ClassVar[str] = "speech-started"
+    receipt_of: ClassVar[str] = "speech"
+    ts: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken(StepEvent):
+    """The message stands in Slack for good; `upto` is how far in the whole text it goes."""
+
+    kind: ClassVar[str] = "spoken"
+    receipt_of: ClassVar[str] = "speech"
+    ts: str
+    text: str
+    upto: int = 0
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsaid(StepEvent):
+    """Nothing of the message stands in Slack."""
+
+    kind: ClassVar[str] = "unsaid"
+    receipt_of: ClassVar[str] = "speech"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardBegan(Planned):
+    """The card of a conversation is about to show this plan."""
+
+    kind: ClassVar[str] = "card"
+    pending: ClassVar[bool] = True
+    closed_by: ClassVar[frozenset[str]] = frozenset({"card-shown", "card-missed", "turn-ended"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardShown(Planned):
+    """The card, which is the message `ts`, shows this plan in Slack."""
+
+    kind: ClassVar[str] = "card-shown"
+    receipt_of: ClassVar[str] = "card"
+    ts: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardMissed(StepEvent):
+    """Nothing of it stands in Slack: what the card showed before stays, if there is a card."""
+
+    kind: ClassVar[str] = "card-missed"
+    receipt_of: ClassVar[str] = "card"
+    why: str
+
+    def line(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted(engine.Intent):
+    """Something is about to be done in the world."""
+
+    kind: ClassVar[str] = "action"
+    closed_by: ClassVar[frozenset[str]] = frozenset({"observation", "turn-ended"})
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        return f"{self.name} {json.dumps(self.args, ensure_ascii=False)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed(StepEvent):
+    """What came of it."""
+
+    kind: ClassVar[str] = "observation"
+    receipt_of: ClassVar[str] = "action"
+    name: str
+    text: str
+
+    def line(self) -> str:
+        return f"{self.name}: {self.text}"

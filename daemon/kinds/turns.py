@@ -1,0 +1,131 @@
+"""What becomes of a turn: how it begins and ends, what it waits for, and what stands in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from daemon.engine import kinds as engine
+from daemon.engine.event import Event, Seqs, StepEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnBegan(engine.TurnBegan):
+    """A thread takes a turn, in this process; `texts` are the owner's files as they are now, name to sha256.
+
+    `apart` are the parameters of a process beside what the thread is about: it leaves the thread's process
+    as it is.
+    """
+
+    process: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    apart: Mapping[str, Any] | None = None
+
+    def line(self) -> str:
+        return f"{self.process}, over {', '.join(map(str, self.inputs))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded(engine.TurnEnded):
+    """A turn is over. `keep` are the entries that the thread remembers of it, in order.
+
+    `process` and `params` say where the thread is now; None where this turn does not say.
+    """
+
+    keep: Seqs = ()
+    process: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionTaken(StepEvent):
+    """The thread goes over into another process; `now`: within this turn."""
+
+    kind: ClassVar[str] = "transition"
+    to: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(Event):
+    """What may happen once across threads, and the execution that got it; its key says what."""
+
+    kind: ClassVar[str] = "claim"
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log(StepEvent):
+    """What an execution had done that could not go on, for the one that begins afresh."""
+
+    kind: ClassVar[str] = "log"
+    text: str
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overheard(StepEvent):
+    """What was fetched of what was said before the soul was called in; `whole`: was that all of it?"""
+
+    kind: ClassVar[str] = "overheard"
+    seqs: Seqs
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(engine.Asked):
+    """A question. `to` may answer; those in `owners` only as long as they own the soul.
+
+    It is answered by a press of one of `choices`; with `words` by any message of theirs; with `resumes` by
+    one that says no more than "go on". `said` are the receipts of its messages, `about` what it is for.
+    """
+
+    text: str = ""
+    to: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    words: bool = False
+    resumes: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)
+    said: Seqs = ()
+
+    def line(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(engine.Answered):
+    """A question was answered by this person (empty: by nobody), with this choice or these words.
+
+    `text` is how a choice is remembered, `meanwhile` what the thread kept since the question, `seqs` are the
+    messages that were the answer, and `about` is what it was asked for.
+    """
+
+    asked: int = 0
+    value: str = ""
+    by: str = ""
+    text: str = ""
+    meanwhile: Seqs = ()
+    seqs: Seqs = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        return self.text or self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limited(StepEvent):
+    """Which bound stands in the way of another call; `resets` is what a consent begins anew."""
+
+    kind: ClassVar[str] = "limit"
+    bound: str
+    resets: str
+    person: str = ""
+    consents: str = ""
+
+    def line(self) -> str:
+        return f"{self.bound} of the {self.resets}"

@@ -1,0 +1,22 @@
+"""What an execution did, in figures, said in the owner's words: the answer to `!trace`."""
+
+from __future__ import annotations
+
+from daemon.mind.wording import fill
+from daemon.process import Turn
+
+
+def traced(turn: Turn) -> str:
+    """What was done here last, or is done now."""
+    facts = turn.facts()
+    if facts is None:
+        return turn.text("prompts/sentences/nothing_traced").strip()
+    return fill(
+        turn.text("prompts/trace"),
+        processes=" → ".join(facts.processes),
+        actions=", ".join(facts.actions) or "none",
+        calls=str(facts.calls),
+        tokens=f"{facts.tokens:,}",
+        cost=f"${facts.usd:.4f}",
+        link=facts.link,
+    )

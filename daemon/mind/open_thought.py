@@ -1,0 +1,187 @@
+"""One step of thinking in the open: what the soul is asked, and what its answer holds.
+
+The final answer is the one thing in it that people may read: it goes through the same gate as all speech,
+and only from where it begins outside of code and quotations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from daemon.engine.event import Entry
+from daemon.kinds import ModelCall, PlanMade
+from daemon.memory import WorkingMemory
+from daemon.mind.answer import DELIBERATE
+from daemon.mind.listening import Listening, Reader
+from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
+from daemon.mind.prompting import feeling, situated, timed
+from daemon.mind.sections import Sections
+from daemon.ports import Role
+from daemon.process import Turn
+
+STATES = {"true": "done", "cancelled": "cancelled"}
+"""Of a step, by what it says is `done`; any other is open."""
+FENCE = re.compile(r"\s{0,3}(```|~~~)")
+QUOTED = re.compile(r"\s{0,3}>")
+SAYS_NOTHING = re.compile(r"(`+)[^`\n]*\1|<[\w-]+(?:\s[^<>]*)?/>")
+"""Code within a line, and tags that hold nothing."""
+
+
+class Final:
+    """What stands in the final answer so far; fed in pieces of any size."""
+
+    def __init__(self, slug: str) -> None:
+        self._tag = f"{slug}-response"
+        self._begins = re.compile(rf"<{re.escape(self._tag)}(?:\s[^<>]*)?>", re.IGNORECASE)
+        self._sections = Sections([self._tag, slug, *ROOTS], [slug, *ROOTS])
+        self.opened = False
+        """Has it begun? From then on all is its own, code and quotations too."""
+        self._line = ""
+        self._fence = ""
+
+    @property
+    def text(self) -> str:
+        """What is said in it."""
+        return self._sections.said(self._tag).strip()
+
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the answer."""
+        if self.opened:
+            self._sections.feed(delta)
+            return
+        *whole, self._line = (self._line + delta).split("\n")
+        for number, line in enumerate(whole):
+            self._take(f"{line}\n")
+            if self.opened:
+                rest = "\n".join([*whole[number + 1 :], self._line])
+                self._line = ""
+                self._sections.feed(rest)
+                return
+        if self._begins.search(self._line) and not self._begins_apart():
+            self._take(self._line)
+            self._line = ""
+
+    def end(self) -> None:
+        """No more will come."""
+        if self._line:
+            self._take(self._line)
+        self._sections.end()
+
+    def _begins_apart(self) -> bool:
+        """May this line, which is not whole yet, be code or a quotation?"""
+        return bool(self._fence or QUOTED.match(self._line) or FENCE.match(self._line)) or (
+            self._line.count("`") % 2 == 1
+        )
+
+    def _take(self, line: str) -> None:
+        """A line, of which what is code or quoted says nothing."""
+        fence = FENCE.match(line)
+        if self._fence:
+            if fence and fence[1] == self._fence:
+                self._fence = ""
+            return
+        if fence:
+            self._fence = fence[1]
+            return
+        if QUOTED.match(line):
+            return
+        self._sections.feed(SAYS_NOTHING.sub("", line))
+        self.opened = self._sections.is_open(self._tag) or bool(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """What came of one step: the memory with what was heard meanwhile, the call, and what is in its answer.
+
+    `final` is what people are to read; empty: this was not the end.
+    """
+
+    memory: WorkingMemory
+    call: Entry[ModelCall]
+    parsed: Parsed
+    final: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Did the model answer at all?"""
+        return self.call.event.outcome in ("ok", "cut")
+
+
+class Thinking:
+    """One step: asked for everything, or for the final answer alone."""
+
+    def __init__(
+        self, turn: Turn, memory: WorkingMemory, slug: str, actions: Collection[str], *, plan_is_open: bool
+    ) -> None:
+        self._turn = turn
+        self._slug = slug
+        self._actions = actions
+        self._plan_is_open = plan_is_open
+        is_branch = bool(turn.tree.parent)
+        seen = timed(turn, memory) if is_branch else situated(turn, memory)
+        self._speaks = not is_branch
+        self._listening = Listening(turn, seen, self._reader)
+        self._before = memory
+        self.speech = self._listening.speech
+
+    def _reader(self) -> Reader:
+        """What hears a final answer. Where steps of the plan are open it waits for a plan without any."""
+        coming, before = Final(self._slug), list[str]()
+        may_speak = None if self._plan_is_open else True
+
+        def feed(delta: str) -> None:
+            nonlocal may_speak
+            coming.feed(delta)
+            before.append(delta)
+            if coming.opened and may_speak is None:
+                may_speak = self._closes_the_plan("".join(before))
+
+        return feed, lambda: coming.text if may_speak else ""
+
+    def _closes_the_plan(self, text: str) -> bool:
+        plan = last_plan(parse(text, slug=self._slug, actions=self._actions))
+        return bool(plan and not plan.left)
+
+    async def step(self, instruction: str, role: Role = "speak", *, alone: bool = False) -> Thought:
+        """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
+        in no tag.
+        """
+        async with self._turn.showing(feeling(self._turn).status):
+            call = await self._listening.ask(DELIBERATE, role, instruction, aloud=self._speaks and not alone)
+        heard = self._listening.memory.conversation[len(self._before.conversation) :]
+        text = call.event.text if call.event.outcome in ("ok", "cut") else ""
+        return Thought(
+            memory=self._before.with_memory(*heard),
+            call=call,
+            parsed=parse(text, slug=self._slug, actions=self._actions),
+            final=said_finally(text, self._slug, alone=alone),
+        )
+
+
+def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
+    """The final answer in a whole text; `alone`: where nothing else was asked, it may stand in no tag."""
+    whole = Final(slug)
+    whole.feed(text)
+    whole.end()
+    if whole.text or not alone:
+        return whole.text
+    plain = Sections([slug, *ROOTS], [slug, *ROOTS])
+    plain.feed(text)
+    plain.end()
+    return "" if plain.muted else plain.outside.strip()
+
+
+def last_plan(parsed: Parsed) -> PlanMade | None:
+    """The last plan in an answer: that counts."""
+    written = [payload for payload in parsed.payloads if payload.tag == TODO_UNTIL]
+    if not written:
+        return None
+    steps = []
+    for child in written[-1].children:
+        if child.tag == "step" and child.text:
+            done = child.attributes.get("done", "false").strip().casefold()
+            steps.append((child.text, STATES.get(done, "open")))
+    condition = written[-1].attributes.get("condition", "").strip()
+    return PlanMade(condition=condition, steps=tuple(steps))

@@ -1,0 +1,367 @@
+"""The payloads of an answer in open thought, the names that they have on the wire, and what was wrong.
+
+A pure parser of what the model wrote: markup.py finds the tags that count, lxml reads each of them.
+Nothing in an answer raises; what cannot be read is a fault, and its words are kept as thought.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from lxml import etree
+
+from daemon.mind.marks import HTML
+from daemon.mind.markup import Markup, Tag
+
+THOUGHT = "thought"
+TODO_UNTIL, SPAWN_THREAD, FAN_OUT = "todo-until", "spawn-thread", "fan-out"
+SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT = "send", "set-timer", "cancel-timer", "clear-context"
+ROOTS = (THOUGHT, TODO_UNTIL, SPAWN_THREAD, FAN_OUT, SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT)
+"""What the soul may write, besides its own two tags and the actions that are offered."""
+PARTS = {TODO_UNTIL: "step", SPAWN_THREAD: "initial-payload", FAN_OUT: "item"}
+"""What these hold; words beside it are only words."""
+WORDS = (THOUGHT, SEND, PARTS[TODO_UNTIL])
+"""What holds words alone, as the final answer does."""
+SYSTEM = (
+    "thread-spawned",
+    "system-thread-error",
+    "context-cleared",
+    "timer-set",
+    "timer-fired",
+    "timer-cancelled",
+    "fan-out-started",
+    "fan-out-complete",
+    "budget",
+    "huh",
+    "system-note",
+)
+"""What the core says to the soul."""
+
+LONGEST = 200_000
+"""Characters of an answer that are read: more than any model writes in one, little enough to read at once."""
+MOST_PAYLOADS = 100
+"""More than anybody would follow; each may be a model call."""
+MOST_CHILDREN = 1_000
+"""Of all payloads together: what is longer is no plan and no question."""
+TOO_MANY = f"From here on nothing was read: write at most {MOST_PAYLOADS} payloads in one answer."
+MOST_NOTES = 20
+"""Of what was repaired: what goes wrong oftener goes wrong alike, and each is a line in the next prompt."""
+DEEPEST = 50
+"""Elements in each other: actions need three."""
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Half surrogates and control characters: XML knows none of them."""
+AMPERSAND = re.compile(r"&(?:(?:lt|gt|amp|quot|apos);|#(?P<decimal>\d{1,7});|#x(?P<hex>[0-9A-Fa-f]{1,6});)?")
+PARSER = etree.XMLParser(
+    resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
+)
+"""It recovers from undeclared prefixes alone: all else that it has to mend in a tag is a fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """One element that asks for something, or a part of one.
+
+    `text` is all its text, entities decoded, without white space around it; for a self-call what is left
+    beside its payloads and thoughts. `inner` is the markup in it as it was written. `children` are the
+    elements with which it begins: a tag after or amid words is words, and stands in `text` as it was written.
+    `place` counts from 1 among the payloads of the answer (a child: among its siblings), in the order in
+    which they begin; `position` is the character of the answer at which it does.
+    """
+
+    tag: str
+    attributes: Mapping[str, str]
+    text: str
+    inner: str
+    children: tuple[Payload, ...] = ()
+    place: int = 0
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What was wrong at a character of the answer, and what to write instead, as a sentence for the model.
+
+    `repaired`: it was understood nevertheless, and this is only a note.
+    """
+
+    position: int
+    what: str
+    repaired: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What an answer holds. `thought` is its text outside the payloads, as written, and in `<thought>`s."""
+
+    thought: str
+    payloads: tuple[Payload, ...]
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Where the inside of an element begins and ends, and where the text goes on after it."""
+
+    start: int
+    end: int
+    after: int
+
+
+class Unreadable(Exception):
+    """An element that has to be dropped."""
+
+    def __init__(self, position: int, what: str) -> None:
+        super().__init__(what)
+        self.position = position
+
+
+def parse(text: str, *, slug: str, actions: Collection[str]) -> Parsed:
+    """Split an answer of the soul with this slug into its payloads and its thought.
+
+    `actions` are the names of those that are offered. A payload counts only at the top level and directly in
+    the self-call; not in code, in a quotation (a line that begins with `>`), in a comment, in a thought.
+    """
+    return _Reading(text, slug, actions).parsed()
+
+
+def slug_of(name: str) -> str:
+    """The name of the soul's own tag: lower case, `[a-z0-9-]`; never a name that means something else."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", "")).strip("-")
+    if not slug or not slug[0].isalpha() or slug in HTML or slug in (*ROOTS, *PARTS.values(), *SYSTEM):
+        return f"soul-{slug}".strip("-")
+    return slug
+
+
+def element(tag: str, text: str = "", **attributes: str | int) -> str:
+    """A well-formed element with escaped text, as the core writes it to the soul."""
+    made = etree.Element(tag, {name: _xml(str(value)) for name, value in attributes.items()})
+    made.text = _xml(text) or None
+    return etree.tostring(made, encoding="unicode")
+
+
+class _Reading:
+    """One answer while it is read."""
+
+    def __init__(self, text: str, slug: str, actions: Collection[str]) -> None:
+        self._slug = slug
+        self._words_only = (f"{slug}-response", *WORDS)
+        self._known = frozenset({slug, f"{slug}-response", *ROOTS, *actions})
+        self._text = _xml(text[:LONGEST])
+        self._markup = Markup(self._text, self._known)
+        self._thought: list[tuple[int, str]] = []
+        """By where it stands."""
+        self._payloads: list[Payload] = []
+        self._begun = 0
+        """How many payloads were read, or begun to be."""
+        self._children = 0
+        self._faults: list[Fault] = []
+        if len(text) > LONGEST:
+            self._fault(LONGEST, f"The answer was cut here: write at most {LONGEST:,} characters.")
+
+    def parsed(self) -> Parsed:
+        """What there is in it."""
+        for tag in self._markup.tags:
+            if tag.kind == "doctype":
+                self._note(tag.start, "A DOCTYPE is not allowed: leave it out.", repaired=False)
+            elif tag.kind == "unclosed code" and self._names_ours(tag):
+                self._fault(
+                    tag.start, "The block of code that begins here is never closed, so all after it is code."
+                )
+        for start, end in self._level(0, len(self._text), within=False):
+            self._thought.append((start, self._text[start:end]))
+        thought = [text.strip() for _, text in sorted(self._thought)]
+        payloads = sorted(self._payloads, key=lambda payload: payload.position)
+        return Parsed(
+            thought="\n\n".join(text for text in thought if text),
+            payloads=tuple(replace(payload, place=place) for place, payload in enumerate(payloads, 1)),
+            faults=tuple(sorted(self._faults, key=lambda fault: fault.position)),
+        )
+
+    def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:
+        """Take the payloads between these. Returns where the words beside them begin and end.
+
+        `within`: in a self-call, where another one is none.
+        """
+        words = []
+        tags, markup = self._markup.tags, self._markup
+        place = markup.first_from(start)
+        while place < len(tags) and tags[place].start < end:
+            tag = tags[place]
+            if tag.name not in self._known:
+                place += 1
+                continue
+            if self._begun == MOST_PAYLOADS and tag.kind != "close" and tag.name != THOUGHT:
+                self._note(tag.start, TOO_MANY, repaired=False)
+                break
+            words.append((start, tag.start))
+            if within and tag.name == self._slug and tag.kind != "broken":
+                self._note(tag.start, f"There was a <{self._slug}> in a <{self._slug}>: one is enough.")
+                start = tag.end
+            elif tag.kind == "close":
+                self._note(tag.start, f"</{tag.name}> closes nothing: leave it out, or open it first.")
+                start = tag.end
+            else:
+                start = self._take(place, end)
+            place = markup.first_from(start)
+        return [*words, (start, end)]
+
+    def _take(self, place: int, end: int) -> int:
+        """Read a payload or thought that ends there at the latest. Returns where the text goes on."""
+        tag, extent = self._markup.tags[place], self._extent(place, end, self._known)
+        if tag.name == THOUGHT and tag.begins:
+            self._thought.append((tag.start, self._decoded(extent.start, extent.end)))
+            return extent.after
+        self._begun += 1
+        try:
+            self._payloads.append(self._payload(place, extent))
+        except Unreadable as error:
+            self._fault(error.position, str(error))
+            self._thought.append((tag.start, self._text[tag.start : extent.after]))
+        return extent.after
+
+    def _payload(self, place: int, extent: Extent) -> Payload:
+        tag = self._markup.tags[place]
+        if tag.name != self._slug:
+            return self._element(place, extent, depth=1)
+        attributes = self._attributes(tag)
+        words = self._level(extent.start, extent.end, within=True)
+        return Payload(
+            tag=tag.name,
+            attributes=attributes,
+            text="".join(self._decoded(start, end) for start, end in words).strip(),
+            inner=self._text[extent.start : extent.end],
+            position=tag.start,
+        )
+
+    def _element(self, place: int, extent: Extent, depth: int) -> Payload:
+        tag = self._markup.tags[place]
+        if depth > DEEPEST:
+            raise Unreadable(tag.start, f"The tags stand too deep in each other: at most {DEEPEST} may.")
+        self._children += depth > 1
+        if self._children > MOST_CHILDREN and depth > 1:
+            raise Unreadable(
+                tag.start, f"There are too many tags within tags: write at most {MOST_CHILDREN:,}."
+            )
+        attributes = self._attributes(tag)
+        texts: list[str] = []
+        children: list[Payload] = []
+        until = [PARTS[tag.name]] if tag.name in PARTS else []
+        start = extent.start
+        found = self._child(tag, start, extent.end)
+        while found is not None:
+            inside = self._extent(found, extent.end, until)
+            child = replace(self._element(found, inside, depth + 1), place=len(children) + 1)
+            children.append(child)
+            texts += [self._decoded(start, child.position), child.text]
+            start = inside.after
+            found = self._child(tag, start, extent.end)
+        texts.append(self._decoded(start, extent.end))
+        return Payload(
+            tag=tag.name,
+            attributes=attributes,
+            text="".join(texts).strip(),
+            inner=self._text[extent.start : extent.end],
+            children=tuple(children),
+            position=tag.start,
+        )
+
+    def _child(self, parent: Tag, start: int, end: int) -> int | None:
+        """The place of the next child in this rest of an element: a part, or a tag with which it begins."""
+        if parent.name in self._words_only:
+            return None
+        part = PARTS.get(parent.name)
+        for place, tag in self._markup.between(start, end):
+            if part and tag.begins and tag.name == part:
+                return place
+            if not part:
+                return place if tag.begins and not self._text[start : tag.start].strip() else None
+        return None
+
+    def _extent(self, place: int, end: int, until: Collection[str]) -> Extent:
+        """Of an element; one that is not closed ends before the next that begins of `until`, or at `end`."""
+        tag, closing = self._markup.tags[place], self._markup.closed_by.get(place)
+        if tag.kind == "empty":
+            return Extent(start=tag.end, end=tag.end, after=tag.end)
+        if closing and closing.end <= end:
+            return Extent(start=tag.end, end=closing.start, after=closing.end)
+        if tag.begins:
+            self._note(tag.start, f"<{tag.name}> was not closed where it should be: write </{tag.name}>.")
+        for _, other in self._markup.between(tag.end, end) if until else ():
+            if other.name in until and other.kind != "close":
+                end = other.start
+                break
+        return Extent(start=tag.end, end=end, after=end)
+
+    def _attributes(self, tag: Tag) -> dict[str, str]:
+        """By their names without a prefix; declarations of namespaces are none."""
+        written = self._text[tag.start : tag.end]
+        if tag.begins and written.rstrip("/>").lstrip("<") == tag.name:
+            return {}
+        source = "<" + _escaped(written[1:].removesuffix(">").removesuffix("/")) + "/>"
+        try:
+            found = etree.fromstring(source, PARSER) if tag.begins else None
+        except etree.XMLSyntaxError:
+            found = None
+        if found is None or any(error.domain_name != "NAMESPACE" for error in PARSER.error_log):
+            raise Unreadable(
+                tag.start,
+                f'<{tag.name}> could not be read: write each attribute once, as name="value", and then >.',
+            )
+        names = {str(name): str(value) for name, value in found.attrib.items()}
+        return {name.rpartition("}")[2].rpartition(":")[2]: value for name, value in names.items()}
+
+    def _decoded(self, start: int, end: int) -> str:
+        """The words between these: entities decoded, comments left out, tags as they were written."""
+        pieces = []
+        for _, tag in self._markup.between(start, end):
+            if tag.kind in ("comment", "cdata"):
+                pieces.append(_words(self._text[start : tag.start]))
+                if tag.kind == "cdata":
+                    pieces.append(self._text[tag.start + len("<![CDATA[") : tag.end - len("]]>")])
+                start = tag.end
+        return "".join([*pieces, _words(self._text[start:end])])
+
+    def _names_ours(self, tag: Tag) -> bool:
+        names = "|".join(map(re.escape, self._known))
+        return re.search(rf"</?(?:{names})[\s/>]", self._text[tag.start :]) is not None
+
+    def _note(self, position: int, what: str, *, repaired: bool = True) -> None:
+        """What goes for several places, and is said once."""
+        notes = sum(fault.repaired for fault in self._faults)
+        known = any(fault.what == what for fault in self._faults)
+        if not known and (notes < MOST_NOTES or not repaired):
+            self._faults.append(Fault(position=position, what=what, repaired=repaired))
+
+    def _fault(self, position: int, what: str) -> None:
+        self._faults.append(Fault(position=position, what=what, repaired=False))
+
+
+def _xml(text: str) -> str:
+    return NOT_XML.sub("\ufffd", text)
+
+
+def _words(text: str) -> str:
+    if "&" not in text:
+        return text
+    return etree.fromstring(f"<words>{_escaped(text)}</words>", PARSER).text or ""
+
+
+def _escaped(text: str) -> str:
+    """Only entities that XML knows by itself are left; all else is text."""
+    text = AMPERSAND.sub(_entity, text)
+    return text.replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+
+
+def _entity(found: re.Match[str]) -> str:
+    entity = found[0]
+    if found["decimal"] or found["hex"]:
+        number = int(found["decimal"] or "0") or int(found["hex"] or "0", 16)
+        known = 0 < number < 0x110000 and not NOT_XML.match(chr(number))
+    else:
+        known = len(entity) > 1
+    return entity if known else f"&amp;{entity[1:]}"

@@ -1,0 +1,329 @@
+"""Thinks in the open: one call a turn, whose words to itself, its branches and actions become messages.
+
+What runs next is what is pending: nothing here remembers a round. See "Open thought" in docs/ARCHITECTURE.md.
+From the seeds on logic and iteration in xml-pipeline and on reasoning in AgentServer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from daemon.actions.action import Definition
+from daemon.actions.deeds import Deeds
+from daemon.actions.registry import Registry
+from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
+from daemon.limits import CONTINUE, ITERATIONS
+from daemon.memory import WorkingMemory
+from daemon.mind.asking import speechless, stopped, without_question
+from daemon.mind.consent import DAY, at_bound, consent
+from daemon.mind.open_thought import Thinking, Thought, last_plan
+from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Parsed, Payload, element, parse, slug_of
+from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.mind.recall import remember
+from daemon.mind.wording import SOUL, fill, labels, name_of
+from daemon.process import MentalProcess, Speech, Transition, Turn, Words
+
+NAME = "deliberation"
+THEN = "conversation"
+"""Where a thread goes when it has come to an end."""
+SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
+"""How often the soul may call itself for one message of a person, in the thread and all under it."""
+ASKED = "prompts/open/asked"
+"""The text that says when one goes there, where the soul does not by itself."""
+FEW = 3
+"""So many are few."""
+MOST_STEPS = 50
+"""Steps of a plan."""
+IN_A_ROW = 3
+"""Answers that nobody could read, after which it is asked for the end alone."""
+ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
+"""What the core says when it asks for the final answer, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliberation:
+    """How far it goes, and which actions there are."""
+
+    registry: Registry = field(default_factory=lambda: Registry([]))
+    capacity: str = "medium"
+
+    async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
+        """Take up what came, think one step, and see to what follows."""
+        if turn.late:
+            return turn.memory  # it is in the journal, but what it was for is over
+        book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
+        return await _Round(turn, self.capacity, self.registry.in_the_open(book), book.text).live()
+
+
+class _Round:
+    """One turn of it."""
+
+    def __init__(self, turn: Turn, capacity: str, definitions: Sequence[Definition], rules: str) -> None:
+        self._turn = turn
+        self._capacity = capacity
+        self._definitions = definitions
+        self._rules = rules
+        self._name = name_of(turn.text(SOUL))
+        self._slug = slug_of(self._name)
+        self._final_tag = f"{self._slug}-response"
+        self._words = labels(turn.text("prompts/open/words"))
+        self._came = [entry.event for entry in turn.came if isinstance(entry.event, InnerMessage)]
+        self._codes = {event.code for event in self._came}
+        self._left = SELF_CALLS[capacity] - turn.self_calls()
+        self._is_branch = bool(turn.tree.parent)
+        self._alone = bool(ALONE & self._codes)
+        """Was it asked for its final answer, and for nothing else?"""
+
+    async def live(self) -> WorkingMemory | Transition:
+        first = self._first_action()
+        if first:
+            return await self._begin_with(first)
+        memory = self._turn.memory
+        warning = await self._turn.warned()
+        if warning:
+            memory = memory.with_memory(remember(warning))
+        limited = await self._turn.limit()
+        if limited:
+            memory, on = await self._at_bound(memory, limited)
+            if not on:
+                return await self._given_up(memory)
+        thought, speech = await self._think(memory)
+        if thought.call.event.outcome == "cancelled":
+            memory = await stopped(self._turn, thought.memory, speech, thought.final)
+            if self._is_branch:
+                return memory  # whoever stopped it is heard by the next turn
+            await self._turn.tree.cancel()
+            return Transition(to=THEN, memory=memory)
+        if not thought.usable:
+            return await self._wordless(thought)
+        return await self._follow(thought, speech)
+
+    # Before it thinks
+
+    def _first_action(self) -> Payload | None:
+        """The action that a branch begins with, if that is all that it was begun with."""
+        if not (self._is_branch and len(self._came) == 1 and self._came[0].sender == self._turn.tree.parent):
+            return None
+        if len(self._turn.memory.conversation) > 1:
+            return None
+        parsed = parse(self._came[0].text, slug=self._slug, actions=self._actions)
+        whole = len(parsed.payloads) == 1 and not parsed.thought.strip()
+        return parsed.payloads[0] if whole and parsed.payloads[0].tag in self._actions else None
+
+    async def _begin_with(self, action: Payload) -> WorkingMemory:
+        """It is carried out, and its result is the first message that the branch thinks about."""
+        deeds = self._deeds(self._turn.memory)
+        await deeds.carry_out([action])
+        return deeds.memory
+
+    @property
+    def _actions(self) -> Collection[str]:
+        return [one.name for one in self._definitions]
+
+    def _deeds(self, memory: WorkingMemory) -> Deeds:
+        return Deeds(self._turn, memory, self._definitions, self._words)
+
+    async def _at_bound(self, memory: WorkingMemory, limited: Limited) -> tuple[WorkingMemory, bool]:
+        """A branch asks in its root's conversation."""
+        if not self._is_branch:
+            return await at_bound(self._turn, memory, limited)
+        if not self._turn.deciders:
+            return memory, False
+        answered = await consent(self._turn, limited)
+        return memory.with_memory(*answered.memories), answered.value == CONTINUE
+
+    async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
+        """It may not go on: people were told so, or whoever is above it is."""
+        if self._is_branch:
+            await self._turn.tree.end("", status="limited")
+            return memory
+        await self._turn.tree.cancel()
+        return Transition(to=THEN, memory=memory)
+
+    # It thinks
+
+    async def _think(self, memory: WorkingMemory) -> tuple[Thought, Speech]:
+        """One step; where the model refused, another one for the final answer alone."""
+        plan_is_open = bool(self._open_steps())
+        thinking = Thinking(self._turn, memory, self._slug, self._actions, plan_is_open=plan_is_open)
+        thought = await thinking.step(self._instruction(), alone=self._alone)
+        if thought.call.event.outcome == "refused":
+            self._alone = True
+            thought = await thinking.step(self._instruction(), "fallback", alone=True)
+        return thought, thinking.speech
+
+    def _instruction(self) -> str:
+        words = {"self": self._slug, "final": self._final_tag, "name": self._name}
+        if self._alone:
+            return fill(self._turn.text("prompts/open/alone"), **words)
+        left = str(max(self._left, 0))
+        capacity = fill(self._turn.text(f"prompts/open/{self._capacity}"), left=left, **words)
+        return fill(
+            self._turn.text("prompts/open/deliberation"),
+            actions=_described(self._definitions),
+            rules=self._rules,
+            capacity=capacity,
+            **words,
+        )
+
+    async def _wordless(self, thought: Thought) -> WorkingMemory | Transition:
+        """There is no answer, and there will be none."""
+        memory = thought.memory
+        if thought.call.event.outcome == "over-budget":
+            memory, on = await self._at_bound(memory, DAY)
+            if on:
+                await self._deeds(memory).remark("continue")
+                return memory
+            return await self._given_up(memory)
+        return await self._lost(without_question(self._turn, memory))
+
+    async def _lost(self, memory: WorkingMemory) -> WorkingMemory | Transition:
+        """It came to nothing: whoever waits for it is told so."""
+        if self._is_branch:
+            await self._turn.tree.end("", status="failed")
+            return memory
+        await self._turn.tree.cancel()
+        return Transition(to=THEN, memory=await speechless(self._turn, memory))
+
+    # What follows
+
+    async def _follow(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
+        deeds = self._deeds(thought.memory.with_memory(remember(thought.call)))
+        plan = await self._planned(thought.parsed, deeds)
+        unreadable = await self._faults(thought.parsed, deeds)
+        again = [one for one in thought.parsed.payloads if one.tag == self._slug]
+        seen_to = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT)
+        rest = [one for one in thought.parsed.payloads if one.tag not in seen_to]
+        if thought.final:
+            return await self._answer(thought, speech, deeds, plan, again, rest)
+        if self._alone:
+            return await self._lost(deeds.memory)
+        await deeds.carry_out(rest)
+        for call in again:
+            await self._call_itself(call, deeds)
+        if not (deeds.called or deeds.waits or unreadable or self._turn.tree.waits):
+            await deeds.remark("alone" if "empty" in self._codes else "empty")
+        return deeds.memory
+
+    async def _answer(
+        self,
+        thought: Thought,
+        speech: Speech,
+        deeds: Deeds,
+        plan: PlanMade | None,
+        again: Sequence[Payload],
+        rest: Sequence[Payload],
+    ) -> WorkingMemory | Transition:
+        """It has come to its final answer; one with open steps is questioned, once."""
+        still_open = plan.left if plan else self._open_steps()
+        if still_open and not (again or self._alone or "steps-open" in self._codes):
+            await deeds.remark("steps open", "".join(f"\n- {step}" for step in still_open))
+            return deeds.memory
+        for one in rest:
+            await deeds.remark("not carried out", f": {one.tag}", calls=False)
+        if self._is_branch:
+            await self._turn.tree.end(thought.final)
+            return deeds.memory
+        await speech.close(thought.final)
+        if again and not self._alone:
+            for call in again:
+                await self._call_itself(call, deeds)
+            return deeds.memory
+        for ended in await self._turn.tree.cancel():
+            await deeds.note(element("thread-cancelled", id=ended))
+        return await self._after_the_end(deeds)
+
+    async def _after_the_end(self, deeds: Deeds) -> WorkingMemory | Transition:
+        """Where it ended for its steps were used up, an owner may let it go on."""
+        if "capped" in self._codes and self._turn.deciders:
+            limited = Limited(bound=ITERATIONS, resets=ITERATIONS)
+            answered = await consent(self._turn, limited)
+            deeds.memory = deeds.memory.with_memory(*answered.memories)
+            if answered.value == CONTINUE:
+                await deeds.remark("continue")
+                return deeds.memory
+        return Transition(to=THEN, memory=deeds.memory)
+
+    async def _call_itself(self, call: Payload, deeds: Deeds) -> None:
+        """Its next thought is a message to its own thread, as long as there are steps left."""
+        convo = call.attributes.get("convo_id", "").strip()
+        if convo and convo != self._turn.thread:
+            await deeds.unknown_thread(convo)
+        elif self._left > 0:
+            self._left -= 1
+            deeds.called = True
+            await self._turn.tell("self", SelfCall(text=call.text.strip()))
+            if 0 < self._left < FEW:
+                await deeds.remark("few left", f": {self._left}", calls=False)
+        else:
+            await deeds.remark("not allowed" if self._capacity == "none" else "capped")
+
+    # Plans and faults
+
+    def _open_steps(self) -> Sequence[str]:
+        """Those of the thread's plan, as it stood before this turn."""
+        if "steps-open" in self._codes:
+            return ()
+        return self._turn.open_steps()
+
+    async def _planned(self, parsed: Parsed, deeds: Deeds) -> PlanMade | None:
+        """The last plan in the answer is the thread's plan from now on."""
+        plan = last_plan(parsed)
+        if plan is None:
+            return None
+        if len(plan.steps) > MOST_STEPS:
+            await deeds.remark("long plan")
+            return None
+        await self._turn.once(plan)
+        await self._turn.show_plan(plan)
+        return plan
+
+    async def _faults(self, parsed: Parsed, deeds: Deeds) -> bool:
+        """What could not be read is told; was there any of that, so that it is asked again?"""
+        for fault in parsed.faults:
+            if fault.repaired:
+                await deeds.note(element("huh", fault.what, position=fault.position, repaired="true"))
+        unread = [fault for fault in parsed.faults if not fault.repaired]
+        if not unread:
+            return False
+        count = 1 + max((event.count for event in self._came if event.code == "huh"), default=0)
+        if count >= IN_A_ROW and not self._alone:
+            await deeds.remark("three times")
+            return True
+        said = "\n".join(element("huh", fault.what, position=fault.position) for fault in unread)
+        await deeds.tell(said, code="huh", count=count)
+        return True
+
+
+def _described(definitions: Sequence[Definition]) -> str:
+    """The actions that may be called, a line each."""
+    lines = []
+    for one in definitions:
+        schema = one.args.model_json_schema() if one.args else {}
+        inside = "".join(
+            f"<{name}>{what.get('description', name)}</{name}>"
+            for name, what in schema.get("properties", {}).items()
+        )
+        lines.append(f"- `<{one.name}>{inside}</{one.name}>`: {one.description}")
+    return "\n".join(lines)
+
+
+OPEN = Words({"self", "final", "name", "left"})
+PROCESS = MentalProcess(
+    name=NAME,
+    run=Deliberation(),
+    when="they ask you to think something through, or it has several parts that deserve to be worked out one"
+    " by one before you answer; then say nothing in the next section.",
+    leads=(THEN,),
+    texts={
+        "prompts/open/deliberation": Words(
+            {"self", "final", "name", "actions", "rules", "capacity"}, "final"
+        ),
+        "prompts/open/alone": Words({"self", "final", "name"}, "final"),
+        "prompts/open/words": Words(None),
+        ASKED: Words({"name"}),
+        **{f"prompts/open/{capacity}": OPEN for capacity in SELF_CALLS},
+        f"{PLAYBOOKS}{NAME}": Words(None),
+    },
+)

@@ -1,4 +1,0 @@
-"""Anthropic's Messages API on loopback, played by an understudy that says that it is one.
-
-It knows nothing of this daemon: it reads only the request, as Claude does. Mounted by app.py.
-"""

@@ -1,0 +1,88 @@
+"""What must be true of a soul's journal beside the engine's rules: of texts, conversations and speech.
+
+Called by `python -m daemon verify`, the doctor and tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.engine.reading import Reading
+from daemon.engine.rules import Ledger, Rule
+from daemon.engine.verify import Verdict
+from daemon.engine.verify import verify as replay
+from daemon.kinds import CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TurnBegan
+
+Findings = Iterator[tuple[int, str]]
+CARD = 0
+"""Stands for the speech where a message is a card: that one may change."""
+
+
+def verify(reading: Reading) -> Verdict:
+    """Look at the whole journal of a soul. Raises JournalError where it cannot be read."""
+    return replay(reading, SoulRules().all)
+
+
+class SoulRules:
+    """The rules, with what they know of the entries so far."""
+
+    def __init__(self) -> None:
+        self._texts = set[str]()
+        self._places = dict[str, tuple[str, str]]()
+        """Thread to its team and channel."""
+        self._claimed = dict[tuple[object, str], int | None]()
+        """A message in Slack, by its place and ts, and the speech that it is."""
+        self._stamps = dict[int | None, str]()
+        """A speech, and the ts of its message."""
+
+    @property
+    def all(self) -> tuple[Rule, ...]:
+        """In the order in which they are asked."""
+        return self.texts, self.thread, self.stamp
+
+    def texts(self, _: Ledger, entry: Entry[Any]) -> Findings:
+        """The owner's texts that were used are in the journal, as they were."""
+        event, used = entry.event, list[str]()
+        if isinstance(event, Text):
+            sha = hashlib.sha256(event.text.encode()).hexdigest()
+            if entry.key != f"text:{sha}":
+                yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
+            self._texts.add(entry.key.removeprefix("text:"))
+        elif isinstance(event, TurnBegan):
+            used = [*event.texts.values()]
+        elif isinstance(event, ModelCall):
+            used = [*event.texts, *event.wording.values()]
+        for sha in used:
+            if sha not in self._texts:
+                yield entry.seq, f"the text {sha} is not there"
+
+    def thread(self, _: Ledger, entry: Entry[Any]) -> Findings:
+        """A conversation is opened by one entry, before all else that is said in it."""
+        known = entry.thread.partition(".")[0] in self._places
+        if isinstance(entry.event, Opened):
+            if known:
+                yield entry.seq, f"it opens {entry.thread}, which is open"
+            self._places[entry.thread] = entry.event.team, entry.event.channel
+        elif entry.thread.startswith("sess-") and not known:
+            yield entry.seq, f"{entry.thread} was never opened"
+
+    def stamp(self, _: Ledger, entry: Entry[Any]) -> Findings:
+        """A message in Slack is claimed by one speech, and a speech is one message; or it is a card."""
+        event, speech = entry.event, entry.cause
+        if isinstance(event, CardShown):
+            message = self._places.get(entry.thread, entry.thread), event.ts
+            if self._claimed.setdefault(message, CARD) != CARD:
+                yield entry.seq, f"the card {event.ts} is claimed by a speech, too"
+        if not isinstance(event, SpeechStarted | Spoken) or event.taken_from:
+            return
+        message = self._places.get(entry.thread, entry.thread), event.ts
+        claimer = self._claimed.get(message, speech)
+        if claimer != speech:
+            yield entry.seq, f"the message {event.ts} is claimed by the speech {claimer}, too"
+        ts = self._stamps.get(speech, event.ts)
+        if ts != event.ts:
+            yield entry.seq, f"its speech, {speech}, is the message {ts}, and not {event.ts}"
+        self._claimed[message], self._stamps[speech] = speech, event.ts

@@ -1,0 +1,70 @@
+"""A plan as Slack shows it: blocks that fit what Slack takes, and a line for notifications. Pure.
+
+The words of a plan are a model's: they can neither ping anybody nor form a reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from daemon.kinds import Planned
+from daemon.slack.quiet import quiet
+
+MOST = 48
+"""Steps that are shown; beyond that only their number is."""
+HEADER = 150
+"""Characters that Slack takes in a header."""
+SECTION = 3_000
+"""The same of a section."""
+STEP = 200
+"""Characters of a step that are shown. Escaped they are five times as many, so all steps fit in 50 blocks."""
+MARKS = {"done": "✓", "cancelled": "✕"}
+OPEN = "○"
+
+
+def checklist(plan: Planned) -> dict[str, Any]:
+    """The content of a message that shows this plan, for chat.postMessage and chat.update."""
+    condition = _line(plan.condition, HEADER)
+    figures = f"{plan.done}/{len(plan.steps)}"
+    header = {"type": "header", "text": {"type": "plain_text", "text": condition}}
+    sections = [{"type": "section", "text": _mrkdwn(text)} for text in _sections([*_lines(plan)])]
+    context = {"type": "context", "elements": [_mrkdwn(figures)]}
+    blocks = [header, *sections, context] if condition else [*sections, context]
+    return {"text": _escaped(f"{figures} {condition}".strip()), "blocks": blocks}
+
+
+def _lines(plan: Planned) -> Iterator[str]:
+    for text, state in plan.steps[:MOST]:
+        words = _escaped(_line(text, STEP))
+        if state == "cancelled" and words:
+            words = f"~{words}~"
+        yield f"{MARKS.get(state, OPEN)} {words}".rstrip()
+    more = len(plan.steps) - MOST
+    if more > 0:
+        yield f"… and {more} more"
+
+
+def _sections(lines: Sequence[str]) -> Sequence[str]:
+    """The lines, as many together as a section takes."""
+    sections: list[str] = []
+    for line in lines:
+        if sections and len(sections[-1]) + len(line) < SECTION:
+            sections[-1] += f"\n{line}"
+        else:
+            sections.append(line)
+    return sections
+
+
+def _line(text: str, most: int) -> str:
+    """One line of at most so many characters, which pings nobody."""
+    line = " ".join(quiet(text).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _mrkdwn(text: str) -> dict[str, str]:
+    return {"type": "mrkdwn", "text": text}
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,93 @@
+"""What Slack sends, read so that nothing in it can hurt: JSON, and the fields of its objects. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+ID = re.compile(r"[A-Z0-9]{1,50}")
+TS = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A string of JSON, or the beginning or end of an object or list. One that breaks off is read once, too."""
+
+
+class Malformed(ValueError):
+    """An event without what Slack promises; the text names the field, never what people wrote."""
+
+
+def parsed(text: object) -> object:
+    """What this JSON says; None where it is none, or nested too deeply to be read."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def value_of(text: str, name: str) -> str:
+    """The string under this name in an object that cannot be read whole; empty if there is none.
+
+    However deeply its other parts are nested, they are passed over.
+    """
+    depth, last = 0, ""
+    for token in TOKEN.finditer(text):
+        sign = token[0]
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+        elif depth == 1 and last == f'"{name}"':
+            return str(parsed(sign) or "")
+        last = sign
+    return ""
+
+
+def told(whole: object, *names: str) -> str:
+    """The first text under one of these names; empty where none is a text."""
+    if not isinstance(whole, Mapping):
+        return ""
+    for name in names:
+        value = whole.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under this name."""
+    value = event.get(name)
+    if not isinstance(value, Mapping):
+        raise Malformed(f"no {name}")
+    return value
+
+
+def parts(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The objects in the list under this name; what is none of them is passed over."""
+    items = event.get(name)
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def _text(event: Mapping[str, Any], name: str) -> str:
+    value = event.get(name)
+    if not isinstance(value, str) or not value:
+        raise Malformed(f"no {name}")
+    return value
+
+
+def identity(event: Mapping[str, Any], name: str) -> str:
+    """The id of someone or of some place, under this name."""
+    value = _text(event, name)
+    if not ID.fullmatch(value):
+        raise Malformed(f"a {name} that is no id")
+    return value
+
+
+def stamp(event: Mapping[str, Any], name: str) -> str:
+    """The ts under this name."""
+    value = _text(event, name)
+    if not TS.fullmatch(value):
+        raise Malformed(f"a {name} that is no ts")
+    return value

@@ -1,0 +1,156 @@
+"""What Slack refuses, in its own words, and what that means: for a call, a token, a scope of the app.
+
+Each lack of a scope is said once. What is a nicety is left out; what is essential is shown until a call of
+its kind goes well.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from daemon.errors import ConfigError
+
+OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
+"""What a call raises when Slack was not reached, or did not answer: it may have been done or not."""
+LIMITED = "ratelimited"
+MISSING_SCOPE = "missing_scope"
+CLOSED = frozenset(
+    {
+        "cannot_dm_bot",
+        "channel_not_found",
+        "ekm_access_denied",
+        "is_archived",
+        "messages_tab_disabled",
+        "no_permission",
+        "not_in_channel",
+        "team_access_not_granted",
+        "user_disabled",
+    }
+)
+"""Slack's words for a conversation in which nothing can be said until somebody changes something there."""
+RESTRICTED = "restricted_action"
+"""How others of them begin."""
+UNWELL = frozenset({"", LIMITED, "fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+"""Slack's words for being out of order; none at all, where somebody else answered."""
+NOT_SLACK = "no answer of Slack's"
+LACKING = frozenset(
+    [
+        "unknown_method",
+        "method_deprecated",
+        "missing_scope",
+        "not_allowed_token_type",
+        "not_agent_app",
+        "feature_not_enabled",
+        "access_denied",
+        "no_permission",
+    ]
+)
+"""Refusals of a nicety that will not change while this process lives."""
+REVOKED = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
+"""Slack's words for a token that is none any more, whatever it is used for."""
+FATAL = REVOKED | {
+    "access_denied",
+    "enterprise_is_restricted",
+    "forbidden_team",
+    "missing_scope",
+    "no_permission",
+    "not_allowed_token_type",
+    "team_access_not_granted",
+}
+"""Slack's words for what no further attempt to get in can mend."""
+WHERE = {
+    "SLACK_BOT_TOKEN": "copy the bot token (xoxb-…) from https://api.slack.com/apps, OAuth & Permissions",
+    "SLACK_APP_TOKEN": "make an app-level token (xapp-…) with connections:write at "
+    "https://api.slack.com/apps, Basic Information",
+}
+"""What the owner can do about a token that is of no use."""
+ESSENTIAL = "chat:write"
+"""Without it nothing can be said at all."""
+SCOPE = re.compile(r"[a-z_.]+:[a-z_:.]+")
+FIX = (
+    "Add it at https://api.slack.com/apps, OAuth & Permissions (manifest.json names all that are needed), "
+    "and install the app again."
+)
+
+log = logging.getLogger(__name__)
+
+
+def error_of(refusal: SlackApiError) -> str:
+    """Slack's word for what was wrong; empty when the answer was not Slack's."""
+    response = refusal.response
+    if not isinstance(response, AsyncSlackResponse):
+        return ""
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return LIMITED
+    return str(response.data.get("error") or "") if isinstance(response.data, dict) else ""
+
+
+def final(refusal: SlackApiError) -> bool:
+    """Will Slack never take this? Not so where it is out of order, or our token is."""
+    status = getattr(refusal.response, "status_code", HTTPStatus.OK)
+    ours = error_of(refusal) not in UNWELL | REVOKED
+    return ours and status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def closed(failure: Exception) -> bool:
+    """Does Slack say that nothing can be said in this conversation, whatever it is?"""
+    if not isinstance(failure, SlackApiError):
+        return False
+    word = error_of(failure)
+    return word in CLOSED or word.startswith(RESTRICTED)
+
+
+def why(failure: Exception) -> str:
+    """What to say of a call that failed: never an address, which may hold a ticket."""
+    if isinstance(failure, SlackApiError):
+        return error_of(failure) or NOT_SLACK
+    if isinstance(failure, aiohttp.ClientError) and not isinstance(failure, aiohttp.ClientPayloadError):
+        return f"{type(failure).__name__} {getattr(failure, 'status', '')}".rstrip()
+    return str(failure) or type(failure).__name__
+
+
+def refused(name: str, at: str, word: str) -> ConfigError:
+    """The token of this name was refused there, with this word: what to do."""
+    return ConfigError(f"{name} was refused by {at} ({word}): {WHERE[name]}.")
+
+
+class Scopes:
+    """What is known of them in this life."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+        self._lacking: dict[str, str] = {}
+        """What each method was refused for."""
+
+    @property
+    def wrong(self) -> Sequence[str]:
+        """What is lacking without which the soul cannot speak, and what to do."""
+        essential = dict.fromkeys(needed for needed in self._lacking.values() if ESSENTIAL in needed)
+        return [
+            f"The Slack app lacks the scope {needed}, so nothing can be said. {FIX}" for needed in essential
+        ]
+
+    def refused(self, method: str, answer: Mapping[str, Any]) -> None:
+        """Slack refused this method for want of a scope; its answer names it, and those that there are."""
+        needed = ", ".join(SCOPE.findall(str(answer.get("needed") or ""))) or "one that it does not name"
+        self._lacking[method] = needed
+        if (method, needed) not in self._told:
+            self._told.add((method, needed))
+            provided = ", ".join(SCOPE.findall(str(answer.get("provided") or ""))) or "none"
+            log.error(
+                "Slack refuses %s: the app lacks the scope %s. %s It has: %s.", method, needed, FIX, provided
+            )
+
+    def taken(self, method: str) -> None:
+        """Slack took a call of this method: what it was refused for is there now, for others, too."""
+        needed = self._lacking.get(method)
+        if needed:
+            self._lacking = {other: lacks for other, lacks in self._lacking.items() if lacks != needed}

@@ -1,0 +1,39 @@
+"""What the others have heard of an execution that waits, as it will keep it itself. Asked by turn.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.kinds import ModelCall, Spoken
+from daemon.mind.answer import DELIBERATE, Answer
+from daemon.soul.message import speech_of
+
+ANSWERS = ("pipeline", "plainly")
+FINAL = "-response>"
+"""How the tag ends in which a final answer of open thought stands, whatever the soul is called."""
+
+
+def aloud(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | Spoken]]:
+    """The receipts of what it said; where the model's answer was said, that call, and not twice the same."""
+    answer: Entry[ModelCall] | None = None
+    said = ""
+    for entry in entries:
+        if isinstance(entry.event, ModelCall) and _speaks(entry):
+            answer = entry
+        elif isinstance(entry.event, Spoken):
+            speech = speech_of(entry.key)
+            if answer:
+                yield answer
+                answer = None
+                said = speech
+            elif speech != said:
+                yield entry
+
+
+def _speaks(call: Entry[ModelCall]) -> bool:
+    if call.event.name == DELIBERATE:
+        return FINAL in call.event.text
+    answer = Answer(call)
+    return call.event.name in ANSWERS and bool(answer.said or answer.plainly)

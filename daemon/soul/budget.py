@@ -1,0 +1,121 @@
+"""The purse: what model calls have cost today, and what is left. A projection of the journal.
+
+Looked at before each paid call, and folded on from there; the day is a UTC day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from daemon.engine.event import Entry
+from daemon.engine.reading import Reading
+from daemon.kinds import Answered, ModelCall
+from daemon.ports import Clock
+from daemon.soul.spent import NOTHING, Spent, lifts
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """One UTC day: when it began, what was billed, and what it would have cost unrehearsed (dollars).
+
+    `lifted` is what had been billed when an owner last let it go on; `people` is what was done for each
+    person (by id), since an owner last let that go on.
+    """
+
+    began: float
+    cost: float = 0.0
+    worth: float = 0.0
+    lifted: float = 0.0
+    people: Mapping[str, Spent] = field(default_factory=dict)
+
+    def fits(self, amount: float, daily: float) -> bool:
+        """May this much be spent besides, where so much may be spent a day?"""
+        return amount == 0 or self.cost - self.lifted + amount <= daily
+
+    def after(self, entry: Entry[ModelCall | Answered], owners: Collection[str]) -> Day:
+        """This day with one more call or answer in it, if that is of this day."""
+        if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
+            return self
+        if isinstance(entry.event, ModelCall):
+            return self._with_call(entry.event)
+        match lifts(entry.event, owners):
+            case "day":
+                return replace(self, lifted=self.cost)
+            case "person":
+                person = str(entry.event.about.get("person"))
+                return replace(self, people={**self.people, person: NOTHING})
+        return self
+
+    def _with_call(self, call: ModelCall) -> Day:
+        if call.taken_from:  # it was paid before a restart
+            return self
+        people = dict(self.people)
+        for person in call.people:
+            people[person] = self.people.get(person, NOTHING).after(call)
+        return replace(self, cost=self.cost + call.cost, worth=self.worth + call.worth, people=people)
+
+
+class Budget:
+    """Dollars per UTC day. Counts what is recorded plus a reservation for what is in flight.
+
+    `owners` are the ids of those who may let the day, or a person, go on.
+    """
+
+    def __init__(self, journal: Reading, clock: Clock, daily: float, owners: Collection[str] = ()) -> None:
+        self.daily = daily
+        self.owners = owners
+        self._clock = clock
+        self._in_flight = 0.0
+        self._journal = journal
+        self._released = asyncio.Event()
+        self._day = Day(began=self._midnight())
+        self._upto = 0
+        """The seq up to which this day is folded."""
+
+    def today(self) -> Day:
+        """What has been spent since midnight, UTC."""
+        midnight = self._midnight()
+        if midnight != self._day.began:
+            self._day = Day(began=midnight)
+            self._upto = 0
+        found: list[Entry[ModelCall | Answered]]
+        found = self._journal.kind(ModelCall, Answered, since=self._upto, at=midnight)
+        for entry in found:
+            self._day = self._day.after(entry, self.owners)
+            self._upto = entry.seq
+        return self._day
+
+    def fits(self, amount: float) -> bool:
+        """May this much be spent today? Free is always granted; an owner may grant as much again."""
+        return self.today().fits(amount, self.daily)
+
+    @asynccontextmanager
+    async def reserved(self, amount: float) -> AsyncIterator[bool]:
+        """Whether this much may be spent. While inside, nobody else can count on it; free is always granted.
+
+        Stay inside until what it cost is in the journal. Where only what is in flight stands in the way, it
+        waits: a reservation is more than a call costs.
+        """
+        day = self.today()
+        while day.fits(amount, self.daily) and not day.fits(amount + self._in_flight, self.daily):
+            await self._released.wait()
+            day = self.today()
+        granted = day.fits(amount, self.daily)
+        held = amount if granted else 0.0
+        self._in_flight += held
+        try:
+            yield granted
+        finally:
+            self._in_flight -= held
+            self._released.set()
+            self._released = asyncio.Event()
+
+    def _midnight(self) -> float:
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        return now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()

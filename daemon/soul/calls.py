@@ -1,0 +1,142 @@
+"""The model calls of a turn: what they may cost, how they are recorded, and what happens when nobody answers.
+
+A call that cannot be made is Unavailable to the engine, which waits and tries again; that it failed is in the
+journal all the same, for whoever watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, digest, only
+from daemon.engine.exceptions import Unavailable
+from daemon.kinds import ModelCall, Said
+from daemon.memory import WorkingMemory
+from daemon.ports import Hear, Role
+from daemon.reply import Reply
+from daemon.soul.alarm import alarm
+from daemon.soul.reach import EVERYWHERE, USABLE
+from daemon.soul.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A call that is to be made: under which name, with what in mind, and by which model.
+
+    `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
+    owner's texts that were read so far (name to sha256), `people` the ids of those who are answered. With
+    `partial` an answer that broke off is an answer.
+    """
+
+    name: str
+    memory: WorkingMemory
+    role: Role
+    hear: Hear | None = None
+    schema: Mapping[str, Any] | None = None
+    wording: Mapping[str, str] = field(default_factory=dict)
+    people: Sequence[str] = ()
+    partial: bool = False
+
+
+async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
+    """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
+    async with AsyncExitStack() as purse:
+        calling = Calling(world, ctx, wanted, purse)
+        made = await ctx.step(
+            wanted.name, calling.request, calling.ask, ModelCall, subject=calling.model, patient=False
+        )
+    if made.seq > ctx.execution.epoch:
+        if made.event.outcome == "failed":
+            await alarm(world, ctx.execution, made)
+        elif made.event.outcome in USABLE:
+            ctx.execution.around.succeeded(calling.model)
+    return made
+
+
+async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] | Sequence[Entry[Said]]:
+    """One that waits until the model can be reached, unless somebody speaks meanwhile: then what they said,
+    which is answered, too, by whoever asks again with it in mind."""
+    async with AsyncExitStack() as purse:
+        calling = Calling(world, ctx, wanted, purse)
+        came = await ctx.step(
+            wanted.name,
+            calling.request,
+            calling.insist,
+            ModelCall,
+            subject=calling.model,
+            interruptible=True,
+        )
+    if isinstance(came.event, ModelCall):
+        return came
+    said: list[Entry[Any]] = only(Said, world.journal.many(came.event.inputs))
+    ctx.accept(said)
+    return said
+
+
+class Calling:
+    """A call on its way: its request, and the event that comes of it.
+
+    What it may cost is held in `purse` until its entry is on disk.
+    """
+
+    def __init__(self, world: World, ctx: Context, wanted: Wanted, purse: AsyncExitStack) -> None:
+        self._world = world
+        self._ctx = ctx
+        self._wanted = wanted
+        self._purse = purse
+        self.request = world.llm.request(wanted.memory, wanted.role, wanted.schema)
+        self.model = str(self.request["model"])
+
+    async def insist(self) -> ModelCall:
+        """Send it; raises Unavailable where the model cannot be reached."""
+        may_be_partial = self._wanted.partial and not self._ctx.execution.down
+        made = await self.ask()
+        if made.outcome == "failed" and not (may_be_partial and made.text):
+            tried = await self._ctx.note(made, "tried")
+            await self._purse.aclose()
+            await alarm(self._world, self._ctx.execution, tried)
+            raise Unavailable(made.failure, "" if made.failure in EVERYWHERE else self.model)
+        return made
+
+    async def ask(self) -> ModelCall:
+        """Send it, if the purse allows."""
+        llm, budget, execution = self._world.llm, self._world.budget, self._ctx.execution
+        hear = None if execution.down else self._wanted.hear  # half answers would pile up while it lasts
+        root = execution.thread.partition(".")[0]
+        self._purse.enter_context(self._world.gauge.calling(root))
+        granted = await self._purse.enter_async_context(budget.reserved(llm.reserve(self.request)))
+        reply = Reply(outcome="over-budget", model=self.model)
+        if granted:
+            reply = await llm.call(self.request, hear, execution.check_lease, execution.stopping)
+        made = self._event(reply)
+        self._world.reach.noted(made)
+        return made
+
+    def _event(self, reply: Reply) -> ModelCall:
+        memory = self._wanted.memory
+        return ModelCall(
+            name=self._wanted.name,
+            role=self._wanted.role,
+            saw=digest(self.request),
+            texts=tuple(text.name for text in memory.system if text.seq),
+            seqs=memory.seqs,
+            trailing=memory.trailing,
+            wording=dict(self._wanted.wording),
+            people=tuple(self._wanted.people),
+            schema=self._wanted.schema,
+            outcome=reply.outcome,
+            model=reply.model,
+            text=reply.text,
+            stop_reason=reply.stop_reason,
+            failure=reply.failure,
+            usage=reply.usage,
+            cost=reply.cost,
+            worth=reply.worth,
+            first_text=reply.first_text,
+            seconds=reply.seconds,
+            tries=reply.tries,
+        )

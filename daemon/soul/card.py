@@ -1,0 +1,100 @@
+"""The plan of a conversation as one card in Slack: a message that changes in place and is not said again.
+
+It lasts for as long as its thread stays in a process. What it shows is known from the journal; what a kill
+or a refusal leaves in doubt is looked for in Slack. A card is a nicety: no turn fails for it for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from daemon.engine.event import Entry, fingerprint
+from daemon.engine.keys import part
+from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
+from daemon.kinds import CardBegan, CardMissed, CardShown, Planned, TransitionTaken
+from daemon.soul.message import RECEIPT, own_since, with_key
+from daemon.soul.scope import Scope
+
+PATIENT = 2
+"""Failures of a turn, some seconds, after which it goes on without this change of its card."""
+MOST = 2
+"""Cards while a thread stays in a process: one, and another where people delete that."""
+UNSEEN = "it was interrupted before Slack had it"
+
+Look = Callable[[Scope, Entry[CardBegan]], Awaitable[str | None]]
+
+
+async def show(scope: Scope, plan: Planned) -> None:
+    """The card shows this plan from now on, whether it is posted for that or changes."""
+    key = scope.ctx.key("card")
+    asked = fingerprint("card", plan.condition, plan.steps)
+    intent: Entry[CardBegan] | None = scope.read(key, asked)
+    if intent is None:
+        scope.ctx.goes_live(key)
+        began = CardBegan(condition=plan.condition, steps=plan.steps, fingerprint=asked)
+        intent = await scope.append(began, key=key)
+    if not scope.read(part(key, RECEIPT)):
+        await _end(scope, intent, _put)
+
+
+async def settle(scope: Scope, intent: Entry[CardBegan]) -> None:
+    """Its turn shows it no more: it is recorded whether it stands in Slack."""
+    await _end(scope, intent, _find)
+
+
+async def _end(scope: Scope, intent: Entry[CardBegan], look: Look) -> None:
+    ts, why = None, UNSEEN
+    try:
+        ts = await look(scope, intent)
+    except (CardRefused, SpeechRefused) as refusal:
+        why = str(refusal)
+    except SpeechFailed as failure:
+        if len(scope.execution.failed) < PATIENT:
+            raise
+        why = str(failure)
+    plan = intent.event
+    receipt = CardShown(ts=ts, condition=plan.condition, steps=plan.steps) if ts else CardMissed(why=why)
+    key = part(intent.key, RECEIPT)
+    await scope.append(receipt, key=key, cause=intent.seq, closes=[intent.seq])
+
+
+async def _find(scope: Scope, *intents: Entry[CardBegan]) -> str | None:
+    """The ts of the message that one of these has posted or changed."""
+    own = await own_since(scope, intents[0])
+    return with_key(own, [intent.key for intent in intents])
+
+
+async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
+    """Bring it about that the card shows this; its ts. Raises SpeechFailed, CardRefused."""
+    journal, speaker, thread = scope.world.journal, scope.world.speaker, scope.thread
+    came = _came_here(scope)
+    shown = journal.of(thread, CardShown, since=came)
+    last = shown[-1] if shown else None
+    ts = last.event.ts if last else None
+    doubtful = _doubtful(scope, intent, last.seq if last else came)
+    if doubtful:
+        ts = await _find(scope, *doubtful) or ts
+    elif last and (last.event.condition, last.event.steps) == (intent.event.condition, intent.event.steps):
+        return last.event.ts
+    if ts:
+        try:
+            return await speaker.card(thread, ts, intent.event, intent.key, scope.hold)
+        except CardGone:
+            if len({entry.event.ts for entry in shown}) >= MOST:
+                raise
+    return await speaker.card(thread, None, intent.event, intent.key, scope.hold)
+
+
+def _doubtful(scope: Scope, intent: Entry[CardBegan], since: int) -> Sequence[Entry[CardBegan]]:
+    """What was to be shown since then, and nobody knows whether Slack has it; also this, if it is not new."""
+    begun = scope.world.journal.of(scope.thread, CardBegan, since=since)
+    return [one for one in begun if one.seq != intent.seq or intent.seq < scope.execution.epoch]
+
+
+def _came_here(scope: Scope) -> int:
+    """The seq with which the thread came into the process that it is in."""
+    came, process = 0, ""
+    for transition in scope.world.journal.of(scope.thread, TransitionTaken):
+        if transition.event.to != process:
+            came, process = transition.seq, transition.event.to
+    return came

@@ -1,0 +1,134 @@
+"""Which bound stands in the way of another call: of the turn, its thread, a person's day, or the day.
+
+Counted from the journal; asked by turn.py before each call of a run, which records what it says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.reading import Reading
+from daemon.kinds import Answered, Limited, Message, ModelCall
+from daemon.limits import Limits
+from daemon.ports import Clock
+from daemon.soul.budget import Budget
+from daemon.soul.spent import NOTHING, Spent, by_execution, lifts
+
+MOST = 1_000
+"""How many threads' counts are kept at hand; another one is counted anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How far a bound is used up; `resets` says whose it is."""
+
+    resets: str
+    bound: str
+    used: float
+    most: float
+
+    @property
+    def percent(self) -> float:
+        """How much of it."""
+        return 100.0 * self.used / self.most
+
+
+class Gauge:
+    """Counts what executions, threads with all under them, and people (a UTC day) have used."""
+
+    def __init__(
+        self, journal: Reading, clock: Clock, budget: Budget, *, turn: Limits, thread: Limits, person: Limits
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._budget = budget
+        self._turn = turn
+        self._thread = thread
+        self._person = person
+        self._calling = Counter[str]()
+        """How many calls are on their way, by root."""
+        self._trees: OrderedDict[tuple[str, str], tuple[int, Spent]] = OrderedDict()
+
+    def standing(
+        self, entries: Sequence[Entry[Any]], people: Iterable[str], limits: Limits | None = None
+    ) -> Limited | None:
+        """The bound that stands in the way of one more call.
+
+        `entries` are the execution's lifetime; `people` the ids of those it answers; `limits`
+        hold for this execution besides the owner's.
+        """
+        used = by_execution(entries, self._clock.now(), self._budget.owners)
+        bound = used.reaches(limits or Limits()) or used.reaches(self._turn)
+        if bound:
+            return Limited(bound=bound, resets="turn")
+        return self._beyond_a_turn(entries[0].thread.partition(".")[0], people)
+
+    def in_the_open(self, root: str, people: Iterable[str]) -> Limited | None:
+        """The same of open thought, where a turn's bounds hold for all that a person's message led to."""
+        spent = self.tree(root, "turn")
+        on_their_way = replace(spent, calls=spent.calls + self._calling[root])
+        bound = on_their_way.reaches(self._turn)
+        if bound:
+            return Limited(bound=bound, resets="turn")
+        return self._beyond_a_turn(root, people)
+
+    @contextmanager
+    def calling(self, root: str) -> Iterator[None]:
+        """While inside, a call is on its way in this tree: branches that think at once count each other's."""
+        self._calling[root] += 1
+        try:
+            yield
+        finally:
+            self._calling[root] -= 1
+            if not self._calling[root]:
+                del self._calling[root]
+
+    def nearest(self, root: str) -> Share | None:
+        """Which bound of a root's turn or thread is nearest, if there is any that open thought may meet."""
+        shares = []
+        for resets, limits in (("turn", self._turn), ("thread", self._thread)):
+            spent = self.tree(root, resets)
+            for bound, used, most in (
+                ("calls", spent.calls + self._calling[root], limits.calls),
+                ("tokens", spent.tokens, limits.tokens),
+                ("money", spent.usd, limits.usd),
+            ):
+                if most:
+                    shares.append(Share(resets=resets, bound=bound, used=used, most=most))
+        return max(shares, key=lambda share: share.percent, default=None)
+
+    def _beyond_a_turn(self, root: str, people: Iterable[str]) -> Limited | None:
+        if self._thread != Limits():
+            bound = self.tree(root, "thread").reaches(self._thread)
+            if bound:
+                return Limited(bound=bound, resets="thread")
+        today = self._budget.today().people
+        for person in people:
+            bound = today.get(person, NOTHING).reaches(self._person)
+            if bound:
+                return Limited(bound=bound, resets="person", person=person)
+        return None
+
+    def tree(self, root: str, resets: str) -> Spent:
+        """What this thread and all under it have used since a person's last word, or a consent to that."""
+        seq, spent = self._trees.pop((root, resets), (0, NOTHING))
+        for entry in self._journal.tree(root, ModelCall, Answered, Message, since=seq):
+            seq = entry.seq
+            if isinstance(entry.event, ModelCall):
+                spent = spent.after(entry.event)
+            elif lifts(entry.event, self._budget.owners) == resets or is_word(entry.event):
+                spent = NOTHING
+        self._trees[root, resets] = seq, spent
+        if len(self._trees) > MOST:
+            self._trees.popitem(last=False)
+        return spent
+
+
+def is_word(event: Event) -> bool:
+    """Did a person say this? Then the soul does not go on by itself."""
+    return isinstance(event, Message) and not event.bot

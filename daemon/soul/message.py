@@ -1,0 +1,217 @@
+"""One message of a speech: intent, perhaps a stream, receipt. Made by speech.py.
+
+Only the root thread's turn speaks in a conversation, one message at a time; so an orphan can be adopted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from daemon import kinds
+from daemon.engine.event import Entry, digest
+from daemon.engine.exceptions import JournalError
+from daemon.engine.keys import PART, part
+from daemon.errors import SpeechFailed
+from daemon.ports import Choices, Page, Posted
+from daemon.soul.scope import Scope
+
+DATED = (
+    kinds.Message,
+    kinds.StopAsked,
+    kinds.Press,
+    kinds.Heard,
+    kinds.Spoken,
+    kinds.SpeechStarted,
+)
+"""Kinds whose `ts` is Slack's."""
+RECEIPT = "receipt"
+STARTED = "started"
+
+
+def speech_of(key: str) -> str:
+    """The key of the speech that this message, or its receipt, belongs to."""
+    message = key.removesuffix(f"{PART}{RECEIPT}")
+    speech, _, number = message.rpartition(PART)
+    return speech if number.isdigit() else message
+
+
+def is_broken_off(receipt: Entry[Any] | None) -> bool:
+    """Was the message left half said? Then its receipt answers to no text that was to be said."""
+    return receipt is not None and not receipt.event.fingerprint
+
+
+async def own_since(scope: Scope, intent: Entry[Any] | None) -> list[Posted]:
+    """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
+    since = 0.0
+    dated: list[Entry[Any]] = []
+    dated += scope.world.journal.of(scope.thread, *DATED)
+    for entry in dated:
+        if intent and entry.seq < intent.seq:
+            since = max(since, float(entry.event.ts))
+    return list(await scope.world.speaker.own(scope.thread, since))
+
+
+def with_key(own: Sequence[Posted], keys: Collection[str]) -> str | None:
+    """The ts of the message that was posted under one of these keys."""
+    known = {digest(key) for key in keys}
+    for posted in own:
+        if posted.key in known:
+            return posted.ts
+    return None
+
+
+class Message:
+    """A message of one scope, under its key; not begun until there is something to read."""
+
+    def __init__(self, scope: Scope, key: str) -> None:
+        self._scope = scope
+        self._key = key
+        self._ts: str | None = None
+        self._shown = ""
+        self._rests = ""
+        """How it reads since its stream was ended; its receipt comes with the end of the speech."""
+        self._doubt = False
+        """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
+        self._grows_since: float | None = None
+        """When it was begun here, by the clock that nobody sets."""
+
+    @property
+    def intent(self) -> Entry[kinds.SpeechBegan] | None:
+        """The entry that began it."""
+        return self._scope.read(self._key)
+
+    @property
+    def receipt(self) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
+        """The entry that ended it."""
+        return self._scope.read(part(self._key, RECEIPT))
+
+    async def adopt(self, said: Entry[kinds.Spoken]) -> Entry[kinds.Spoken]:
+        """It was said before a restart, and is not said again."""
+        event = replace(said.event, taken_from=said.key)
+        return await self._scope.append(event, key=part(self._key, RECEIPT))
+
+    @property
+    def fresh(self) -> bool:
+        """Was it begun here? What an earlier attempt began, or what is told of an outage, is looked for."""
+        return self._grows_since is not None
+
+    @property
+    def age(self) -> float:
+        """Seconds for which it has grown; 0 if it does not grow."""
+        if self._grows_since is None:
+            return 0.0
+        return self._scope.world.clock.steady() - self._grows_since
+
+    async def hear(self, text: str) -> None:
+        """It reads so by now. An attempt that did not write the intent never streams.
+
+        Showing it early is a nicety: where Slack or the journal does not take it, the model, which is paid
+        for, is still heard to its end.
+        """
+        if self._doubt or self._rests or not text.strip() or not text.startswith(self._shown):
+            return
+        with suppress(JournalError):
+            await self._show(text)
+
+    async def _show(self, text: str) -> None:
+        intent = await self._intend()
+        if not self.fresh:
+            return
+        if self._ts is None:
+            await self._start(text, intent)
+        else:
+            await self._scope.world.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
+        self._shown = text
+
+    async def rest(self, text: str) -> bool:
+        """It reads so and will not grow, while the speech goes on in the next message; may it go on?"""
+        await self.hear(text)
+        if self._ts and not self._rests:
+            self._rests = text
+            try:
+                await self._finish(self._ts, text)
+            except SpeechFailed:
+                self._rests = "?"  # it is set right when the speech ends
+        return bool(self._rests)
+
+    async def close(
+        self, page: Page, asked: str, choices: Choices | None = None
+    ) -> Entry[kinds.Spoken | kinds.Unsaid]:
+        """It reads so for good; `asked` is the fingerprint of the whole speech."""
+        receipt = self.receipt
+        if receipt:
+            return receipt
+        intent = await self._intend()
+        ts = await self.standing()
+        if ts is None or page.text != self._rests or choices:
+            ts = await self._finish(ts, page.text, choices)
+        return await self._end(kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked), intent)
+
+    async def unsay(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
+        """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""
+        intent, receipt = self.intent, self.receipt
+        if receipt or not intent:
+            return receipt
+        return await self._end(kinds.Unsaid(fingerprint=asked), intent)
+
+    async def standing(self) -> str | None:
+        """The ts of this message, if it stands in Slack: known, recorded, or found there."""
+        intent = self.intent
+        if self._ts is None and intent and (self._doubt or not self.fresh):
+            self._ts = await self._found(intent)
+        return self._ts
+
+    async def read(self) -> str:
+        """How it reads in Slack now."""
+        for posted in await own_since(self._scope, self.intent):
+            if posted.ts == self._ts:
+                return posted.text
+        return ""
+
+    async def _start(self, text: str, intent: Entry[kinds.SpeechBegan]) -> None:
+        scope = self._scope
+        try:
+            self._ts = await scope.world.speaker.start(scope.thread, text, self._key, scope.hold)
+        except SpeechFailed:
+            self._doubt = True
+            return
+        started = kinds.SpeechStarted(ts=self._ts)
+        await scope.append(started, key=part(self._key, STARTED), cause=intent.seq)
+
+    async def _finish(self, ts: str | None, text: str, choices: Choices | None = None) -> str:
+        scope = self._scope
+        return await scope.world.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices)
+
+    async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
+        """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
+        started: Entry[kinds.SpeechStarted] | None = self._scope.read(part(self._key, STARTED))
+        if started:
+            return started.event.ts
+        own = await own_since(self._scope, intent)
+        known = with_key(own, [self._key])
+        if known:
+            return known
+        told: list[Entry[Any]] = []
+        told += self._scope.world.journal.of(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
+        claimed = {entry.event.ts for entry in told}
+        for posted in own:
+            if not posted.key and posted.ts not in claimed:
+                return posted.ts
+        return None
+
+    async def _intend(self) -> Entry[kinds.SpeechBegan]:
+        intent = self.intent
+        if intent:
+            return intent
+        self._grows_since = self._scope.world.clock.steady()
+        self._scope.ctx.goes_live(self._key)
+        return await self._scope.append(kinds.SpeechBegan(), key=self._key)
+
+    async def _end(
+        self, receipt: kinds.Spoken | kinds.Unsaid, intent: Entry[kinds.SpeechBegan]
+    ) -> Entry[kinds.Spoken | kinds.Unsaid]:
+        key = part(self._key, RECEIPT)
+        return await self._scope.append(receipt, key=key, cause=intent.seq, closes=[intent.seq])

@@ -1,0 +1,39 @@
+"""Claude cannot be reached: who is told, and how long is waited."""
+
+from __future__ import annotations
+
+from daemon.claude.account import ACCOUNT, Fault
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Outage
+from daemon.soul import settling
+from daemon.soul.reach import Reach
+from daemon.soul.turn import Turn
+
+WAITS = (60.0, 300.0, 1800.0)
+"""Seconds until it is tried again; the last one repeats."""
+MAX_TRIES = 50
+"""About a day of trying."""
+FEWER_TRIES = {"bad-request": 2}
+"""What Claude does not understand today it hardly will tomorrow."""
+
+
+def patience(reach: Reach, reason: str, subject: str, tries: int) -> float | None:
+    """Seconds until the next try, after so many; None where it was tried often enough.
+
+    While somebody has to mend the account it is tried for ever, by one thread at a time.
+    """
+    if reason in ACCOUNT:
+        return reach.next_probe(Fault(failure=reason, model=subject))
+    if tries >= FEWER_TRIES.get(reason, MAX_TRIES):
+        return None
+    return WAITS[min(tries, len(WAITS) - 1)]
+
+
+async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
+    """Say once in this conversation that the model does not answer; what was half said stays as it is."""
+    turn.show("")
+    await settling.settle(turn)
+    if turn.must_answer and turn.addressed:
+        name = "account" if waiting.event.reason in ACCOUNT else "unreachable"
+        sentence = turn.text(f"prompts/sentences/{name}").strip()
+        await turn.say(sentence, "told")

@@ -1,0 +1,72 @@
+"""What was said in a thread before the soul was called in: the first step of an execution that can fetch it.
+
+The step is recorded whatever came of it, so that a replay sees what the first attempt saw. Where Slack does
+not answer, the execution goes on without it, and the next turn fetches it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from daemon.engine.writer import Fence
+from daemon.kinds import Overheard
+from daemon.ports import Heard, Surroundings
+from daemon.soul.turn import Turn
+
+PATIENCE = 30.0
+"""Seconds that an answer waits for it."""
+TRIES = 5
+"""Turns of a thread in which it is tried."""
+
+
+async def overhear(turn: Turn) -> None:
+    """Fetch it, where nobody has. Whoever stops the soul ends this, too."""
+    key = turn.ctx.key("overheard")
+    found = turn.read(key)
+    if found is None and _is_wanted(turn):
+        found = await turn.append(await _fetched(turn), key=key)
+    if found:
+        turn.overhear(found)
+
+
+def _is_wanted(turn: Turn) -> bool:
+    """Does this execution answer somebody, is it at its very beginning, and was it never fetched whole?"""
+    if turn.execution.record.replaying or turn.apart is not None or not turn.addressed:
+        return False
+    fetches = turn.world.journal.of(turn.thread, Overheard)
+    tries = [fetch for fetch in fetches if fetch.seq < turn.first.seq]
+    return len(tries) < TRIES and not any(fetch.event.whole for fetch in tries)
+
+
+async def _fetched(turn: Turn) -> Overheard:
+    """Fetch it, and append what was said."""
+    found = await _fetch(turn, turn.world.surroundings)
+    seqs: list[int] = []
+    for heard in found or ():
+        entry, _ = await turn.world.journal.append(
+            turn.thread,
+            heard.event,
+            key=heard.key,
+            author=heard.author,
+            fence=Fence(thread=turn.thread, epoch=turn.execution.epoch),
+        )
+        seqs.append(entry.seq)
+    return Overheard(seqs=tuple(seqs), whole=found is not None)
+
+
+async def _fetch(turn: Turn, surroundings: Surroundings) -> Sequence[Heard] | None:
+    """What Slack shows of it; None where it does not, or not in time, or somebody stops the soul."""
+    fetching = asyncio.create_task(surroundings.earlier(turn.thread))
+    ends = (
+        fetching,
+        asyncio.create_task(turn.execution.stopping.wait()),
+        asyncio.create_task(turn.world.clock.sleep(PATIENCE)),
+    )
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        return fetching.result() if fetching.done() else None
+    finally:
+        for end in ends:
+            end.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)

@@ -1,0 +1,201 @@
+"""The soul as the engine runs it: which inputs first, the current process, its transitions, and its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, Input, Rank, only
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Intent, Outage, Waiting
+from daemon.engine.program import Program, Taken
+from daemon.errors import SpeechFailed, SpeechRefused
+from daemon.kinds import Acted, Answered, Asked, Observed, Spoken, TurnBegan, TurnEnded
+from daemon.memory import WorkingMemory
+from daemon.mind.prompting import feeling
+from daemon.process import NO_ANSWER, Process, Transition
+from daemon.soul import again, outage, questions, settling
+from daemon.soul.overhearing import overhear
+from daemon.soul.reminding import reminded
+from daemon.soul.taking import THINKING, from_within, taking
+from daemon.soul.taking import Taken as TakenBySoul
+from daemon.soul.turn import Turn
+from daemon.soul.voice import UNKNOWN
+from daemon.soul.world import World
+
+log = logging.getLogger(__name__)
+
+MAX_TRANSITIONS = 10
+
+
+class TooManyTransitions(RuntimeError):
+    """The processes of one turn hand it on to each other without end."""
+
+
+class Soul(Program):
+    """What happens when one of its threads has something to take up."""
+
+    author = "soul"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    # A turn begins
+
+    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> Taken | None:
+        return taking(journal, waiting, self._world.owners)
+
+    async def began(self, taken: Taken, execution: str) -> TurnBegan:
+        inputs = tuple(entry.seq for entry in taken.inputs)
+        if taken.resumes:
+            first = self._world.journal.get(f"{execution}/began")
+            assert first
+            assert isinstance(first.event, TurnBegan)
+            return TurnBegan(
+                execution=execution,
+                inputs=inputs,
+                answers=taken.resumes.key,
+                process=first.event.process,
+                texts=first.event.texts,
+            )
+        assert isinstance(taken, TakenBySoul)
+        texts = await self._world.texts.current()
+        if taken.process:
+            return TurnBegan(
+                execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
+            )
+        past = self._world.pasts.of(taken.inputs[0].thread, self._world.journal.last() + 1)
+        process = past.process if past.process in self._world.processes else self._world.initial
+        if from_within(taken.inputs):
+            process = THINKING
+        return TurnBegan(execution=execution, inputs=inputs, process=process or "", texts=texts)
+
+    def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
+        """A stop ends what is going on, and an afterthought yields to whoever speaks."""
+        if entry.event.rank is Rank.STOP:
+            return True
+        afterthought = all(one.event.rank is Rank.AFTER for one in execution.first_inputs)
+        return afterthought and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
+
+    # It runs
+
+    async def run(self, ctx: Context) -> Turn:
+        """Run the current process, and those that it goes over into at once."""
+        turn = Turn(self._world, ctx)
+        turn.show("")
+        after = ""
+        try:
+            await overhear(turn)
+            await again.recall(turn)
+            await self._think(turn)
+            if turn.process == THINKING and turn.tree.branches:
+                after = feeling(turn).status
+        finally:
+            turn.show(after)
+        return turn
+
+    async def _think(self, turn: Turn) -> None:
+        for _ in range(MAX_TRANSITIONS):
+            outcome = await self._process(turn.process)(turn)
+            if isinstance(outcome, WorkingMemory):
+                turn.memory = outcome
+                return
+            if not isinstance(outcome, Transition):
+                raise TypeError(f"the process {turn.process} returned {type(outcome).__name__}")
+            await turn.record(outcome)  # which process a thread is in is a fact of the journal
+            if not outcome.execute_now:
+                return
+        raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")
+
+    def _process(self, name: str) -> Process:
+        """The process of this name; one that nobody knows is the initial one."""
+        known = self._world.processes
+        return known[name if name in known else self._world.initial]
+
+    # It ends
+
+    def ended(self, ctx: Context, result: object) -> TurnEnded:
+        assert isinstance(result, Turn)
+        return result.completed()
+
+    def suspended(self, ctx: Context) -> TurnEnded:
+        return Turn(self._world, ctx).suspended()
+
+    async def settle(self, ctx: Context) -> None:
+        """After a restart: what was begun in the world is brought to an end."""
+        await super().settle(ctx)
+        await settling.settle_abandoned(Turn(self._world, ctx))
+
+    def unknown(self, intent: Entry[Intent]) -> Observed:
+        return Observed(name=intent.event.name, text=UNKNOWN)
+
+    async def failed(self, ctx: Context) -> None:
+        """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
+        turn = Turn(self._world, ctx)
+        await turn.relay(NO_ANSWER)
+        if not turn.is_refused:
+            await settling.settle_card(turn)
+            if not turn.was_answered:
+                await _let_go(turn)
+                await _last_word(turn, "failed")
+        await super().failed(ctx)
+
+    async def stopped(self, ctx: Context) -> None:
+        """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
+        turn = Turn(self._world, ctx)
+        await turn.relay(NO_ANSWER)
+        await _let_go(turn)
+        await settling.settle_card(turn)
+        ctx.accept(await ctx.receive(lambda entry: entry.event.rank is Rank.STOP))
+        if turn.tree.parent:
+            await ctx.end_thread("", "cancelled")
+        elif not turn.execution.entries(Spoken):
+            await _last_word(turn, "stopped")
+
+    def gave_up(self, ctx: Context) -> TurnEnded:
+        return Turn(self._world, ctx).failed()
+
+    async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
+        """Whoever pressed what nobody asks any more is told so, and its buttons go."""
+        await again.void(Turn(self._world, ctx), answers)
+
+    def is_fault(self, error: Exception) -> bool:
+        """That Slack took nothing is not the turn's fault."""
+        return not isinstance(error, SpeechFailed)
+
+    def ends(self, error: Exception) -> bool:
+        """Would it come to the same again: Slack takes nothing here, nobody answers, or it has no end?"""
+        return super().ends(error) or isinstance(error, SpeechRefused | TooManyTransitions)
+
+    # It waits
+
+    def reminder(self, waiting: Entry[Waiting]) -> Input:
+        return reminded(self._world.journal, waiting)
+
+    def patience(self, reason: str, subject: str, tries: int) -> float | None:
+        return outage.patience(self._world.reach, reason, subject, tries)
+
+    async def went_down(self, ctx: Context, waiting: Entry[Outage]) -> None:
+        await outage.tell(Turn(self._world, ctx), waiting)
+
+
+async def _let_go(turn: Turn) -> None:
+    """What it had begun to say stays as it is, and what it had asked loses its buttons."""
+    await settling.settle(turn)
+    journal = turn.world.journal
+    done = journal.recorded(turn.execution.id)
+    answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
+    begun = [entry for entry in done if isinstance(entry.event, Asked | Acted)]
+    still = journal.still_pending([entry.seq for entry in begun])
+    half_done = {entry.event.name for entry in only(Acted, begun) if entry.seq in still}
+    for question in only(Asked, begun):
+        if question.seq in still or questions.settling(question) in half_done:
+            await questions.settle(turn, question, answers.get(question.seq, ""))
+
+
+async def _last_word(turn: Turn, name: str) -> None:
+    """Say once how it ended; to nobody, where nobody waits for it."""
+    if turn.addressed and not turn.silent:
+        await turn.say(turn.text(f"prompts/sentences/{name}").strip(), name)

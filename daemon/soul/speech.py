@@ -1,0 +1,190 @@
+"""What is said at one place of an execution: one message, or several where it is long or takes long.
+
+Made by the turn. See "Speech" in docs/ARCHITECTURE.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.engine.event import Entry, fingerprint
+from daemon.engine.keys import part
+from daemon.kinds import Spoken, Unsaid
+from daemon.ports import Choices, Page
+from daemon.soul.message import RECEIPT, STARTED, Message, is_broken_off
+from daemon.soul.scope import Scope
+
+LONGEST_STREAM = 225.0
+"""Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
+BROKEN = " …"
+"""Stands at the end of what breaks off."""
+
+
+class Speech:
+    """Implements process.Speech. Its messages have the keys `key`, `key!2` and so on."""
+
+    def __init__(self, scope: Scope, key: str, lost_words: str) -> None:
+        self._scope = scope
+        self._key = key
+        self._lost_words = lost_words
+        self._read_back()
+        self._messages: list[Message] = []
+        self._broken_off = 0
+        """How many of its first messages broke off, and stay as they are."""
+        self._heard = ""
+        self._taken_back = False
+        self._whole: list[Page] = []
+        """Its messages that grow no more."""
+        self._cuts: list[int] = []
+        """Where in what was heard a message ended, for good."""
+
+    def _read_back(self) -> None:
+        """What a former attempt left is known before anything else is done: as long as something recorded is
+        unread, nothing new is heard, not even a stop.
+        """
+        key, number = self._key, 1
+        while self._scope.read(key):
+            self._scope.read(part(key, STARTED))
+            self._scope.read(part(key, RECEIPT))
+            number += 1
+            key = part(self._key, str(number))
+
+    async def hear(self, text: str) -> None:
+        """It reads so by now. What does not go on from what was heard before waits for the end.
+
+        After a restart all does: it may have been said already.
+        """
+        if self._scope.execution.log:
+            return
+        self._begin_after_a_break()
+        text = text.lstrip()
+        if self._heard and not text:
+            await self._take_back()
+        if self._taken_back or not text or not text.startswith(self._heard):
+            return
+        self._heard = text
+        *whole, growing = self._scope.world.speaker.pages(text, self._cuts, self._whole)
+        self._cuts = [page.upto for page in whole]
+        self._whole = whole
+        for number, page in enumerate(whole):
+            if not await self._message(number).rest(page.text):
+                return
+        message = self._message(len(whole))
+        await message.hear(growing.text)
+        if message.age > LONGEST_STREAM:
+            begins = whole[-1].upto if whole else 0
+            self._cuts.append(self._scope.world.speaker.cut(text, begins))
+
+    async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry[Spoken | Unsaid]]:
+        """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
+
+        Its last message has the buttons.
+        """
+        asked = fingerprint("spoken", text, choices.question if choices else "")
+        self._begin_after_a_break()
+        self._scope.read(part(self._key_of(0), RECEIPT), asked)
+        said_before = await self._take_over(asked, text)
+        if said_before:
+            return said_before
+        begun = self._begun()
+        standing = [message for message in begun if await message.standing()]
+        pages: list[Page] = []
+        if text or standing:
+            pages = self._pages(text or self._lost_words, len(standing))
+        receipts = []
+        for number, page in enumerate(pages):
+            buttons = choices if number == len(pages) - 1 else None
+            receipts.append(await self._message(number).close(page, asked, buttons))
+        for message in begun[len(pages) :]:
+            unsaid = await message.unsay(asked)
+            if unsaid:
+                receipts.append(unsaid)
+        return receipts
+
+    async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
+        """It breaks off: what stands in Slack is finished as it is, all else is let go.
+
+        Where its execution goes on, what is said after that begins in a new message.
+        """
+        receipts = []
+        self._begin_after_a_break()
+        begun = self._begun()
+        for message in begun:
+            if await message.standing() and not message.receipt:
+                text = (await message.read()).removesuffix(BROKEN)
+                if message is begun[-1]:
+                    text += BROKEN
+                if not text.strip(BROKEN):
+                    text = self._lost_words
+                receipts.append(await message.close(Page(text=text, upto=len(text)), ""))
+            else:
+                unsaid = await message.unsay("")
+                if unsaid:
+                    receipts.append(unsaid)
+        return receipts
+
+    async def _take_over(self, asked: str, text: str) -> list[Entry[Spoken]]:
+        """What was said so before a restart, message by message."""
+        taken: list[Entry[Spoken]] = []
+        if not text or self._message(0).intent or self._message(0).receipt:
+            return taken
+        self._scope.ctx.goes_live(self._key_of(0))
+        while not taken or taken[-1].event.upto < len(text):
+            old = self._scope.ctx.take_over(asked, Spoken)
+            if old is None:
+                break
+            taken.append(await self._message(len(taken)).adopt(old))
+        return taken
+
+    async def _take_back(self) -> None:
+        """What stands there is replaced at once; what is to stand there is said at the end."""
+        self._taken_back = True
+        for message in self._begun():
+            await message.rest(BROKEN.strip())
+
+    def _begin_after_a_break(self) -> None:
+        """What broke off is told by its receipt: it says nothing of what was to be said."""
+        while is_broken_off(self._message(0).receipt):
+            self._broken_off += 1
+            self._heard = ""
+            self._taken_back = False
+            self._whole, self._cuts = [], []
+
+    def _message(self, number: int) -> Message:
+        """One of its messages, counted from the first that has not broken off."""
+        number += self._broken_off
+        while len(self._messages) <= number:
+            key = self._key_of(len(self._messages) - self._broken_off)
+            self._messages.append(Message(self._scope, key))
+        return self._messages[number]
+
+    def _key_of(self, number: int) -> str:
+        number += self._broken_off
+        return part(self._key, str(number + 1)) if number else self._key
+
+    def _begun(self) -> list[Message]:
+        """Its messages that have an intent, in order."""
+        begun: list[Message] = []
+        while self._message(len(begun)).intent:
+            begun.append(self._message(len(begun)))
+        return begun
+
+    def _pages(self, text: str, least: int) -> list[Page]:
+        """The text in as many pages as messages stand, at the least: none of them may be left as it was."""
+        speaker = self._scope.world.speaker
+        cuts: list[int] = []
+        for message in self._begun():
+            receipt = message.receipt
+            if receipt and isinstance(receipt.event, Spoken):
+                cuts.append(receipt.event.upto)
+        if not cuts and text.startswith(self._heard.rstrip()):
+            cuts = self._cuts
+        pages = list(speaker.pages(text, cuts))
+        while len(pages) < least:
+            since = pages[-2].upto if len(pages) > 1 else 0
+            middle = speaker.cut(text[: (since + len(text)) // 2], since)
+            if not since < middle < len(text):
+                return pages + [Page(text="…", upto=len(text))] * (least - len(pages))
+            ends = [page.upto for page in pages[:-1]]
+            pages = list(speaker.pages(text, [*ends, middle]))
+        return pages

@@ -1,0 +1,161 @@
+"""What a thread's next turn takes of all that waits, and which execution it goes on with.
+
+See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn-began`, for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from daemon.engine.event import Entry, Input, Rank
+from daemon.engine.kinds import Spawned
+from daemon.engine.program import Taken as EngineTaken
+from daemon.engine.program import question_of
+from daemon.engine.reading import Reading
+from daemon.kinds import (
+    Afterthought,
+    Asked,
+    InnerMessage,
+    Message,
+    Press,
+    Relayed,
+    Said,
+    SelfCall,
+    Timer,
+    Wish,
+)
+
+STOPPING, REFUSING, TRACING, RELAYING = "stopping", "refusing", "tracing", "relaying"
+"""The processes that a thread turns to for these, whatever it was about."""
+THINKING = "deliberation"
+"""The process in which the soul hears what comes from within; branches know no other."""
+ONWARD = frozenset(
+    {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
+)
+"""Whole messages that mean no more than this."""
+POLITE = frozenset({"please", "bitte", "now"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken(EngineTaken):
+    """What is taken. `process` is empty for the one that the thread is in; else it is beside what the thread
+    is about, and `params` are told to it: why it refuses, what to learn.
+    """
+
+    process: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection[str]) -> Taken | None:
+    """A stop; one answer; one wish; all messages together; one end of a wait; one afterthought."""
+    if not waiting:
+        return None
+    questions = journal.pending(Asked, thread=waiting[0].thread)
+    stops = [entry for entry in waiting if entry.event.rank is Rank.STOP]
+    goes_on = bool(questions or from_within(waiting) or journal.pending(Spawned, thread=waiting[0].thread))
+    heeded = [entry for entry in stops if goes_on or not _words(entry)]
+    if heeded:
+        return Taken(inputs=_ended_by(heeded, waiting), process=STOPPING)
+    answers = [entry for entry in waiting if entry.event.rank is Rank.ANSWER]
+    if answers:
+        return _answered(journal, answers[0], owners)
+    wishes = [entry for entry in waiting if isinstance(entry.event, Wish)]
+    if wishes:
+        return Taken(inputs=wishes[:1], process=RELAYING)
+    messages = [entry for entry in waiting if entry.event.rank is Rank.MESSAGE or entry in stops]
+    if messages:
+        return _said(questions, messages, waiting, owners)
+    ended_waits = [entry for entry in waiting if entry.event.rank is Rank.RESUME]
+    if ended_waits:
+        return Taken(inputs=ended_waits[:1], resumes=question_of(journal, ended_waits[0]))
+    first = waiting[0]
+    assert isinstance(first.event, Afterthought), first.kind
+    return Taken(inputs=[first], process=first.event.process, params=first.event.params)
+
+
+def _words(entry: Entry[Input]) -> str:
+    return entry.event.text if isinstance(entry.event, Said) else ""
+
+
+def _ended_by(stops: Sequence[Entry[Input]], waiting: Sequence[Entry[Input]]) -> list[Entry[Input]]:
+    """What these stops end, with them: of messages only what their author said before."""
+    return [entry for entry in waiting if entry in stops or _is_ended(entry, stops)]
+
+
+def _is_ended(entry: Entry[Input], stops: Sequence[Entry[Input]]) -> bool:
+    """Answers, ends of waits and what came from within have nothing to go on with any more."""
+    if isinstance(entry.event, SelfCall | InnerMessage) or entry.event.rank not in (Rank.STOP, Rank.MESSAGE):
+        return True
+    return any(entry.author == stop.author and entry.seq < stop.seq for stop in stops)
+
+
+def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) -> Taken:
+    """A press by somebody who may not answer is answered itself, and the question stays open."""
+    question = cast(Entry[Asked] | None, question_of(journal, given))
+    relayed = isinstance(given.event, Relayed)
+    if question and (relayed or may_answer(question, given.author, owners)):
+        return Taken(inputs=[given], resumes=question)
+    return Taken(inputs=[given], process=REFUSING, params={"why": "stranger" if question else "stale"})
+
+
+def _said(
+    questions: Sequence[Entry[Asked]],
+    messages: Sequence[Entry[Input]],
+    waiting: Sequence[Entry[Input]],
+    owners: Collection[str],
+) -> Taken:
+    """A command, "go on", an answer in words; else all messages together, for which afterthoughts drop."""
+    for entry in messages:
+        if isinstance(entry.event, Message) and entry.event.command:
+            return Taken(inputs=[entry], process=TRACING)
+    first = messages[0]
+    for question in reversed(questions):
+        theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
+        if question.event.resumes and first in theirs and onward(_words(first)):
+            return Taken(inputs=[first], resumes=question)
+        if question.event.words and theirs:
+            return Taken(inputs=theirs, resumes=question)
+    afterthoughts = [entry for entry in waiting if entry.event.rank is Rank.AFTER]
+    return Taken(inputs=[*messages, *afterthoughts])
+
+
+def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> bool:
+    """May this person answer now? It was put to them; and if that was as to an owner, they still are one."""
+    if person not in question.event.to:
+        return False
+    return person in owners or person not in question.event.owners
+
+
+def awaited(questions: Iterable[Entry[Asked]], message: Entry[Input], owners: Collection[str]) -> bool:
+    """Does one of these questions wait for this message, which no other execution should take for itself?"""
+    for question in questions:
+        waits = question.event.words or (question.event.resumes and onward(_words(message)))
+        if waits and may_answer(question, message.author, owners):
+            return True
+    return False
+
+
+def onward(text: str) -> bool:
+    """Does it say no more than "go on"?"""
+    words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
+    return " ".join(word for word in words if word not in POLITE) in ONWARD
+
+
+def from_within(inputs: Sequence[Entry[Input]]) -> list[Entry[SelfCall | InnerMessage]]:
+    """What nobody said to the soul: its own thoughts, and what came of them."""
+    found: list[Entry[Any]] = [one for one in inputs if isinstance(one.event, SelfCall | InnerMessage)]
+    return found
+
+
+def to_answer(inputs: Sequence[Entry[Input]]) -> list[Entry[Said]]:
+    """The messages to answer among these, in Slack's order, whatever the order in which they came."""
+    said = [entry for entry in inputs if isinstance(entry.event, Message | Timer | Press) or _words(entry)]
+    return in_order(said)
+
+
+def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:
+    """Messages in Slack's order; what was changed about one stands after it."""
+    return sorted(messages, key=lambda entry: (entry.event.ts.zfill(24), entry.seq))

@@ -1,0 +1,111 @@
+"""The owner's files (soul.md, prompts/, playbooks/), read when they change; each version is an entry.
+
+A file that can't be used keeps its last good version, and that is said, once, in the log and the journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import cast
+
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.errors import ConfigError
+from daemon.kinds import Fault, Text
+from daemon.mind.playbook import PLAYBOOKS
+from daemon.mind.wording import Catalogue
+
+log = logging.getLogger(__name__)
+
+SELF = "soul"
+"""The thread of what belongs to no conversation."""
+
+
+class Texts:
+    """All texts of the soul, by name: those of the catalogue, and the playbooks that are there."""
+
+    def __init__(self, folder: Path, journal: Journal, catalogue: Catalogue | None = None) -> None:
+        self._folder = folder
+        self._catalogue = catalogue or Catalogue()
+        self._journal = journal
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._good: dict[str, str] = {}
+        self._entered: dict[str, Entry[Text]] = {}
+        problems = [self._look(name) for name in self._names()]
+        faults = [problem for problem in problems if problem]
+        if faults:
+            raise ConfigError("\n".join(faults))
+
+    @property
+    def playbooks(self) -> list[str]:
+        """The names of the playbooks that can be used."""
+        return sorted(name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
+
+    async def current(self) -> Mapping[str, str]:
+        """Name to sha256 of every text as it is now, each in the journal under `text:{sha256}`."""
+        for name in self._names():
+            problem = self._look(name)
+            if problem:
+                await self._complain(name, problem)
+        return {name: await self._enter(name, text) for name, text in self._good.items()}
+
+    def as_it_is(self, name: str) -> str:
+        """A text as it is now, whatever the journal holds of it."""
+        return self._good[name]
+
+    def read(self, sha: str) -> Entry[Text]:
+        """The entry of a text that was used."""
+        if sha not in self._entered:
+            entry = self._journal.get(f"text:{sha}")
+            if entry is None:
+                raise KeyError(sha)
+            self._entered[sha] = cast(Entry[Text], entry)
+        return self._entered[sha]
+
+    def _names(self) -> Iterable[str]:
+        """The texts that must be there, those that were, and the playbooks that are."""
+        playbooks = [f"{PLAYBOOKS}{path.stem}" for path in (self._folder / PLAYBOOKS).glob("[!.]*.md")]
+        return dict.fromkeys([*self._catalogue.texts, *self._good, *sorted(playbooks)])
+
+    async def _complain(self, name: str, problem: str) -> None:
+        more = " The last good version stays in use." if name in self._good else ""
+        log.warning("%s%s", problem, more)
+        key = f"fault:{hashlib.sha256(problem.encode()).hexdigest()}"
+        await self._journal.append(SELF, Fault(name=name, text=problem), key=key, author="core")
+
+    async def _enter(self, name: str, text: str) -> str:
+        sha = hashlib.sha256(text.encode()).hexdigest()
+        key = f"text:{sha}"
+        if sha not in self._entered and self._journal.get(key) is None:
+            event = Text(name=name, text=text)
+            self._entered[sha], _ = await self._journal.append(SELF, event, key=key, author="core")
+        return sha
+
+    def _look(self, name: str) -> str | None:
+        """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""
+        path = self._folder / f"{name}.md"
+        default = self._catalogue.defaults.get(name)
+        if default is not None and not path.exists():
+            self._stamps.pop(name, None)
+            self._good[name] = default
+            return None
+        try:
+            stat = path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_size)
+            if self._stamps.get(name) == stamp:
+                return None
+            self._stamps[name] = stamp
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            seen_before = self._stamps.pop(name, None) is None and name in self._good
+            if seen_before:
+                return None
+            return f"{path} cannot be read ({error.__class__.__name__}): put it back."
+        problem = self._catalogue.fault(name, text)
+        if problem:
+            return f"{path} cannot be used: {problem}."
+        self._good[name] = text
+        return None

@@ -1,0 +1,172 @@
+"""The threads under one root, as one of them sees them: its branches, its timers, and to whom it may write.
+
+What it asks of the journal it asks as of the begin of its execution, so that each replay sees the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, Event, only
+from daemon.engine.kinds import Spawned, ThreadEnded, Waiting, Withdrawn
+from daemon.engine.reading import Reading
+from daemon.kinds import InnerMessage
+
+MOST_CHILDREN = 50
+"""Branches of one thread, in all its time."""
+MOST_BRANCHES = 100
+"""Branches of a root with all under it, in all its time."""
+LABEL = re.compile(r"[^a-z0-9]+")
+LONGEST_LABEL = 40
+
+
+class Tree:
+    """Implements process.Tree, for one context of one execution. `depth`: how deep branches may go."""
+
+    def __init__(self, ctx: Context, depth: int) -> None:
+        self._ctx = ctx
+        self._journal = ctx.execution.journal
+        self._depth = depth
+        self.thread = ctx.execution.thread
+        self.root = self.thread.partition(".")[0]
+        self.parent = ctx.execution.parent
+        self._since = ctx.execution.first.seq
+        self._spawned: list[Entry[Spawned]] = []
+        """Those that this run has begun, or read back."""
+
+    # What there is
+
+    @property
+    def branches(self) -> Sequence[Entry[Spawned]]:
+        """Those of this thread that had not ended, and those that it has begun since."""
+        return [*only(Spawned, self._open(Spawned)), *self._spawned]
+
+    @property
+    def timers(self) -> Sequence[Entry[Waiting]]:
+        """Its timers that had not fired."""
+        waits = only(Waiting, self._open(Waiting))
+        return [entry for entry in waits if "timer" in _note(entry)]
+
+    @property
+    def waits(self) -> bool:
+        """Will something come by itself: a branch's answer, or the time of a timer?"""
+        return bool(self._watches or self.timers)
+
+    @property
+    def _watches(self) -> Sequence[Entry[Waiting]]:
+        """Its waits for the answers of branches that had not come."""
+        waits = only(Waiting, self._open(Waiting))
+        return [entry for entry in waits if "branches" in _note(entry)]
+
+    def knows(self, thread: str) -> bool:
+        """Is there such a thread in this tree?"""
+        if thread in (self.root, self.thread):
+            return True
+        begun = self._journal.tree(self.root, Spawned)
+        mine = {entry.seq for entry in self._spawned}
+        there = [entry for entry in begun if entry.seq < self._since or entry.seq in mine]
+        return any(entry.event.thread == thread for entry in there)
+
+    def _open(self, kind: type[Event]) -> Sequence[Entry[Any]]:
+        """What of this thread was pending as its execution began."""
+        now = self._journal.pending(kind, thread=self.thread)
+        ends = self._journal.tree(self.root, ThreadEnded, Withdrawn, InnerMessage, since=self._since)
+        ended_since = self._journal.many(sorted({seq for entry in ends for seq in entry.closes}))
+        here = [entry for entry in only(kind, ended_since) if entry.thread == self.thread]
+        found = {entry.seq: entry for entry in [*now, *here] if entry.seq < self._since}
+        return [found[seq] for seq in sorted(found)]
+
+    # Branches
+
+    def refusal(self, wanted: int = 1) -> str:
+        """Why so many more branches cannot be begun: "depth", "children", "branches"; empty: they can."""
+        if self.thread.count(".") >= self._depth:
+            return "depth"
+        here = self._count(self._journal.of(self.thread, Spawned))
+        if here + wanted > MOST_CHILDREN:
+            return "children"
+        if self._count(self._journal.tree(self.root, Spawned)) + wanted > MOST_BRANCHES:
+            return "branches"
+        return ""
+
+    def _count(self, begun: Sequence[Entry[Spawned]]) -> int:
+        return sum(entry.seq < self._since for entry in begun) + len(self._spawned)
+
+    async def spawn(self, label: str, first: InnerMessage) -> Entry[Spawned]:
+        """Begin a branch with this message. The core assigns its id, from this label where that is free."""
+        spawned = await self._ctx.spawn(sanitised(label), first)
+        self._spawned.append(spawned)
+        return spawned
+
+    async def await_answers(self, branches: Sequence[Entry[Spawned]], *, collect: bool) -> None:
+        """What they come to will be a message to this thread: one each, or collected in one."""
+        if collect:
+            await self._watch(branches, collect)
+            return
+        for branch in branches:
+            await self._watch([branch], collect)
+
+    async def _watch(self, branches: Sequence[Entry[Spawned]], collect: bool) -> None:
+        seqs = [branch.seq for branch in branches]
+        note = {"branches": [branch.event.thread for branch in branches], "collect": collect}
+        await self._ctx.watch(closed=seqs, note=note, name="answers")
+
+    async def cancel(self) -> Sequence[str]:
+        """Stop its branches, whose answers nobody waits for any more; the ids of these."""
+        branches = self.branches
+        watches = [entry.seq for entry in self._watches]
+        if watches:
+            await self._ctx.unwatch(watches)
+        if branches:
+            await self._ctx.cancel(branches, reason=f"{self.thread} has answered")
+        return [branch.event.thread for branch in branches]
+
+    async def end(self, text: str, status: str = "completed") -> None:
+        """This branch has come to this; all under it is stopped."""
+        await self._ctx.end_thread(text, status)
+
+    # Messages and timers
+
+    async def send(self, name: str, to: str, message: InnerMessage) -> bool:
+        """A message to a thread of this tree; False where that has ended."""
+        sent = await self._ctx.send(name, to, message)
+        return sent.event.delivered
+
+    async def set_timer(self, label: str, seconds: float) -> str:
+        """This thread will hear of it in so many seconds; the id of the timer."""
+        wait = await self._ctx.watch(within=seconds, note={"timer": label}, name="timer")
+        return timer_id(wait)
+
+    async def cancel_timer(self, id: str) -> bool:
+        """Will it not fire? Not where there is none of this id."""
+        found = [entry for entry in self.timers if timer_id(entry) == id]
+        if found:
+            await self._ctx.unwatch([entry.seq for entry in found])
+        return bool(found)
+
+
+def sanitised(label: str) -> str:
+    """A label as it may stand in an id; one that leaves nothing is "branch"."""
+    return LABEL.sub("-", label.casefold()).strip("-")[:LONGEST_LABEL].strip("-") or "branch"
+
+
+def timer_id(wait: Entry[Waiting]) -> str:
+    """What a timer is called."""
+    return f"timer-{wait.seq}"
+
+
+def _note(wait: Entry[Waiting]) -> Mapping[str, Any]:
+    note = wait.event.note
+    return note if isinstance(note, Mapping) and not wait.event.resumes else {}
+
+
+def came_of(journal: Reading, wait: Entry[Waiting]) -> Sequence[Entry[ThreadEnded] | None]:
+    """How the branches that this waited for have ended, in their order."""
+    ended = []
+    for thread in _note(wait)["branches"]:
+        found = journal.of(thread, ThreadEnded)
+        ended.append(found[0] if found else None)
+    return ended

@@ -1,0 +1,173 @@
+"""What a turn says and asks with: the owner's texts, model calls, messages, deeds. Turn is built on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, cast
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, StepEvent
+from daemon.engine.writer import Fence
+from daemon.kinds import Acted, Claim, ModelCall, Observed, Opened, Planned, Spoken, TurnBegan, Unsaid
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.ports import Hear, Role
+from daemon.soul import calls, card
+from daemon.soul.scope import Scope
+from daemon.soul.speech import Speech
+from daemon.soul.world import World
+
+S = TypeVar("S", bound=StepEvent)
+UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
+
+
+class Voice(Scope):
+    """Steps of one execution. `ctx` is the context that they take their keys from."""
+
+    def __init__(self, world: World, ctx: Context) -> None:
+        super().__init__(world, ctx)
+        self.root = self.thread.partition(".")[0]
+        self.first = cast(Entry[TurnBegan], self.execution.first)
+        self.opened = world.journal.latest(self.root, Opened)
+        self.people: Sequence[str] = ()
+        """The ids of those whose messages it answers."""
+        self.wording: dict[str, str] = {}
+        """The owner's texts that this run has read: name to sha256."""
+
+    @property
+    def addressed(self) -> bool:
+        """Is this thread a conversation, in which something can be said?"""
+        return self.opened is not None and self.thread == self.root
+
+    def text(self, name: str) -> str:
+        """An owner's text as of the first begin."""
+        sha = self.first.event.texts.get(name)
+        if sha is None:  # nobody could read what it took up, and it only says so
+            return self.world.texts.as_it_is(name)
+        self.wording[name] = sha
+        return self.world.texts.read(sha).event.text
+
+    async def once(self, event: S, name: str = "") -> Entry[S]:
+        """Append this event, or read back the one that a former run left."""
+        return await self.ctx.record(event, name)
+
+    async def claim(self, key: str) -> bool:
+        """What may happen once across threads, claimed by a natural key: True for whoever got it first."""
+        mine = Claim(by=self.execution.id)
+        entry, _ = await self.world.journal.append(
+            self.thread,
+            mine,
+            key=key,
+            author="soul",
+            cause=self.execution.began.seq,
+            fence=Fence(thread=self.thread, epoch=self.execution.epoch),
+        )
+        return entry.event == mine
+
+    # Calls
+
+    async def call(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Entry[ModelCall]:
+        """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
+        return await calls.call(self.world, self.ctx, self._wanted(name, memory, role, hear, schema))
+
+    async def talk(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None = None,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        partial: bool = False,
+    ) -> tuple[WorkingMemory, Entry[ModelCall]]:
+        """One model call that can be spoken to while nobody answers it: the memory grows by that."""
+        while True:
+            wanted = self._wanted(name, memory, role, hear, schema, partial=partial)
+            came = await calls.talk(self.world, self.ctx, wanted)
+            if isinstance(came, Entry):
+                return memory, came
+            memory = memory.with_memory(*map(remember, came))
+
+    def _wanted(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        hear: Hear | None,
+        schema: Mapping[str, Any] | None,
+        *,
+        partial: bool = False,
+    ) -> calls.Wanted:
+        return calls.Wanted(
+            name=name,
+            memory=memory,
+            role=role,
+            hear=hear,
+            schema=schema,
+            wording=dict(self.wording),
+            people=self.people,
+            partial=partial,
+        )
+
+    # Deeds
+
+    async def effect(
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
+    ) -> Entry[Observed]:
+        """Do something in the world, once; the entry tells what came of it, or that nobody knows."""
+
+        async def observed() -> Observed:
+            return Observed(name=name, text=await do())
+
+        unknown = Observed(name=name, text=UNKNOWN)
+        return await self.ctx.effect(Acted(name=name, args=args), observed, unknown, repeatable=repeatable)
+
+    # Words
+
+    def speech(self) -> Speech:
+        """A message to the person, not yet begun."""
+        return self.speech_at(self.ctx.key("say"))
+
+    def speech_at(self, key: str) -> Speech:
+        """The message that has this key."""
+        return Speech(self, key, self.text("prompts/sentences/lost_words").strip())
+
+    async def say(self, text: str, name: str = "say") -> Sequence[Entry[Spoken | Unsaid]]:
+        """A message of its own, posted whole."""
+        return await self.speech_at(self.ctx.key(name)).close(text)
+
+    async def show_plan(self, plan: Planned) -> None:
+        """The card of this conversation shows this plan from now on; where there is none, nothing does."""
+        if self.addressed:
+            await card.show(self, plan)
+
+    async def whisper(self, name: str, person: str, text: str) -> None:
+        """Tell one person something in this conversation that nobody else sees; perhaps twice."""
+
+        async def tell() -> str:
+            await self.world.speaker.whisper(self.thread, person, text, self.hold)
+            return text
+
+        await self.effect(name, {"to": person}, tell, repeatable=True)
+
+    def show(self, status: str) -> None:
+        """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
+        if self.addressed:
+            self.world.speaker.status(self.thread, status, self.hold)
+
+    @asynccontextmanager
+    async def showing(self, status: str) -> AsyncIterator[None]:
+        """While inside, Slack shows what the soul is doing."""
+        self.show(status)
+        try:
+            yield
+        finally:
+            self.show("")

@@ -1,0 +1,45 @@
+"""What every turn of a soul can reach: handed over once, by the wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from daemon.engine.journal import Journal
+from daemon.knowledge.people import PersonModels
+from daemon.ports import LLM, Clock, Speaker, Surroundings
+from daemon.process import Process
+from daemon.soul.budget import Budget
+from daemon.soul.limits import Gauge
+from daemon.soul.past import Pasts
+from daemon.soul.reach import Reach
+from daemon.soul.texts import Texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The journal, the model, Slack, the time, the purse, the past, the people, and the soul's own processes.
+
+    `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
+    process `initial`; `offered` may be gone over into (name to the texts
+    that say when), those `at_once` within the turn that chooses them. Branches go `depth` threads deep.
+    """
+
+    journal: Journal
+    llm: LLM
+    speaker: Speaker
+    clock: Clock
+    budget: Budget
+    gauge: Gauge
+    pasts: Pasts
+    people: PersonModels
+    reach: Reach
+    texts: Texts
+    surroundings: Surroundings
+    processes: Mapping[str, Process]
+    initial: str
+    offered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    at_once: Collection[str] = ()
+    owners: Sequence[str] = ()
+    console: str = ""
+    depth: int = 3

@@ -1,0 +1,116 @@
+"""A method of the Web API, and one call of it: who calls, with which arguments, and how to read them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from rehearsal.channels import Channel, channel_of, joined_channel
+from rehearsal.people import CALLERS, Caller
+from rehearsal.refusal import Refused, missing
+from rehearsal.wire import parsed
+from rehearsal.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a method is given. `origin` is the WebSocket address of the host that was called."""
+
+    workspace: Workspace
+    caller: Caller
+    args: Mapping[str, Any]
+    origin: str
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The workspace's store."""
+        return self.workspace.db
+
+    def channel(self) -> Channel:
+        """The conversation that it names, as far as the caller may know of it; else channel_not_found."""
+        return channel_of(self.db, self.need("channel"), self.caller.id)
+
+    def joined(self) -> Channel:
+        """The same if the caller is in it; else not_in_channel."""
+        return joined_channel(self.db, self.need("channel"), self.caller.id)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A plain argument, as text."""
+        value = self.args.get(name)
+        return default if value is None else str(value)
+
+    def need(self, name: str) -> str:
+        """A plain argument that must be there."""
+        return self.text(name) or _miss(name)
+
+    def flag(self, name: str) -> bool:
+        """A yes or no: true, "true", 1, "1"."""
+        return self.text(name).lower() in ("true", "1")
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A whole number from 1 up to `most`."""
+        text = self.text(name, str(default))
+        if not text.isdecimal() or int(text) < 1:
+            raise Refused(f"invalid_{name}")
+        return min(int(text), most)
+
+    def value(self, name: str, kind: type, error: str) -> Any:
+        """A nested argument, which a form brings as JSON; None when it isn't there."""
+        value = self.args.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            value = parsed(value) if isinstance(value, str) else value
+        except ValueError:
+            raise Refused(error) from None
+        if not isinstance(value, kind):
+            raise Refused(error)
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A method: what answers it, the scope it wants, the kinds of token that Slack takes for it."""
+
+    answer: Callable[[Call], dict[str, Any]]
+    scope: str = ""
+    kinds: tuple[str, ...] = ("user", "bot")
+
+    def check(self, caller: Caller) -> None:
+        """Refuse a token of the wrong kind or without the scope."""
+        if caller.kind not in self.kinds:
+            raise Refused("not_allowed_token_type")
+        granted = caller.app.scopes if caller.app and caller.kind == "bot" else (self.scope,)
+        if self.scope and self.scope not in granted:
+            raise Refused("missing_scope", needed=self.scope, provided=",".join(granted))
+
+
+async def arguments(request: web.Request) -> dict[str, Any]:
+    """Query, form and JSON arguments of a request in one, nested values as they came."""
+    is_json = request.content_type == "application/json"
+    try:
+        body = parsed(await request.text() or "{}") if is_json else dict(await request.post())
+    except (ValueError, LookupError):
+        raise Refused("invalid_json" if is_json else "invalid_form_data") from None
+    if not isinstance(body, dict):
+        raise Refused("json_not_object")
+    return dict(request.query) | body
+
+
+def caller_of(request: web.Request, args: Mapping[str, Any]) -> Caller:
+    """Who calls, by the bearer or the `token` argument."""
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    token = bearer.strip() if scheme.lower() == "bearer" else str(args.get("token") or "")
+    if not token:
+        raise Refused("not_authed")
+    if token not in CALLERS:
+        raise Refused("invalid_auth")
+    return CALLERS[token]
+
+
+def _miss(name: str) -> str:
+    raise missing(name)

@@ -1,0 +1,218 @@
+"""chat.*: posting, editing and deleting messages, and streams: messages that grow while they are thought."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rehearsal.api.call import Call, Method
+from rehearsal.api.status import mark_session
+from rehearsal.blocks import accepted
+from rehearsal.channels import Channel, channel_named, joined_channel
+from rehearsal.events import changed, deleted, post, root_of, tell
+from rehearsal.messages import FOREVER, Message, find, message_json, put, remove, replies
+from rehearsal.people import PEOPLE, TEAM, TEAM_URL
+from rehearsal.refusal import Refused
+from rehearsal.store import ts_of
+
+TEXT_MOST = 40_000
+UPDATE_MOST = 4_000
+MARKDOWN_MOST = 12_000
+CHUNKS = ("markdown_text", "task_update", "plan_update", "blocks")
+
+
+def post_message(call: Call) -> dict[str, Any]:
+    """A message, in the channel or in a thread; its channel may be named ("#general")."""
+    named = channel_named(call.db, call.need("channel"))
+    channel = joined_channel(call.db, named, call.caller.id)
+    said = _content(call)
+    thread = root_of(call.workspace, channel, call.text("thread_ts"))
+    if thread is not None and call.flag("reply_broadcast"):
+        said["subtype"] = "thread_broadcast"
+    message = post(call.workspace, channel, call.caller, said, thread)
+    return _shown(call, message)
+
+
+def post_ephemeral(call: Call) -> dict[str, Any]:
+    """A message that one person sees once, in the channel or in a thread: it is in no history."""
+    channel = call.joined()
+    user, thread_ts = call.need("user"), call.text("thread_ts")
+    if user not in channel.members:
+        raise Refused("user_not_in_channel")
+    root_of(call.workspace, channel, thread_ts)
+    stamp = ts_of(call.workspace.mint())
+    thread = {"thread_ts": thread_ts} if thread_ts else {}
+    message = {"type": "message", "user": call.caller.id, "ts": stamp, **thread, **_content(call)}
+    whisper = {"channel": channel.id, "message": message | {"is_ephemeral": True}}
+    call.workspace.whispers.append({"user": user, **whisper})
+    call.workspace.feed.tell(channel, {"type": "ephemeral", **whisper}, only=user)
+    return {"message_ts": stamp}
+
+
+def update(call: Call) -> dict[str, Any]:
+    """Another text for one's own message; `text` up to 4,000 characters, `markdown_text` up to 12,000.
+
+    Blocks stay as they were where only `text` is given; an empty list of them takes them away.
+    """
+    channel, message = _own(call, "cant_update_message")
+    if call.workspace.streams(message):
+        raise Refused("streaming_state_conflict")
+    if len(call.text("text")) > UPDATE_MOST:
+        raise Refused("msg_too_long")
+    before = message_json(call.db, message)
+    stamp = ts_of(call.workspace.mint())
+    gone = call.text("markdown_text") or call.value("blocks", list, "invalid_blocks") is not None
+    kept = {name: value for name, value in message.body.items() if name != "blocks" or not gone}
+    said = _content(call)
+    body = {**kept, **said, "edited": {"user": call.caller.id, "ts": stamp}}
+    message = put(call.db, replace(message, body=body, streaming=None))
+    changed(call.workspace, channel, message, before)
+    return {**_shown(call, message), "text": said["text"]}
+
+
+def delete(call: Call) -> dict[str, Any]:
+    """One's own message goes; a root with replies leaves a tombstone."""
+    channel, message = _own(call, "cant_delete_message")
+    if call.workspace.streams(message):
+        raise Refused("cant_delete_message")
+    before = message_json(call.db, message)
+    if replies(call.db, message, 0, FOREVER, 1):
+        _bury(call, channel, message, before)
+    else:
+        remove(call.db, message)
+        deleted(call.workspace, channel, message, before)
+    return {"channel": channel.id, "ts": message.ts}
+
+
+def get_permalink(call: Call) -> dict[str, Any]:
+    """Where a message would stand in the browser."""
+    channel = call.channel()
+    message = find(call.db, channel.id, call.need("message_ts"))
+    link = f"{TEAM_URL}archives/{channel.id}/p{message.stamp}"
+    if message.thread is not None:
+        link += f"?thread_ts={message.root}&cid={channel.id}"
+    return {"channel": channel.id, "permalink": link}
+
+
+def start_stream(call: Call) -> dict[str, Any]:
+    """A message that is begun, under the one it answers."""
+    channel = call.joined()
+    thread = root_of(call.workspace, channel, call.need("thread_ts"))
+    if channel.kind != "im":
+        _check_recipient(call)
+    said = {"text": _checked(_streamed_text(call))}
+    message = post(call.workspace, channel, call.caller, said, thread, streaming=call.workspace.clock.now())
+    return {"channel": channel.id, "ts": message.ts}
+
+
+def append_stream(call: Call) -> dict[str, Any]:
+    """More text for it; only the page is told."""
+    channel, message = _streaming(call)
+    if not call.text("markdown_text") and not call.value("chunks", list, "invalid_chunks"):
+        raise Refused("no_text")
+    message.body["text"] = _checked(message.body["text"] + _streamed_text(call))
+    tell(call.workspace, channel, put(call.db, message), "changed")
+    return {"channel": channel.id, "ts": message.ts}
+
+
+def stop_stream(call: Call) -> dict[str, Any]:
+    """The last of it; the apps hear of one edit."""
+    channel, message = _streaming(call)
+    before = message_json(call.db, message)
+    body = {**message.body, "text": _checked(message.body["text"] + _streamed_text(call)), **_metadata(call)}
+    if blocks := call.value("blocks", list, "invalid_blocks"):
+        body["blocks"] = accepted([{"type": "markdown", "text": body["text"]}, *blocks])
+    message = put(call.db, replace(message, body=body, streaming=None))
+    changed(call.workspace, channel, message, before)
+    if status := call.text("session_status"):
+        mark_session(call, channel, message.root, status)
+    return _shown(call, message)
+
+
+def _content(call: Call) -> dict[str, Any]:
+    """The text (cut at 40,000) or the markdown (refused above 12,000), blocks and metadata of a message."""
+    text, markdown = call.text("text"), call.text("markdown_text")
+    blocks = call.value("blocks", list, "invalid_blocks")
+    if markdown and (text or blocks):
+        raise Refused("markdown_text_conflict")
+    if not (text.strip() or markdown.strip() or blocks):
+        raise Refused("no_text")
+    found: dict[str, Any] = {"text": text[:TEXT_MOST] or _checked(markdown)}
+    if blocks:
+        found["blocks"] = accepted(blocks)
+    return found | _metadata(call)
+
+
+def _metadata(call: Call) -> dict[str, Any]:
+    """The message's metadata, if any is given."""
+    given = call.value("metadata", dict, "invalid_metadata_format")
+    if not given:
+        return {}
+    if not isinstance(given.get("event_type"), str) or not isinstance(given.get("event_payload"), dict):
+        raise Refused("invalid_metadata_schema")
+    return {"metadata": {"event_type": given["event_type"], "event_payload": given["event_payload"]}}
+
+
+def _checked(markdown: str) -> str:
+    """The same, unless it is too long."""
+    if len(markdown) > MARKDOWN_MOST:
+        raise Refused("msg_too_long")
+    return markdown
+
+
+def _own(call: Call, error: str) -> tuple[Channel, Message]:
+    channel = call.channel()
+    message = find(call.db, channel.id, call.need("ts"))
+    if message.body["user"] != call.caller.id:
+        raise Refused(error)
+    return channel, message
+
+
+def _bury(call: Call, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+    """Of a root that has replies a tombstone stays, and the event is an edit: so it is in Slack."""
+    body = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
+    message = put(call.db, replace(message, body=body, streaming=None))
+    changed(call.workspace, channel, message, before)
+
+
+def _shown(call: Call, message: Message) -> dict[str, Any]:
+    shown = message_json(call.db, message, metadata=True)
+    return {"channel": message.channel, "ts": message.ts, "message": shown}
+
+
+def _check_recipient(call: Call) -> None:
+    """Outside a DM Slack wants to know for whom the stream is: a person of this team."""
+    if call.text("recipient_team_id") != TEAM:
+        raise Refused("missing_recipient_team_id")
+    if call.text("recipient_user_id") not in {person.id for person in PEOPLE}:
+        raise Refused("missing_recipient_user_id")
+
+
+def _streaming(call: Call) -> tuple[Channel, Message]:
+    channel = call.joined()
+    message = find(call.db, channel.id, call.need("ts"))
+    if message.body["user"] != call.caller.id:
+        raise Refused("message_not_owned_by_app")
+    if not call.workspace.streams(message):
+        raise Refused("message_not_in_streaming_state")
+    return channel, message
+
+
+def _streamed_text(call: Call) -> str:
+    chunks = call.value("chunks", list, "invalid_chunks") or []
+    if any(not isinstance(chunk, dict) or chunk.get("type") not in CHUNKS for chunk in chunks):
+        raise Refused("invalid_chunks")
+    pieces = [str(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text"]
+    return call.text("markdown_text") + "".join(pieces)
+
+
+METHODS = {
+    "chat.postMessage": Method(answer=post_message, scope="chat:write"),
+    "chat.postEphemeral": Method(answer=post_ephemeral, scope="chat:write"),
+    "chat.update": Method(answer=update, scope="chat:write"),
+    "chat.delete": Method(answer=delete, scope="chat:write"),
+    "chat.getPermalink": Method(answer=get_permalink),
+    "chat.startStream": Method(answer=start_stream, scope="chat:write", kinds=("bot",)),
+    "chat.appendStream": Method(answer=append_stream, scope="chat:write", kinds=("bot",)),
+    "chat.stopStream": Method(answer=stop_stream, scope="chat:write", kinds=("bot",)),
+}

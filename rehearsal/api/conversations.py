@@ -1,0 +1,148 @@
+"""conversations.*: what there is to read, and where; opening and creating."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rehearsal.api.call import Call, Method
+from rehearsal.api.pages import Span, page, span
+from rehearsal.channels import (
+    TYPES,
+    Channel,
+    all_channels,
+    channel_json,
+    channel_of,
+    create,
+    direct,
+    invite,
+)
+from rehearsal.events import happened
+from rehearsal.messages import Message, find, history, message_json, replies
+from rehearsal.people import NAMES, TEAM, app_of
+from rehearsal.refusal import Refused, missing
+
+
+def list_all(call: Call) -> dict[str, Any]:
+    """The conversations that the caller may see, #general first."""
+    found, more = page(call, visible(call, call.caller.id))
+    return {"channels": [channel_json(channel, call.caller.id) for channel in found], **more}
+
+
+def info(call: Call) -> dict[str, Any]:
+    """One of them."""
+    channel = call.channel()
+    return {"channel": channel_json(channel, call.caller.id)}
+
+
+def members(call: Call) -> dict[str, Any]:
+    """Who is in it."""
+    channel = call.channel()
+    found, more = page(call, channel.members)
+    return {"members": list(found), **more}
+
+
+def read_history(call: Call) -> dict[str, Any]:
+    """What stands in the channel itself, newest first."""
+    channel = _readable(call)
+    asked = span(call)
+    latest = min(asked.latest, asked.cursor or asked.latest)
+    found = history(call.db, channel.id, asked.oldest, latest, asked.limit + 1)
+    return _messages(call, found, asked)
+
+
+def read_replies(call: Call) -> dict[str, Any]:
+    """A thread: its root (which counts for `limit`), then the replies, oldest first."""
+    channel = _readable(call)
+    asked = span(call)
+    root = find(call.db, channel.id, call.need("ts"), error="thread_not_found")
+    oldest = max(asked.oldest, asked.cursor or 0)
+    found = replies(call.db, root, oldest, asked.latest, asked.limit + 1)
+    return _messages(call, found if asked.cursor else [root, *found], asked)
+
+
+def open_direct(call: Call) -> dict[str, Any]:
+    """The DM or group DM with these users, opened if need be."""
+    if call.text("channel"):
+        channel, there = call.channel(), True
+    else:
+        everyone = (call.caller.id, *_users(call))
+        if all(app_of(user) for user in everyone):
+            raise Refused("cannot_dm_bot")
+        channel, there = direct(call.db, everyone)
+    if not there:
+        call.workspace.feed.tell(channel, {"type": "channel"})
+    shown = channel_json(channel, call.caller.id) if call.flag("return_im") else {"id": channel.id}
+    if there:
+        return {"channel": shown, "no_op": True, "already_open": True}
+    return {"channel": shown}
+
+
+def create_channel(call: Call) -> dict[str, Any]:
+    """A new channel."""
+    name = call.need("name")
+    if not re.fullmatch(r"[a-z0-9_-]{1,80}", name):
+        raise Refused("invalid_name_specials")
+    channel = create(call.db, name, call.flag("is_private"), call.caller.id)
+    call.workspace.feed.tell(channel, {"type": "channel"})
+    return {"channel": channel_json(channel, call.caller.id)}
+
+
+def invite_users(call: Call) -> dict[str, Any]:
+    """New members for a channel; the apps in it hear of each."""
+    channel = call.joined()
+    if channel.kind not in ("channel", "group"):
+        raise Refused("method_not_supported_for_channel_type")
+    joined = {"type": "member_joined_channel", "channel": channel.id, "team": TEAM, "inviter": call.caller.id}
+    for user in _users(call):
+        invite(call.db, channel, user)
+        channel = channel_of(call.db, channel.id, call.caller.id)
+        happened(call.workspace, channel, {**joined, "user": user, "channel_type": channel.id[0]})
+    call.workspace.feed.tell(channel, {"type": "channel"})
+    return {"channel": channel_json(channel, call.caller.id)}
+
+
+def visible(call: Call, user: str) -> list[Channel]:
+    """The conversations of the types asked for that this user may see."""
+    asked = call.text("types", "public_channel").split(",")
+    if unknown := [name for name in asked if name.strip() not in TYPES]:
+        raise Refused("invalid_types", detail=unknown[0])
+    kinds = {TYPES[name.strip()] for name in asked}
+    return [one for one in all_channels(call.db) if one.kind in kinds and one.shown_to(user)]
+
+
+def _users(call: Call) -> list[str]:
+    users = [user.strip() for user in call.need("users").split(",") if user.strip()]
+    if any(user not in NAMES for user in users):
+        raise Refused("user_not_found")
+    if not users:
+        raise missing("users")
+    return users
+
+
+def _readable(call: Call) -> Channel:
+    """A bot reads where it is a member; a person also reads public channels."""
+    return call.joined() if call.caller.kind == "bot" else call.channel()
+
+
+def _messages(call: Call, found: list[Message], asked: Span) -> dict[str, Any]:
+    shown = found[: asked.limit]
+    more = len(found) > len(shown)
+    metadata = call.flag("include_all_metadata")
+    return {
+        "messages": [message_json(call.db, message, metadata) for message in shown],
+        "has_more": more,
+        "response_metadata": {"next_cursor": Span.after(shown[-1].stamp) if more else ""},
+    }
+
+
+METHODS = {
+    "conversations.list": Method(answer=list_all, scope="channels:read"),
+    "conversations.info": Method(answer=info, scope="channels:read"),
+    "conversations.members": Method(answer=members, scope="channels:read"),
+    "conversations.history": Method(answer=read_history, scope="channels:history"),
+    "conversations.replies": Method(answer=read_replies, scope="channels:history"),
+    "conversations.open": Method(answer=open_direct, scope="im:write"),
+    "conversations.create": Method(answer=create_channel, scope="channels:manage"),
+    "conversations.invite": Method(answer=invite_users, scope="channels:manage"),
+}

@@ -1,0 +1,107 @@
+"""`/api/{method}`: finds the method, checks the token, answers as Slack does: 200, `ok` or an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from aiohttp import web
+
+from rehearsal.api import chat, conversations, reactions, status, users
+from rehearsal.api.call import Call, arguments, caller_of
+from rehearsal.faults import Value
+from rehearsal.people import Caller
+from rehearsal.refusal import Refused
+from rehearsal.wire import hang_up, outage
+from rehearsal.workspace import Workspace
+
+METHODS = {
+    **chat.METHODS,
+    **conversations.METHODS,
+    **users.METHODS,
+    **reactions.METHODS,
+    **status.METHODS,
+}
+
+
+class Api:
+    """Slack's Web API over one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Any call, as far as no fault strikes it; the apps' only, so that people can go on talking."""
+        try:
+            args = await arguments(request)
+        except Refused as refusal:
+            return web.json_response(refusal.body)
+        faults, name = self._workspace.faults, request.match_info["method"]
+        if _is_person(request, args):
+            return self._answered(request, name, args)
+        if told := faults.strikes("down"):
+            return outage(request, told)
+        if told := faults.strikes("rate-limit", name):
+            return _limited(float(told["seconds"]))
+        if told := faults.strikes("broken", name):
+            return outage(request, told)
+        response = self._answered(request, name, args)
+        if faults.strikes("answer-lost", name):
+            hang_up(request)
+        return response
+
+    def _answered(self, request: web.Request, name: str, args: dict[str, Any]) -> web.Response:
+        """What a refused call had already changed is taken back."""
+        headers: dict[str, str] = {}
+        try:
+            body = _test(args) if name == "api.test" else self._called(request, name, args, headers)
+        except Refused as refusal:
+            body = refusal.body
+        return web.json_response({"ok": True, **body}, headers=headers)
+
+    def _called(
+        self, request: web.Request, name: str, args: dict[str, Any], headers: dict[str, str]
+    ) -> dict[str, Any]:
+        method = METHODS.get(name)
+        if method is None:
+            raise Refused("unknown_method", req_method=name)
+        caller = caller_of(request, args)
+        faults = self._workspace.faults
+        if caller.app is not None:
+            granted = _granted(caller, faults.on("missing-scope"))
+            headers["x-oauth-scopes"] = ",".join(granted)
+        method.check(caller)
+        if caller.kind == "bot" and method.scope and faults.strikes("missing-scope", method.scope):
+            raise Refused("missing_scope", needed=method.scope, provided=headers["x-oauth-scopes"])
+        origin = f"{'wss' if request.secure else 'ws'}://{request.host}"
+        with self._workspace.db:
+            return method.answer(Call(workspace=self._workspace, caller=caller, args=args, origin=origin))
+
+
+def _granted(caller: Caller, lacking: Mapping[str, Value] | None) -> Sequence[str]:
+    """The scopes of a token, but for those that a fault takes away."""
+    if caller.kind != "bot" or caller.app is None:
+        return ("connections:write",)
+    gone = str(lacking["scope"]) if lacking else ""
+    return [scope for scope in caller.app.scopes if not fnmatchcase(scope, gone)]
+
+
+def _is_person(request: web.Request, args: dict[str, Any]) -> bool:
+    try:
+        return caller_of(request, args).kind == "user"
+    except Refused:
+        return False
+
+
+def _limited(seconds: float) -> web.Response:
+    """Slack's only answer that is no 200."""
+    headers = {"Retry-After": str(math.ceil(seconds))}
+    return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+
+
+def _test(args: dict[str, Any]) -> dict[str, Any]:
+    if error := args.get("error"):
+        raise Refused(str(error), args=args)
+    return {"args": args}

@@ -1,0 +1,70 @@
+"""reactions.add and reactions.remove."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rehearsal.api.call import Call, Method
+from rehearsal.channels import Channel
+from rehearsal.events import apps_in, happened, tell
+from rehearsal.messages import Message, find, put
+from rehearsal.refusal import Refused
+
+READ = "reactions:read"
+"""What an app needs to hear of reactions."""
+
+
+def add(call: Call) -> dict[str, Any]:
+    """An emoji on a message."""
+    channel, message, name, users = _reaction(call)
+    if call.caller.id in users:
+        raise Refused("already_reacted")
+    _react(call, "reaction_added", channel, message, name, [*users, call.caller.id])
+    return {}
+
+
+def remove(call: Call) -> dict[str, Any]:
+    """One's own emoji, off again."""
+    channel, message, name, users = _reaction(call)
+    if call.caller.id not in users:
+        raise Refused("no_reaction")
+    others = [user for user in users if user != call.caller.id]
+    _react(call, "reaction_removed", channel, message, name, others)
+    return {}
+
+
+def _reaction(call: Call) -> tuple[Channel, Message, str, list[str]]:
+    """Where, to what, which reaction, and who has it already."""
+    channel = call.joined()
+    message = find(call.db, channel.id, call.need("timestamp"))
+    name = call.need("name")
+    if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
+        raise Refused("invalid_name")
+    for one in message.body.get("reactions", []):
+        if one["name"] == name:
+            return channel, message, name, one["users"]
+    return channel, message, name, []
+
+
+def _react(call: Call, kind: str, channel: Channel, message: Message, name: str, users: list[str]) -> None:
+    """Now these users have this reaction to it, and the apps hear of an event of this kind."""
+    reactions = [one for one in message.body.get("reactions", []) if one["name"] != name]
+    if users:
+        reactions.append({"name": name, "users": users, "count": len(users)})
+    message.body["reactions"] = reactions
+    tell(call.workspace, channel, put(call.db, message), "changed")
+    event = {
+        "type": kind,
+        "user": call.caller.id,
+        "reaction": name,
+        "item": {"type": "message", "channel": channel.id, "ts": message.ts},
+        "item_user": message.body["user"],
+    }
+    happened(call.workspace, channel, event, [app for app in apps_in(channel) if READ in app.scopes])
+
+
+METHODS = {
+    "reactions.add": Method(answer=add, scope="reactions:write"),
+    "reactions.remove": Method(answer=remove, scope="reactions:write"),
+}

@@ -1,0 +1,66 @@
+"""While an app works: assistant.threads.setStatus and, for agents, agents.sessions.setStatus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rehearsal.api.call import Call, Method
+from rehearsal.channels import Channel, joined_channel
+from rehearsal.messages import find
+from rehearsal.refusal import Refused, missing
+
+SESSION = ("processing", "active", "suspended", "closed")
+AT_WORK = "is working…"
+MESSAGES_MOST = 10
+
+
+def set_status(call: Call) -> dict[str, Any]:
+    """The status line of a thread; an empty one takes it away."""
+    channel, thread_ts = _place(call)
+    if "status" not in call.args:
+        raise missing("status")
+    loading = call.value("loading_messages", list, "invalid_arguments") or []
+    if len(loading) > MESSAGES_MOST:
+        raise Refused("invalid_arguments")
+    _show(call, channel, thread_ts, call.text("status"), tuple(map(str, loading)))
+    return {}
+
+
+def set_session_status(call: Call) -> dict[str, Any]:
+    """The state of an agent's session in a thread."""
+    if call.caller.app is None or not call.caller.app.agent:
+        raise Refused("not_agent_app")
+    channel, thread_ts = _place(call)
+    status = call.need("status")
+    mark_session(call, channel, thread_ts, status)
+    return {"status": status, "agent_status": status, "title": call.text("title")}
+
+
+def mark_session(call: Call, channel: Channel, thread_ts: str, status: str) -> None:
+    """Show an agent's session as working, unless a status line says more; or as working no longer."""
+    if status not in SESSION:
+        raise Refused("invalid_arguments")
+    working = status == SESSION[0]
+    statuses = call.workspace.statuses
+    session = statuses.work(channel.id, thread_ts, call.caller.id, working)
+    call.workspace.feed.tell(channel, session)
+    shown = statuses.shown(channel.id, thread_ts, call.caller.id)
+    if shown != working:
+        _show(call, channel, thread_ts, "" if shown else AT_WORK, ())
+
+
+def _place(call: Call) -> tuple[Channel, str]:
+    channel = joined_channel(call.db, call.need("channel_id"), call.caller.id)
+    message = find(call.db, channel.id, call.need("thread_ts"), error="invalid_thread_ts")
+    return channel, message.root
+
+
+def _show(call: Call, channel: Channel, thread_ts: str, text: str, loading: tuple[str, ...]) -> None:
+    line = call.workspace.statuses.set(channel.id, thread_ts, call.caller.id, text, loading)
+    call.workspace.feed.tell(channel, line.json())
+
+
+METHODS = {
+    "assistant.threads.setStatus": Method(answer=set_status, scope="chat:write", kinds=("bot",)),
+    "agents.sessions.setStatus": Method(answer=set_session_status, scope="chat:write", kinds=("bot",)),
+}

@@ -1,0 +1,96 @@
+"""Who is who: users.*, bots.info, team.info, auth.test, api.test, and the door to Socket Mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rehearsal.api.call import Call, Method
+from rehearsal.api.conversations import visible
+from rehearsal.api.pages import page
+from rehearsal.channels import channel_json
+from rehearsal.people import APPS, NAMES, TEAM, TEAM_DOMAIN, TEAM_NAME, TEAM_URL, bot_json, user_json
+from rehearsal.refusal import Refused
+
+
+def auth_test(call: Call) -> dict[str, Any]:
+    """Who the caller is."""
+    who: dict[str, Any] = {
+        "url": TEAM_URL,
+        "team": TEAM_NAME,
+        "team_id": TEAM,
+        "is_enterprise_install": False,
+        "user": NAMES[call.caller.id].lower(),
+        "user_id": call.caller.id,
+    }
+    if call.caller.app is not None:
+        who["bot_id"] = call.caller.app.bot
+    return who
+
+
+def connections_open(call: Call) -> dict[str, Any]:
+    """The address of one WebSocket, good once."""
+    if call.caller.app is None:
+        raise Refused("not_allowed_token_type")
+    ticket = call.workspace.links.ticket(call.caller.app.id)
+    return {"url": f"{call.origin}/link/?ticket={ticket}&app_id={call.caller.app.id}"}
+
+
+def user_info(call: Call) -> dict[str, Any]:
+    """One user."""
+    return {"user": user_json(_known(call.need("user")))}
+
+
+def user_list(call: Call) -> dict[str, Any]:
+    """Everyone, the bots too."""
+    found, more = page(call, list(NAMES))
+    return {
+        "members": [user_json(user) for user in found],
+        "cache_ts": int(call.workspace.clock.now()),
+        **more,
+    }
+
+
+def user_conversations(call: Call) -> dict[str, Any]:
+    """The conversations that a user is in, as far as the caller sees them."""
+    user = _known(call.text("user", call.caller.id))
+    joined = [channel for channel in visible(call, call.caller.id) if user in channel.members]
+    found, more = page(call, joined)
+    return {"channels": [channel_json(channel, call.caller.id) for channel in found], **more}
+
+
+def bot_info(call: Call) -> dict[str, Any]:
+    """One bot."""
+    for app in APPS:
+        if app.bot == call.need("bot"):
+            return {"bot": bot_json(app)}
+    raise Refused("bot_not_found")
+
+
+def team_info(_: Call) -> dict[str, Any]:
+    """The workspace."""
+    team = {
+        "id": TEAM,
+        "name": TEAM_NAME,
+        "url": TEAM_URL,
+        "domain": TEAM_DOMAIN,
+        "email_domain": "",
+        "icon": {},
+    }
+    return {"team": team}
+
+
+def _known(user: str) -> str:
+    if user not in NAMES:
+        raise Refused("user_not_found")
+    return user
+
+
+METHODS = {
+    "auth.test": Method(answer=auth_test, kinds=("user", "bot", "app")),
+    "apps.connections.open": Method(answer=connections_open, kinds=("app",)),
+    "users.info": Method(answer=user_info, scope="users:read"),
+    "users.list": Method(answer=user_list, scope="users:read"),
+    "users.conversations": Method(answer=user_conversations, scope="channels:read"),
+    "bots.info": Method(answer=bot_info, scope="users:read"),
+    "team.info": Method(answer=team_info, scope="team:read"),
+}

@@ -1,0 +1,140 @@
+"""Conversations: channels, private ones, DMs and group DMs, and who is in them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.people import NAMES, SOUL
+from rehearsal.refusal import Refused
+from rehearsal.store import MICROS, add_channel
+
+TYPES = {"public_channel": "channel", "private_channel": "group", "mpim": "mpim", "im": "im"}
+COLUMNS = "select id, kind, name, creator, created from channel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """A conversation. `kind` is Slack's channel_type: channel, group, im or mpim."""
+
+    id: str
+    kind: str
+    name: str
+    creator: str
+    created: int
+    members: tuple[str, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether people of another company read along: here a channel whose name begins with "ext-"."""
+        return self.name.startswith("ext-")
+
+    def shown_to(self, user: str) -> bool:
+        """Whether this user may know of it."""
+        return self.kind == "channel" or user in self.members
+
+
+def all_channels(db: sqlite3.Connection) -> list[Channel]:
+    """Every conversation, #general first."""
+    return [_channel(db, row) for row in db.execute(f"{COLUMNS} order by place").fetchall()]
+
+
+def channel_of(db: sqlite3.Connection, id: str, user: str) -> Channel:
+    """The conversation with that id, as far as this user may know of it; else channel_not_found."""
+    row = db.execute(f"{COLUMNS} where id = ?", (id,)).fetchone()
+    if row is None or not (channel := _channel(db, row)).shown_to(user):
+        raise Refused("channel_not_found")
+    return channel
+
+
+def joined_channel(db: sqlite3.Connection, id: str, user: str) -> Channel:
+    """The conversation with that id if this user is in it; else not_in_channel."""
+    channel = channel_of(db, id, user)
+    if user not in channel.members:
+        raise Refused("not_in_channel")
+    return channel
+
+
+def channel_named(db: sqlite3.Connection, name: str) -> str:
+    """The id of "#general"; anything else is returned as it is, an id already."""
+    row = db.execute("select id from channel where '#' || name = ?", (name,)).fetchone()
+    return name if row is None else str(row[0])
+
+
+def direct(db: sqlite3.Connection, members: Sequence[str]) -> tuple[Channel, bool]:
+    """The DM or group DM of exactly these, and whether it was there before."""
+    wanted = set(members)
+    for channel in all_channels(db):
+        if channel.kind in ("im", "mpim") and set(channel.members) == wanted:
+            return channel, True
+    kind = "im" if len(wanted) <= 2 else "mpim"
+    name = "" if kind == "im" else "mpdm-" + "--".join(NAMES[user].lower() for user in members) + "-1"
+    return _create(db, kind, name, members), False
+
+
+def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> Channel:
+    """A new channel; the soul is in every public one."""
+    if any(channel.name == name for channel in all_channels(db)):
+        raise Refused("name_taken")
+    members = (creator,) if private or creator == SOUL.user else (creator, SOUL.user)
+    return _create(db, "group" if private else "channel", name, members)
+
+
+def invite(db: sqlite3.Connection, channel: Channel, user: str) -> None:
+    """One more member."""
+    if user in channel.members:
+        raise Refused("already_in_channel")
+    db.execute("insert into member values (?, ?)", (channel.id, user))
+
+
+def channel_json(channel: Channel, user: str) -> dict[str, Any]:
+    """A conversation as `conversations.info` shows it to this user."""
+    shared: dict[str, Any] = {
+        "id": channel.id,
+        "created": channel.created // MICROS,
+        "is_im": channel.kind == "im",
+        "is_archived": False,
+        "is_shared": channel.shared,
+        "is_ext_shared": channel.shared,
+        "is_org_shared": False,
+        "is_pending_ext_shared": False,
+    }
+    if channel.kind == "im":
+        others = [member for member in channel.members if member != user]
+        return shared | {"user": (others or [user])[0], "is_user_deleted": False, "priority": 0}
+    return shared | {
+        "name": channel.name,
+        "name_normalized": channel.name,
+        "creator": channel.creator,
+        "is_channel": channel.kind == "channel",
+        "is_group": channel.kind == "group",
+        "is_mpim": channel.kind == "mpim",
+        "is_private": channel.kind != "channel",
+        "is_general": channel.name == "general",
+        "is_member": user in channel.members,
+        "num_members": len(channel.members),
+        "topic": {"value": "", "creator": "", "last_set": 0},
+        "purpose": {"value": "", "creator": "", "last_set": 0},
+    }
+
+
+def _create(db: sqlite3.Connection, kind: str, name: str, members: Sequence[str]) -> Channel:
+    (number,) = db.execute("select count(*) from channel").fetchone()
+    id = f"{'D' if kind == 'im' else 'C'}0MADE{number:05d}"
+    add_channel(db, id, kind, name, tuple(dict.fromkeys(members)))
+    return channel_of(db, id, members[0])
+
+
+def _channel(db: sqlite3.Connection, row: tuple[str, str, str, str, int]) -> Channel:
+    id, kind, name, creator, created = row
+    members = db.execute("select user from member where channel = ? order by rowid", (id,)).fetchall()
+    return Channel(
+        id=id,
+        kind=kind,
+        name=name,
+        creator=creator,
+        created=created,
+        members=tuple(user for (user,) in members),
+    )

@@ -1,0 +1,246 @@
+"""What a request asks for, read as any model would read it: sections, choices, who said what.
+
+Called by script.py. Nothing here knows whose prompts these are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.task import OUTRIGHT, task_of
+
+RESULT = re.compile(r'<result of="([^"<>]+)">((?:(?!<result of=").)*?)</result>', re.S)
+MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
+"""Tags that are spoken of, and wanted from nobody."""
+TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+OPENING = re.compile(r"<([A-Za-z][\w-]*)>")
+MESSAGE = re.compile(
+    r"""<(\w+)[ ](?:from|name|author)="(?P<name>[^"<>]*)"[^<>]*>
+    (?P<words>(?:(?!<\1[ ](?:from|name|author)=").)*?)</\1>""",
+    re.S | re.X,
+)
+"""Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
+THREAD = re.compile(r"sess-[0-9a-f]")
+"""How the name of a sender begins that is no person."""
+COLON = re.compile(
+    r"""(?P<name>[^\W\d_][\w.'-]*(?:[ ][\w.'-]+){0,2}?)  # Alice, Alice B. Liddell
+    (?:[ ]\([^)]*\))? (?:[ ](?:said|asked|wrote))? :\s+ (?P<words>.+)""",
+    re.S | re.X,
+)
+LIST = r"[\w-]+(?:(?:\s*[,|/]\s*(?:or\s+)?|\s+or\s+)[\w-]+)+"
+CHOICES = re.compile(
+    rf"(?:one (?:\w+ )?of|either|choose|pick)[\s:]*(?:the following[\s:]*)?({LIST})|>\s*({LIST})\s*<", re.I
+)
+SPOKEN = re.compile(
+    r"\b(say|says|said|saying|speak|speech|spoken|reply|answer|tell|respond|response|aloud)\b", re.I
+)
+PRIVATE = re.compile(
+    r"\b(private|privately|nobody|no one|never|unsaid|hidden|think|thought|feels?|notices?|inner|aside)\b",
+    re.I,
+)
+PROBLEM = "problem_solving"
+OPEN_THOUGHT = "deliberation"
+RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
+"""Says that one goes there only where people ask for it outright."""
+SELF = re.compile(r"\b(I am|I.m|my name|I like|I live)\b", re.I)
+"""How people tell of themselves."""
+SIGNS = tuple(
+    (re.compile(sign, re.I), re.compile(meant, re.I))
+    for sign, meant in (
+        (r"^problem.?solving$", r"\b(solve|find out|figure out|investigate|look into|help me with)\b"),
+        (r"^closing$", r"^\W*(bye|goodbye|good night|see you|farewell)\b|\b(bye|that.s all|good night)\W*$"),
+        (r"^stop", r"^\W*(stop|halt|cancel|enough|never ?mind)\b(?! \w+ing)"),
+        (
+            r"^(new|other|something.?new)",
+            r"\b(something else|by the way|another (thing|question)|meanwhile)\b",
+        ),
+        (r"^yes$", SELF.pattern),
+    )
+)
+"""What a choice is called, and the words of a person that speak for it."""
+USUAL = re.compile(r"conversation|more.*|no", re.I)
+"""What is chosen where nothing speaks for anything else."""
+BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|(?<!say )nothing)\b", re.I)
+"""What is to be said in another section says nothing of this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One pair of tags that the answer shall have, and all that is said about it."""
+
+    name: str
+    about: str
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words of which it shall be one; empty for free text."""
+        bare = re.sub(r"[`'\"“”]|\([^)]*\)", "", self.about)
+        found = CHOICES.search(bare)
+        if not found:
+            return ()
+        return tuple(re.findall(r"(?!or\b)[\w-]+", found[1] or found[2]))
+
+    def chosen(self, words: str) -> str:
+        """The choice that these words speak for; "" in free text."""
+        offered = OPEN_THOUGHT in self.choices
+        allowed = OUTRIGHT.search(words) or not RESERVED.search(self.about)
+        if offered and allowed and task_of(words):
+            return OPEN_THOUGHT
+        return str(chosen(self.choices, words)) if self.choices else ""
+
+    @property
+    def may_be_blank(self) -> bool:
+        """Whether nothing is an answer, too."""
+        return bool(BLANK.search(self.about))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a person said; the name is empty where none is given."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request, as the understudy understands it. `answers` are the texts it gave before.
+
+    `found` is what came of actions: their names and results.
+    """
+
+    sections: tuple[Section, ...]
+    schema: dict[str, Any] | None
+    heard: tuple[Said, ...]
+    answers: tuple[str, ...]
+    found: tuple[tuple[str, str], ...]
+    instruction: str
+
+    @property
+    def words(self) -> str:
+        """What was said last."""
+        return self.heard[-1].words if self.heard else ""
+
+    @property
+    def person(self) -> str:
+        """Who said it."""
+        return self.heard[-1].name if self.heard else ""
+
+
+def asked(body: Body) -> Asked:
+    """Read a request."""
+    turns: list[list[str]] = []
+    answers: list[str] = []
+    found: list[tuple[str, str]] = []
+    for message in body["messages"]:
+        if message["role"] == "assistant":
+            answers += texts(message["content"])
+        elif message["role"] == "user":
+            turn = texts(message["content"])
+            for text in turn:
+                found += [(name, words.strip()) for name, words in RESULT.findall(text)]
+            turns.append([MENTIONED.sub("", RESULT.sub("", text)) for text in turn])
+    instruction, turns[-1] = _split(turns[-1])
+    rules = instruction
+    if not _tags(instruction):
+        rules = MENTIONED.sub("", "\n".join(texts(body.get("system"))))
+    form = (body.get("output_config") or {}).get("format")
+    return Asked(
+        sections=tuple(sections(rules)),
+        schema=form["schema"] if form else None,
+        heard=tuple(_heard(turns)),
+        answers=tuple(answers),
+        found=tuple(found),
+        instruction=instruction,
+    )
+
+
+def sections(text: str) -> Iterable[Section]:
+    """The pairs of tags named here, in their order, each with what its paragraph says of it."""
+    names = _tags(text)
+    about: dict[str, list[str]] = {name: [] for name in names}
+    openings = [found for found in OPENING.finditer(text) if found[1] in about]
+    starts = [_start(text, found.start(), openings) for found in openings]
+    for found, start, end in zip(openings, starts, [*starts, len(text)][1:], strict=True):
+        about[found[1]].append(text[start:end].split("\n\n")[0])
+    return (Section(name=name, about="\n".join(about[name])) for name in names)
+
+
+def spoken(among: Sequence[Section]) -> Section | None:
+    """The section that a person will hear: the one most spoken of as speech, else the last of free text."""
+    free = [section for section in among if not section.choices]
+    return max(reversed(free), key=lambda section: _speech(section.name, section.about), default=None)
+
+
+def is_spoken(name: str, about: str) -> bool:
+    """Whether a field of this name and description is what a person will hear."""
+    return _speech(name, about) > 0
+
+
+def chosen(choices: Sequence[Any], words: str) -> Any:
+    """The choice that their words speak for, or that they name; else the usual one, else the first."""
+    for sign, meant in SIGNS:
+        led = [choice for choice in choices if sign.search(str(choice))]
+        if led and meant.search(words):
+            return led[0]
+    usual = [choice for choice in choices if USUAL.fullmatch(str(choice))]
+    named = [choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", words, re.I)]
+    return [*usual, *named, *choices][0]
+
+
+def _speech(name: str, about: str) -> int:
+    """How much is said for its being spoken, less what is said against it; its own name counts most."""
+    own = name.replace("_", " ").replace("-", " ")
+    for_it = len(SPOKEN.findall(about)) + 3 * len(SPOKEN.findall(own))
+    against = len(PRIVATE.findall(about)) + 3 * len(PRIVATE.findall(own))
+    return for_it - 2 * against
+
+
+def _tags(text: str) -> list[str]:
+    """The names that are both opened and closed here, in the order of their first opening."""
+    return [name for name in dict.fromkeys(OPENING.findall(text)) if f"</{name}>" in text]
+
+
+def _start(text: str, at: int, openings: Sequence[re.Match[str]]) -> int:
+    """Where talk about the tag at this place begins: with its line, unless another tag stands before it."""
+    line = text.rfind("\n", 0, at) + 1
+    return at if any(line <= other.start() < at for other in openings) else line
+
+
+def _split(turn: Sequence[str]) -> tuple[str, list[str]]:
+    """The instruction that stands last in a turn, and what was said before it."""
+    if len(turn) == 1:
+        return _split_text(turn[0])
+    if _tags(turn[-1]):
+        return turn[-1], list(turn[:-1])
+    return "", list(turn)
+
+
+def _split_text(text: str) -> tuple[str, list[str]]:
+    """The same where all is one text: the instruction begins with the paragraph that names tags."""
+    if _tags(MESSAGE.sub("", text)):
+        parts = re.split(r"\n{2,}", text)
+        for place, part in enumerate(parts):
+            if _tags(part):
+                return "\n\n".join(parts[place:]), parts[:place] or [TAG.sub("", text)]
+    return "", [text]
+
+
+def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:
+    """Who said what. Where some of it has a name, the rest is notes to the model, and nobody's words."""
+    every = [text for turn in turns for text in turn]
+    marked = [text for text in every if MESSAGE.search(text)]
+    heard = [_said(text) for text in marked or every]
+    named = [said for said in heard if said.name]
+    return [said for said in named or heard if not THREAD.match(said.name)]
+
+
+def _said(text: str) -> Said:
+    found = MESSAGE.search(text) or COLON.fullmatch(text.strip())
+    if not found:
+        return Said(name="", words=text.strip())
+    return Said(name=found["name"], words=found["words"].strip().strip('"“”'))

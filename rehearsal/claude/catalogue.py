@@ -1,0 +1,53 @@
+"""`/v1/models`: which models there are; and how the API says no. Used by the understudy."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from aiohttp import web
+
+from rehearsal.claude.stream import error
+from rehearsal.switchboard import Switchboard
+
+NUMBER = "req_rehearsal_models"
+
+
+def catalogue(app: web.Application, faults: Switchboard) -> None:
+    """Add the list of models to this application. There is any model, but for the faults."""
+    app.router.add_get("/v1/models", partial(_all, faults))
+    app.router.add_get("/v1/models/{model}", partial(_one, faults))
+
+
+async def _all(faults: Switchboard, request: web.Request) -> web.Response:
+    if failed := _barred(faults, request):
+        return failed
+    return web.json_response({"data": [], "has_more": False, "first_id": None, "last_id": None})
+
+
+async def _one(faults: Switchboard, request: web.Request) -> web.Response:
+    """One model. Credit is no matter here."""
+    name = request.match_info["model"]
+    if failed := _barred(faults, request):
+        return failed
+    if faults.strikes("unknown-model", name):
+        return refusal(404, "not_found_error", f"model: {name}", NUMBER)
+    shown = {"type": "model", "id": name, "display_name": name, "created_at": "2026-10-07T00:00:00Z"}
+    return web.json_response(shown)
+
+
+def _barred(faults: Switchboard, request: web.Request) -> web.Response | None:
+    if key_of(request) and not faults.on("unauthorized"):
+        return None
+    return refusal(401, "authentication_error", "invalid x-api-key", NUMBER)
+
+
+def key_of(request: web.Request) -> str:
+    """The key that a request brings."""
+    bearer = request.headers.get("Authorization", "").removeprefix("Bearer").strip()
+    return bearer or request.headers.get("X-Api-Key", "").strip()
+
+
+def refusal(status: int, kind: str, text: str, number: str, after: float = 0.0) -> web.Response:
+    """An error in Anthropic's shape."""
+    headers = {"request-id": number, **({"retry-after": f"{after:g}"} if after else {})}
+    return web.json_response(error(kind, text, number), status=status, headers=headers)

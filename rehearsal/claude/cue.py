@@ -1,0 +1,94 @@
+"""What the understudy does with a request, where it does not follow its script: as told, or by a fault."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from rehearsal.claude.prompt import Body, texts
+from rehearsal.switchboard import Switchboard
+
+FORM = re.compile(r"</?\w+>|[{}\[\]]")
+"""What holds an answer together: tags, and the brackets of JSON."""
+NO_CREDIT = (
+    "Your credit balance is too low to access the Anthropic API. "
+    "Please go to Plans & Billing to upgrade or purchase credits."
+)
+"""What Anthropic says then, with status 400."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cue:
+    """One reply to come, for a request to `model` (a pattern) whose last text or schema holds `asks`.
+
+    `text` None is the script's own; `delay` seconds and `until` hold it back, after `first` characters of it.
+
+    `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
+    or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
+    of a Retry-After in `after`, and `said` the error; with 200 it comes inside the stream. Faults
+    besides: of the text only the first `most` characters, a halt after `stall` of them, `pace` seconds
+    between two pieces, `bare` of its tags.
+    """
+
+    text: str | None = None
+    delay: float = 0.0
+    chunk: int | None = None
+    until: asyncio.Event | None = None
+    first: int = 0
+    model: str = "*"
+    asks: str = ""
+    ending: Literal["end", "refusal", "error", "cut", "hush"] = "end"
+    status: int = 200
+    kind: str = ""
+    said: str = "Rehearsed failure"
+    after: float = 0.0
+    most: int | None = None
+    stall: int | None = None
+    pace: float = 0.0
+    bare: bool = False
+
+    def fits(self, body: Body) -> bool:
+        """Whether it answers this request."""
+        if not fnmatchcase(str(body["model"]), self.model):
+            return False
+        last = texts(body["messages"][-1]["content"])[-1:]
+        return self.asks in "\n".join([*last, json.dumps(body.get("output_config"))])
+
+
+def failure(faults: Switchboard, model: str) -> Cue | None:
+    """How a request to this model fails, if it does. What was queued is left for the next one."""
+    if told := faults.strikes("throttled", model):
+        return Cue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
+    if faults.strikes("overloaded", model):
+        return Cue(ending="error", status=529, kind="overloaded_error")
+    if faults.strikes("unauthorized", model):
+        return Cue(ending="error", status=401, kind="authentication_error", said="invalid x-api-key")
+    if faults.strikes("no-credit", model):
+        return Cue(ending="error", status=400, kind="invalid_request_error", said=NO_CREDIT)
+    if faults.strikes("unknown-model", model):
+        return Cue(ending="error", status=404, kind="not_found_error", said=f"model: {model}")
+    if faults.strikes("refusal", model):
+        return Cue(ending="refusal", text="")
+    return None
+
+
+def spoiled(faults: Switchboard, model: str, cue: Cue) -> Cue:
+    """The cue with what else is wrong."""
+    if told := faults.strikes("slow", model):
+        cue = replace(cue, pace=float(told["seconds"]))
+    if faults.strikes("malformed", model):
+        cue = replace(cue, bare=True)
+    if told := faults.strikes("stalled", model):
+        cue = replace(cue, stall=int(float(told["characters"])))
+    if told := faults.strikes("cut", model):
+        cue = replace(cue, ending="cut", most=int(float(told["characters"])))
+    return cue
+
+
+def bare(text: str) -> str:
+    """An answer without what holds it together."""
+    return FORM.sub("", text)

@@ -1,0 +1,211 @@
+"""The script thinks in the open: a plan, branches and an answer that follow from what was asked.
+
+What it has to write next stands in the request alone: the question, what it wrote, and what came since.
+The names of the tags are read there, too.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rehearsal.claude.asked import MESSAGE, THREAD
+from rehearsal.claude.findings import WAY_OUT, alone, found_out, put_together, spelt
+from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.task import Part, Task, task_of, thinking, together
+
+FINAL = re.compile(r"<(([a-z][a-z0-9-]*)-response)>")
+SPAWNED = re.compile(r'<thread-spawned assigned_id="([^"]+)"')
+COLLECTED = re.compile(r"<fan-out-complete ")
+RESULT = re.compile(r'<result index="(\d+)">(.*?)</result>', re.S)
+PLAN = "<todo-until"
+TOGETHER = "Put it together"
+"""The last step of each plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One text of the conversation; `name` is who sent it, `own` whether the script wrote it itself."""
+
+    own: bool
+    text: str
+    name: str = ""
+    words: str = ""
+
+    @property
+    def by_person(self) -> bool:
+        return bool(self.name) and not THREAD.match(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How far a task has come: its branches in the order of its parts, and what they answered."""
+
+    task: Task
+    branches: tuple[str, ...]
+    answers: Mapping[int, str]
+    thoughts: tuple[str, ...]
+    """What was written about it so far."""
+    news: tuple[int, ...]
+    """The parts whose answers came since."""
+
+    @property
+    def awaited(self) -> Sequence[Part]:
+        """The parts whose branches have not answered."""
+        begun = self.task.parts[: len(self.branches)]
+        return [part for number, part in enumerate(begun) if number not in self.answers]
+
+
+def deliberated(body: Body) -> str:
+    """What is written next in open thought; "" where the request asks for something else."""
+    asks = (texts(body["messages"][-1]["content"]) or [""])[-1]
+    found = FINAL.search(asks)
+    if not found:
+        return ""
+    final, slug = found.groups()
+    only_final = f"<{slug}>" not in asks
+    every = _conversation(body)
+    people = [said for said in every if said.by_person]
+    if not people:
+        return _element(final, found_out(every[0].words)) if every else ""
+    course = _course(every, final)
+    written = _next(course, slug, final, only_final)
+    told = any(WAY_OUT in said.text for said in every if said.own)
+    return written.replace(f" {WAY_OUT}", "") if told else written
+
+
+def _next(course: Course, slug: str, final: str, only_final: bool) -> str:
+    """What a root writes next."""
+    several = len(course.task.parts) > 1
+    if only_final:
+        return _element(final, _whole(course) if several else alone(course.task))
+    if not several:
+        return _one_thing(course, slug, final)
+    if not any(PLAN in thought for thought in course.thoughts):
+        return _begin(course.task)
+    if course.awaited:
+        return _wait(course)
+    return f"{_plan(course, ended=True)}\n{_element(final, _whole(course))}"
+
+
+def _conversation(body: Body) -> list[Said]:
+    """All but what is asked last."""
+    every = []
+    for message in body["messages"]:
+        for text in texts(message["content"]):
+            found = MESSAGE.match(text) if message["role"] == "user" else None
+            name, words = (found["name"], found["words"].strip()) if found else ("", "")
+            every.append(Said(own=message["role"] == "assistant", text=text, name=name, words=words))
+    return every[:-1]
+
+
+def _course(every: Sequence[Said], final: str) -> Course:
+    """The task that is in hand, and what has come of it."""
+    ends = [number for number, said in enumerate(every) if said.own and f"<{final}>" in said.text]
+    now = every[ends[-1] + 1 :] if ends else every
+    if not any(said.by_person for said in now):
+        now = every
+    task, since = _in_hand(every, now)
+    branches = [found[1] for said in since if (found := SPAWNED.match(said.text))]
+    answers: dict[int, str] = {}
+    news: list[int] = []
+    for said in since:
+        came = _came(said, branches)
+        answers |= came
+        news = [] if said.own else [*news, *came]
+    return Course(
+        task=task,
+        branches=tuple(branches[: len(task.parts)]),
+        answers=answers,
+        thoughts=tuple(said.text for said in since if said.own),
+        news=tuple(news),
+    )
+
+
+def _in_hand(every: Sequence[Said], now: Sequence[Said]) -> tuple[Task, Sequence[Said]]:
+    """The last task that a person set, and what was said after it; else their last words are one."""
+    spoken = [number for number, said in enumerate(now) if said.by_person]
+    for number in reversed(spoken):
+        task = task_of(now[number].words)
+        if task:
+            since = now[number + 1 :]
+            earlier = every[: len(every) - len(since) - 1]
+            return (task if task.parts else _meant(now[number].words, earlier)), since
+    last = spoken[-1]
+    return thinking(now[last].words), now[last + 1 :]
+
+
+def _meant(words: str, earlier: Sequence[Said]) -> Task:
+    """What those mean who say "think it through", and nothing more: what a person said before."""
+    before = [said.words for said in earlier if said.by_person]
+    whole = f"{before[-1]} {words}" if before else words
+    return task_of(whole) or thinking(words)
+
+
+def _came(said: Said, branches: Sequence[str]) -> dict[int, str]:
+    """The answers of branches in this text, by the number of their part."""
+    if not said.own and said.name in branches:
+        return {branches.index(said.name): said.words}
+    if said.own or not COLLECTED.match(said.text):
+        return {}
+    came = dict.fromkeys(range(len(branches)), "")
+    for index, words in RESULT.findall(said.text):
+        came[int(index) - 1] = html.unescape(words).strip()
+    return came
+
+
+def _begin(task: Task) -> str:
+    """The plan, and a branch for each part."""
+    plan = _plan(Course(task=task, branches=(), answers={}, thoughts=(), news=()))
+    opening = f"These are {len(task.parts)} things that do not depend on each other: a branch for each."
+    if task.kind == "count":
+        items = "".join(_element("item", part.question) for part in task.parts)
+        return f'{opening}\n{plan}\n<fan-out collect="true">{items}</fan-out>'
+    spawned = []
+    for part in task.parts:
+        payload = _element("initial-payload", part.question)
+        spawned.append(f'<spawn-thread suggested_sub_id="{part.name}">{payload}</spawn-thread>')
+    return "\n".join([opening, plan, *spawned])
+
+
+def _wait(course: Course) -> str:
+    """The plan with what came, or only that more is to come."""
+    missing = together([part.name for part in course.awaited])
+    if not course.news:
+        return f"I wait for {missing}."
+    came = together([course.task.parts[number].name for number in sorted(course.news)])
+    return f"That was {came}. I wait for {missing}.\n{_plan(course)}"
+
+
+def _plan(course: Course, *, ended: bool = False) -> str:
+    lines = [f'<todo-until condition="{course.task.goal}">']
+    for number, part in enumerate(course.task.parts):
+        state = "cancelled" if ended else "false"
+        if course.answers.get(number):
+            state = "true"
+        lines.append(f'<step done="{state}">{part.step}</step>')
+    lines.append(f'<step done="{str(ended).lower()}">{TOGETHER}</step>')
+    return "\n".join([*lines, "</todo-until>"])
+
+
+def _whole(course: Course) -> str:
+    answers = [course.answers.get(number, "") for number in range(len(course.task.parts))]
+    return put_together(course.task, answers)
+
+
+def _one_thing(course: Course, slug: str, final: str) -> str:
+    """Two words to itself, and then the answer."""
+    taken = [thought for thought in course.thoughts if f"<{slug}>" in thought]
+    if len(taken) > 1 or not course.task.parts:
+        return _element(final, alone(course.task))
+    [part] = course.task.parts
+    if not taken:
+        return f"This is one thing: I take it in two steps.\n{_element(slug, f'Spell it out: {part.name}')}"
+    spelling = ", ".join(spelt("words" if course.task.kind == "think" else "letters", part.name))
+    return f"<thought>{spelling}</thought>\n{_element(slug, 'See what follows from that, then answer.')}"
+
+
+def _element(tag: str, text: str) -> str:
+    return f"<{tag}>{text}</{tag}>"

@@ -1,0 +1,141 @@
+"""What the script can find out about a thing, which is its name; and what several findings come to.
+
+Pure: a question is answered from its own words, and several are put together from what was answered.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from rehearsal.claude.task import Task, together
+
+SCRIPT = "rehearsal script"
+CONFESSION = f"I am a {SCRIPT} and know only the word."
+WAY_OUT = "To hear Claude, set ANTHROPIC_API_KEY."
+BY_UNIT = re.compile(r"(?:How many|Which) (letters|vowels|consonants|words) are in “([^“”]+)”\?")
+SPEAKS = re.compile(r"What speaks (for|against) “([^“”]+)”\?")
+QUOTED = re.compile(r"“([^“”]+)”")
+HAS = re.compile(r"“([^“”]+)” has (\d+) (letter|vowel|consonant|word)s?\b")
+SHOWN = 24
+"""Letters or words that are shown one by one."""
+
+
+def found_out(question: str) -> str:
+    """The answer to a question about one thing, in a line that owns up to what gives it."""
+    return f"{_finding(question)} {CONFESSION}"
+
+
+def put_together(task: Task, answers: Sequence[str]) -> str:
+    """The answer to the whole, from those to its parts in their order; an empty one did not come."""
+    came = [answer.replace(CONFESSION, "").strip() for answer in answers]
+    lines = []
+    for part, answer in zip(task.parts, came, strict=True):
+        lines.append(f"- {answer}" if answer else f"- {part.name}: no answer has come.")
+    if task.left_out:
+        lines.append(f"- Left out, for it was too much: {together(task.left_out)}.")
+    said = [_opening(task), "\n".join(lines), _sum(task, came), _confession(task)]
+    return "\n\n".join(text for text in said if text)
+
+
+def alone(task: Task) -> str:
+    """The answer where there is one part, or none: to what was asked at all."""
+    if not task.parts:
+        return f"I see nothing to think about. I am a {SCRIPT}. {WAY_OUT}"
+    [part] = task.parts
+    if task.kind != "think":
+        return f"{_finding(part.question)}\n\n{_confession(task)}"
+    words = part.name.split()
+    longest = max((word.strip(".,;:?!") for word in words), key=len)
+    opening = f"I have thought about it in two steps: “{part.name}”"
+    first = f"- What is it made of? {_number(len(words), 'word')}, of which “{longest}” is the longest."
+    second = "- What do I know of it? Nothing but these words."
+    return f"{opening}\n\n{first}\n{second}\n\n{_confession(task)}"
+
+
+def spelt(unit: str, thing: str) -> list[str]:
+    """The letters, vowels, consonants or words of a thing, in order."""
+    if unit == "words":
+        return thing.split()
+    letters = [letter for letter in thing.casefold() if letter.isalpha()]
+    if unit == "vowels":
+        return [letter for letter in letters if _is_vowel(letter)]
+    if unit == "consonants":
+        return [letter for letter in letters if not _is_vowel(letter)]
+    return letters
+
+
+def _finding(question: str) -> str:
+    by_unit = BY_UNIT.search(question)
+    if by_unit:
+        unit, thing = by_unit.groups()
+        found = spelt(unit, thing)
+        shown = f" ({', '.join(found)})" if 0 < len(found) <= SHOWN else ""
+        return f"“{thing}” has {_number(len(found), unit.removesuffix('s'))}{shown}."
+    speaks = SPEAKS.search(question)
+    if speaks:
+        return _side(*speaks.groups())
+    quoted = QUOTED.search(question)
+    return _looks(quoted[1] if quoted else question.strip())
+
+
+def _looks(thing: str) -> str:
+    letters, vowels = spelt("letters", thing), spelt("vowels", thing)
+    if not letters:
+        return f"“{thing}” has 0 letters."
+    begins = f"begins with {letters[0].upper()}"
+    return f"“{thing}” has {_number(len(letters), 'letter')}, {len(vowels)} of them vowels, and {begins}."
+
+
+def _side(side: str, thing: str) -> str:
+    count = len(spelt("letters", thing))
+    if side == "for":
+        return f"For “{thing}”: it takes {_number(count, 'letter')} to write."
+    return f"Against “{thing}”: its {_number(count, 'letter')} do not say what it is good for."
+
+
+def _opening(task: Task) -> str:
+    if task.kind == "count":
+        return "I have counted."
+    if task.kind == "compare":
+        return f"I have compared {together([part.name for part in task.parts])}, word by word."
+    return "Here is the list."
+
+
+def _sum(task: Task, answers: Sequence[str]) -> str:
+    """What follows from all that came."""
+    figures = []
+    for answer in answers:
+        found = HAS.match(answer)
+        if found:
+            figures.append((found[1], int(found[2]), found[3]))
+    if len(figures) < 2:
+        return ""
+    if task.kind == "count":
+        return f"That makes {_number(sum(count for _, count, _ in figures), figures[0][2])} in all."
+    return _extremes([(thing, count) for thing, count, _ in figures]) if task.kind == "compare" else ""
+
+
+def _extremes(figures: Sequence[tuple[str, int]]) -> str:
+    counts = [count for _, count in figures]
+    first = min((thing for thing, _ in figures), key=str.casefold)
+    alphabet = f"{first} comes first in the alphabet"
+    if min(counts) == max(counts):
+        return f"They are equally long, and {alphabet}."
+    short = together([thing for thing, count in figures if count == min(counts)])
+    long = together([thing for thing, count in figures if count == max(counts)])
+    return f"The shortest is {short}, the longest is {long}, and {alphabet}."
+
+
+def _confession(task: Task) -> str:
+    beyond = {"compare": " Which of them is better I cannot say.", "list": " What they mean I cannot say."}
+    return f"I am a {SCRIPT} and know only words.{beyond.get(task.kind, '')} {WAY_OUT}"
+
+
+def _number(count: int, unit: str) -> str:
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def _is_vowel(letter: str) -> bool:
+    return unicodedata.normalize("NFKD", letter)[0] in "aeiou"

@@ -1,0 +1,124 @@
+"""One answer in Anthropic's wire format, as a stream of server-sent events or as one JSON message.
+
+Called by understudy.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.claude.prompt import tokens
+
+Event = dict[str, Any]
+REFUSED = {"type": "refusal", "category": "reasoning_extraction", "explanation": None}
+THOUGHT = {"type": "thinking", "thinking": "", "signature": "cmVoZWFyc2Vk"}
+"""What a model that thinks sends first: its thoughts are omitted, their signature is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """One answer as it is to be played: `counted` are the usage numbers of its prompt."""
+
+    id: str
+    model: str
+    text: str
+    stop_reason: str
+    thinks: bool
+    counted: Mapping[str, int]
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """The usage numbers of the whole."""
+        written = {"ephemeral_5m_input_tokens": self.counted["cache_creation_input_tokens"]}
+        return {
+            **self.counted,
+            "cache_creation": {**written, "ephemeral_1h_input_tokens": 0},
+            "output_tokens": tokens(self.text),
+            "service_tier": "standard",
+        }
+
+
+def message(take: Take) -> dict[str, Any]:
+    """The whole as one JSON message."""
+    text = [{"type": "text", "text": take.text}] if take.text else []
+    return {
+        **_empty(take),
+        "content": [*([THOUGHT] if take.thinks else []), *text],
+        **_stop(take),
+        "usage": take.usage,
+    }
+
+
+def opening(take: Take) -> Iterator[Event]:
+    """The events before the first text."""
+    yield {"type": "message_start", "message": {**_empty(take), "usage": {**take.usage, "output_tokens": 1}}}
+    yield {"type": "ping"}
+    if take.thinks:
+        yield {"type": "content_block_start", "index": 0, "content_block": {**THOUGHT, "signature": ""}}
+        signed = {"type": "signature_delta", "signature": THOUGHT["signature"]}
+        yield {"type": "content_block_delta", "index": 0, "delta": signed}
+        yield {"type": "content_block_stop", "index": 0}
+    yield {
+        "type": "content_block_start",
+        "index": int(take.thinks),
+        "content_block": {"type": "text", "text": ""},
+    }
+
+
+def delta(take: Take, text: str) -> Event:
+    """The event that brings this text."""
+    return {
+        "type": "content_block_delta",
+        "index": int(take.thinks),
+        "delta": {"type": "text_delta", "text": text},
+    }
+
+
+def closing(take: Take) -> Iterator[Event]:
+    """The events after the last text."""
+    yield {"type": "content_block_stop", "index": int(take.thinks)}
+    yield {"type": "message_delta", "delta": _stop(take), "usage": take.usage}
+    yield {"type": "message_stop"}
+
+
+def error(kind: str, text: str, request_id: str) -> Event:
+    """An error in Anthropic's shape: a body, or an event in a stream."""
+    return {"type": "error", "error": {"type": kind, "message": text}, "request_id": request_id}
+
+
+def frame(event: Event) -> bytes:
+    """An event as it goes over the wire; half a character goes as JSON writes it."""
+    data = json.dumps(event, ensure_ascii=False)
+    return f"event: {event['type']}\ndata: {data}\n\n".encode(errors="backslashreplace")
+
+
+def chunks(text: str, size: int | None) -> list[str]:
+    """A text in pieces of this many characters, or of about a token."""
+    if size is None:
+        return re.findall(r"\s*\S{1,6}|\s+", text)
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+def _empty(take: Take) -> dict[str, Any]:
+    return {
+        "id": take.id,
+        "type": "message",
+        "role": "assistant",
+        "model": take.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "stop_details": None,
+    }
+
+
+def _stop(take: Take) -> dict[str, Any]:
+    return {
+        "stop_reason": take.stop_reason,
+        "stop_sequence": None,
+        "stop_details": REFUSED if take.stop_reason == "refusal" else None,
+    }

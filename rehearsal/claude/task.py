@@ -1,0 +1,193 @@
+"""What a person wants thought through: to count, to compare, to list, or just to think; and its parts.
+
+Read from their words alone, in English or German. Called by script.py and deliberating.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+MOST = 12
+"""Parts that are worked out; more are named in the answer, and left out."""
+LONGEST = 60
+"""Characters of one thing."""
+OUTRIGHT = re.compile(
+    r"""[,;]?\s*\b(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?(?:and\s+)?(?<!do\syou\s)(?<!I\s)
+    (?:think\s+(?:it|this|that|them)\s+(?:through|over)
+      |think\s+(?:carefully|hard)(?:\s+about\s+(?:it|this|that))?
+      |think\s+about\s+(?:it|this|that)\b
+      |(?:think\s+)?step\s+by\s+step
+      |think\s+(?:through|about)\s*:
+      |denke?n?\s+(?:Sie\s+)?(?:bitte\s+)?(?:es|das|darüber|drüber)\s+(?:mal\s+)?(?:gut\s+)?(?:durch|nach)
+    )(?:,?\s+(?:please|bitte))?""",
+    re.I | re.X,
+)
+"""How people ask outright for some thought."""
+UNITS = {
+    "letter": "letters",
+    "buchstabe": "letters",
+    "vowel": "vowels",
+    "vokal": "vowels",
+    "consonant": "consonants",
+    "konsonant": "consonants",
+    "word": "words",
+    "wort": "words",
+    "wört": "words",
+}
+"""What can be counted, by how it begins."""
+UNIT = r"(?P<unit>(?:letter|vowel|consonant|word|buchstabe|vokal|konsonant|wort|wört)\w*)"
+COUNT = re.compile(
+    rf"\b(?:count|how\s+many|zähle?|wie\s*viele)\s+(?:of\s+)?(?:the\s+|die\s+)?{UNIT}"
+    r"\s+(?:are\s+there\s+|are\s+|sind\s+)?(?:in|of|do|does|has|have|hat|haben|von)\s+(?P<things>.+)",
+    re.I | re.S,
+)
+LIST_UNIT = re.compile(rf"\blist\s+(?:all\s+)?(?:the\s+)?{UNIT}\s+(?:in|of)\s+(?P<things>.+)", re.I | re.S)
+SIDES = re.compile(
+    r"\b(?:pros\s+(?:and|&)\s+cons|advantages\s+and\s+disadvantages|vor-?\s*und\s+nachteile)"
+    r"\s+(?:of|for|von)\s+(?P<things>.+)",
+    re.I | re.S,
+)
+LIST = re.compile(r"(?:^|[.!?,;]\s+|\bplease\s+|@\S+\s+)list\s+(?P<things>.+)", re.I | re.S)
+COMPARE = re.compile(
+    r"\b(?:compare|vergleiche?|differences?\s+between|unterschied\w*\s+zwischen)\s+(?P<things>.+)",
+    re.I | re.S,
+)
+AGAINST = re.compile(r"(?P<things>(?:[\w'-]+\s+){1,3}(?:vs|versus)\s+.+)", re.I | re.S)
+EITHER = re.compile(
+    r"(?P<things>(?:(?!better|best)[\w'-]+,\s+)*[\w'-]+\s+(?:or|oder)\s+(?:by\s+)?[^,]+)", re.I | re.S
+)
+"""Only where they ask for some thought."""
+SENTENCE = re.compile(r"[.?!;:](?:\s|$)|\n")
+BETWEEN = re.compile(
+    r"\s*,\s*(?:(?:and|or|und|oder)\s+)?|\s+(?:and|or|with|to|vs|versus|und|oder|mit)\s+", re.I
+)
+ARTICLE = re.compile(r"^(?:the|a|an|by|der|die|das|words?|wörter)\s+(?=\S)", re.I)
+TAIL = re.compile(r"[,\s]+(?:have|has|contain|contains|haben|hat|instead|please|for me|bitte)$", re.I)
+"""What ends a sentence and is no part of the last thing."""
+QUOTED = re.compile(r"[“\"„]([^“”\"„]+)[”\"“]")
+MENTION = re.compile(r"^\s*@\S+\s+")
+MARKS = re.compile(r"[<>\"“”„`*]")
+
+Kind = Literal["count", "list", "compare", "think"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One thing to find out: the step of a plan, a short name, the question to whoever works on it."""
+
+    step: str
+    name: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is to be worked out. `goal` is what must hold at the end; `left_out` are the parts too many."""
+
+    kind: Kind
+    goal: str
+    parts: tuple[Part, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def task_of(words: str) -> Task | None:
+    """What these words want thought through; None where an ordinary answer does."""
+    plain = re.sub(r"([.?!])\s*\.", r"\1", OUTRIGHT.sub("", words)).strip()
+    asked_outright = plain != words.strip()
+    for read in (_count, _sides, _list_units, _list, _compare):
+        found = read(plain)
+        if found:
+            return found
+    if not asked_outright:
+        return None
+    either = EITHER.search(plain)
+    things = _things(either["things"]) if either else []
+    return _compared(things) if len(things) > 1 else thinking(plain)
+
+
+def thinking(words: str) -> Task:
+    """To think about these words, as one thing; without words there is no part."""
+    thing = " ".join(MARKS.sub("", MENTION.sub("", words)).split()).lstrip(" .,;:!?").rstrip(" .,;:")
+    part = Part(step="Think about it", name=thing, question=f"What is there to say to “{thing}”?")
+    return Task(kind="think", goal="Thought through", parts=(part,) if thing else ())
+
+
+def together(names: Sequence[str]) -> str:
+    """These in a row: tea, coffee and mate."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(words: str) -> Task | None:
+    found = COUNT.search(words)
+    return _by_unit("count", found) if found else None
+
+
+def _list_units(words: str) -> Task | None:
+    found = LIST_UNIT.search(words)
+    return _by_unit("list", found) if found else None
+
+
+def _by_unit(kind: Kind, found: re.Match[str]) -> Task | None:
+    things = _things(found["things"])
+    unit = next(unit for sign, unit in UNITS.items() if found["unit"].casefold().startswith(sign))
+    verb, asks = ("Count", "How many") if kind == "count" else ("Find", "Which")
+    parts = [
+        Part(step=f"{verb} the {unit} in {thing}", name=thing, question=f"{asks} {unit} are in “{thing}”?")
+        for thing in things
+    ]
+    done = "Counted" if kind == "count" else "Listed"
+    return _task(kind, f"{done}: the {unit} in {together(things[:MOST])}", parts) if things else None
+
+
+def _sides(words: str) -> Task | None:
+    found = SIDES.search(words)
+    things = _things(found["things"]) if found else []
+    parts = []
+    for thing in things:
+        for side, what in (("pros", "for"), ("cons", "against")):
+            name = f"{side} of {thing}"
+            parts.append(Part(step=f"Find the {name}", name=name, question=f"What speaks {what} “{thing}”?"))
+    return _task("list", f"Listed: the pros and cons of {together(things[:MOST])}", parts) if parts else None
+
+
+def _list(words: str) -> Task | None:
+    found = LIST.search(words)
+    things = _things(found["things"]) if found else []
+    parts = [_looked_at(thing) for thing in things]
+    return _task("list", f"Listed: {together(things[:MOST])}", parts) if len(parts) > 1 else None
+
+
+def _compare(words: str) -> Task | None:
+    found = COMPARE.search(words) or AGAINST.search(re.sub(r"\bvs\.", "vs", words))
+    things = _things(found["things"]) if found else []
+    return _compared(things) if len(things) > 1 else None
+
+
+def _compared(things: Sequence[str]) -> Task:
+    return _task("compare", f"Compared: {together(things[:MOST])}", [_looked_at(one) for one in things])
+
+
+def _looked_at(thing: str) -> Part:
+    return Part(step=f"Look at {thing}", name=thing, question=f"What is there to say of “{thing}”?")
+
+
+def _task(kind: Kind, goal: str, parts: Sequence[Part]) -> Task:
+    left_out = tuple(part.name for part in parts[MOST:])
+    return Task(kind=kind, goal=goal, parts=tuple(parts[:MOST]), left_out=left_out)
+
+
+def _things(words: str) -> list[str]:
+    """What is named up to the end of the sentence, each once; quotation marks keep together what is one."""
+    words = re.sub(r"\bvs\.", "vs", words)
+    named = TAIL.sub("", SENTENCE.split(words, maxsplit=1)[0].rstrip(" .?!").replace("&", " and "))
+    things: dict[str, str] = {}
+    for one in QUOTED.findall(words) or BETWEEN.split(MARKS.sub("", named)):
+        thing = ARTICLE.sub("", " ".join(one.split())).strip(" .,?!")[:LONGEST].strip()
+        if thing:
+            things.setdefault(thing.casefold(), thing)
+    return list(things.values())

@@ -1,0 +1,12 @@
+"""The time that this world lives by, handed in by whoever opens it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What time it is, in Unix seconds, and how to wait."""
+
+    def now(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...

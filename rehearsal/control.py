@@ -1,0 +1,121 @@
+"""`/rehearsal/…`: what Slack has no API for. The page reads state and feed; tests also bend the world."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from aiohttp import web
+
+from rehearsal.channels import all_channels, channel_json, joined_channel
+from rehearsal.events import payload_of, post, root_of
+from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM
+from rehearsal.refusal import Refused
+from rehearsal.wire import json_object
+from rehearsal.workspace import Workspace
+
+
+class Control:
+    """The world's own routes, over one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def mount(self, router: web.UrlDispatcher) -> None:
+        """Add the routes."""
+        router.add_get("/rehearsal/state", self.state)
+        router.add_get("/rehearsal/events", self._workspace.feed.listen)
+        router.add_get("/rehearsal/deliveries", self.deliveries)
+        router.add_post("/rehearsal/clock", self.clock)
+        router.add_post("/rehearsal/message", self.message)
+        router.add_post("/rehearsal/event", self.event)
+
+    async def state(self, _: web.Request) -> web.Response:
+        """Everybody and everything at a glance."""
+        return web.json_response(state_of(self._workspace))
+
+    async def deliveries(self, _: web.Request) -> web.Response:
+        """Every event so far: app, event_id, attempts, acked, payload."""
+        return web.json_response({"ok": True, "deliveries": self._workspace.courier.deliveries()})
+
+    async def clock(self, request: web.Request) -> web.Response:
+        """{"speed": n}: redelivery waits an n-th of Slack's times."""
+        speed = (await _asked(request)).get("speed")
+        if not isinstance(speed, int | float) or speed <= 0:
+            raise web.HTTPBadRequest(text='Say how fast: {"speed": 60}')
+        self._workspace.courier.speed = float(speed)
+        self._workspace.courier.wake()
+        return web.json_response({"ok": True, "speed": self._workspace.courier.speed})
+
+    async def message(self, request: web.Request) -> web.Response:
+        """{"token", "channel", "text", "thread_ts"?, …}: a post with further fields (subtype, files …)."""
+        fields = await _asked(request)
+        try:
+            with self._workspace.db:
+                return web.json_response({"ok": True, "ts": _put(self._workspace, fields)})
+        except Refused as refusal:
+            return web.json_response(refusal.body)
+
+    async def event(self, request: web.Request) -> web.Response:
+        """Send one envelope to an app (`app`, else the soul): {"event": …} wrapped, {"payload": …} as it
+        stands, or {"again": event_id}, what was sent before."""
+        asked = await _asked(request)
+        app = next((app for app in APPS if app.id == asked.get("app", SOUL.id)), None)
+        if app is None:
+            raise web.HTTPBadRequest(text="There is no such app.")
+        courier = self._workspace.courier
+        event_id, wrapped = payload_of(self._workspace, app, asked.get("event"))
+        payload = asked.get("payload", wrapped)
+        if again := asked.get("again"):
+            event_id, payload = again, courier.payload(app.id, again)
+            if payload is None:
+                raise web.HTTPBadRequest(text="There was no such event.")
+        with self._workspace.db:
+            courier.post(app.id, event_id, payload)
+        return web.json_response({"ok": True, "event_id": event_id})
+
+
+def state_of(workspace: Workspace) -> dict[str, Any]:
+    """People with their tokens, apps with what they were sent, conversations, who is at work, whispers."""
+    courier, links = workspace.courier, workspace.links
+    public = ("id", "user", "bot", "name", "agent")
+    apps = [
+        {
+            **{name: asdict(app)[name] for name in public},
+            "sockets": links.live(app.id),
+            **courier.counts(app.id),
+        }
+        for app in APPS
+    ]
+    channels = [
+        {**channel_json(one, one.creator), "kind": one.kind, "members": one.members}
+        for one in all_channels(workspace.db)
+    ]
+    return {
+        "ok": True,
+        "team": TEAM,
+        "soul": SOUL.user,
+        "people": [asdict(person) for person in PEOPLE],
+        "apps": apps,
+        "channels": channels,
+        "statuses": [line.json() for line in workspace.statuses.all()],
+        "sessions": workspace.statuses.sessions(),
+        "whispers": list(workspace.whispers),
+        "speed": courier.speed,
+    }
+
+
+def _put(workspace: Workspace, fields: dict[str, Any]) -> str:
+    caller = CALLERS.get(str(fields.pop("token", "")))
+    if caller is None:
+        raise Refused("not_authed")
+    channel = joined_channel(workspace.db, fields.pop("channel", ""), caller.id)
+    thread = root_of(workspace, channel, fields.pop("thread_ts", ""))
+    return post(workspace, channel, caller, {"text": "", **fields}, thread).ts
+
+
+async def _asked(request: web.Request) -> dict[str, Any]:
+    asked = await json_object(request)
+    if asked is None:
+        raise web.HTTPBadRequest(text="A JSON object is wanted.")
+    return asked

@@ -1,0 +1,242 @@
+"""Brings events to the apps, at least once: what is not acked comes again, what finds no socket waits.
+
+Some are held back on their way, by a fault: they come late, or when another one has passed them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rehearsal.clock import Clock
+from rehearsal.faults import Value
+from rehearsal.sockets import Links
+from rehearsal.switchboard import Switchboard
+from rehearsal.wire import parsed
+
+GAPS = (3.0, 60.0, 240.0)
+"""Seconds from one attempt to the next: an ack is due within 3, then it comes 0, 60 and 300 after that."""
+WAITING = f"""select id, payload, attempts, sent from delivery
+              where app = ? and acked is null and attempts <= {len(GAPS)} order by id"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """An event on its way to an app. `attempts`: how often it was sent so far, the last time at `sent`."""
+
+    id: int
+    app: str
+    payload: str
+    attempts: int
+    sent: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """An event about a message, which waits until then at the most; or until `passer` was sent."""
+
+    fault: str
+    app: str
+    about: str
+    until: float
+    passer: int | None = None
+
+
+class Holds:
+    """What is held, by the id of its delivery. Nothing is held any more by a fault that was switched off."""
+
+    def __init__(self, faults: Switchboard, clock: Clock) -> None:
+        self._faults = faults
+        self._clock = clock
+        self._held: dict[int, Hold] = {}
+
+    def take(self, id: int, app: str, about: str) -> None:
+        """A new event: hold it, if a fault strikes it.
+
+        What waits to be passed is passed by the first one about another message; all about one wait together.
+        """
+        if told := self._faults.strikes("delay"):
+            self._hold(id, "delay", app, about, told)
+        elif waiting := self._waiting(app):
+            first = self._held[waiting[0]]
+            if about and first.about == about:
+                self._held[id] = first
+            else:
+                for other in waiting:
+                    self._held[other] = replace(self._held[other], passer=id)
+        elif told := self._faults.strikes("reorder"):
+            self._hold(id, "reorder", app, about, told)
+
+    def due(self, id: int) -> float:
+        """When this event may go out."""
+        hold = self._held.get(id)
+        if hold is None or self._faults.on(hold.fault) is None:
+            return self._clock.now()
+        return hold.until
+
+    def sent(self, id: int) -> None:
+        """An event went out: what it passed waits no more."""
+        self._held.pop(id, None)
+        self._held = {other: hold for other, hold in self._held.items() if hold.passer != id}
+
+    def _hold(self, id: int, fault: str, app: str, about: str, told: Mapping[str, Value]) -> None:
+        until = self._clock.now() + float(told["seconds"])
+        self._held[id] = Hold(fault=fault, app=app, about=about, until=until)
+
+    def _waiting(self, app: str) -> list[int]:
+        """What waits to be passed, and nothing is known that will."""
+        return [
+            id
+            for id, hold in self._held.items()
+            if hold.fault == "reorder" and hold.app == app and hold.passer is None
+        ]
+
+
+class Courier:
+    """The queue of events and the loop that delivers them. `speed` divides the waits between attempts."""
+
+    def __init__(self, db: sqlite3.Connection, clock: Clock, links: Links, faults: Switchboard) -> None:
+        self.speed = 1.0
+        self._db = db
+        self._clock = clock
+        self._links = links
+        self._faults = faults
+        self._holds = Holds(faults, clock)
+        self._changed = asyncio.Event()
+        self._envelopes: dict[str, int] = {}
+
+    def post(self, app: str, event_id: str, payload: object) -> None:
+        """Queue an event for an app; it goes out as soon as the loop runs."""
+        sql = "insert into delivery (app, event_id, payload) values (?, ?, ?)"
+        id = self._db.execute(sql, (app, event_id, json.dumps(payload))).lastrowid
+        assert id is not None
+        self._holds.take(id, app, _about(payload))
+        self.wake()
+
+    def wake(self) -> None:
+        """Something changed: an event, a socket, the speed, a fault."""
+        self._changed.set()
+
+    def hear(self, frame: str) -> None:
+        """A frame from an app: an ack, or nothing that we know."""
+        try:
+            told = parsed(frame)
+        except ValueError:
+            return
+        envelope = told.get("envelope_id") if isinstance(told, dict) else None
+        id = self._envelopes.pop(envelope, None) if isinstance(envelope, str) else None
+        if id is not None and not self._is_lost(id):
+            with self._db:
+                sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
+                self._db.execute(sql, (self._clock.now(), id))
+
+    async def run(self) -> None:
+        """Deliver, for ever."""
+        while True:
+            self._changed.clear()
+            with self._db:
+                for delivery in self._waiting():
+                    if self._due(delivery) <= self._clock.now():
+                        self._send(delivery)
+            await self._rest(min((self._due(delivery) for delivery in self._waiting()), default=None))
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """Every event of this workspace and what became of it, oldest first."""
+        sql = "select app, event_id, attempts, acked, payload from delivery order by id"
+        return [
+            {
+                "app": app,
+                "event_id": event_id,
+                "attempts": attempts,
+                "acked": acked is not None,
+                "payload": json.loads(payload),
+            }
+            for app, event_id, attempts, acked, payload in self._db.execute(sql)
+        ]
+
+    def payload(self, app: str, event_id: str) -> object:
+        """What was sent to an app under that event_id; None when nothing was."""
+        sql = "select payload from delivery where app = ? and event_id = ?"
+        row = self._db.execute(sql, (app, event_id)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def counts(self, app: str) -> dict[str, int]:
+        """How many envelopes went to an app, and how many of its events are acked and not."""
+        sql = """select coalesce(sum(attempts), 0), count(acked), count(*) - count(acked)
+                 from delivery where app = ?"""
+        sent, acked, unacked = self._db.execute(sql, (app,)).fetchone()
+        return {"sent": sent, "acked": acked, "unacked": unacked}
+
+    def _waiting(self) -> Iterator[Delivery]:
+        """What may be sent: of the apps that can be reached, un-acked and not given up."""
+        for app in self._links.apps():
+            for id, payload, attempts, sent in self._db.execute(WAITING, (app,)).fetchall():
+                yield Delivery(id=id, app=app, payload=payload, attempts=attempts, sent=sent or 0.0)
+
+    def _due(self, delivery: Delivery) -> float:
+        if not delivery.attempts:
+            return self._holds.due(delivery.id)
+        return delivery.sent + GAPS[delivery.attempts - 1] / self.speed
+
+    def _is_lost(self, id: int) -> bool:
+        """Whether a fault takes this ack; the last one that there can be always arrives."""
+        (attempts,) = self._db.execute("select attempts from delivery where id = ?", (id,)).fetchone()
+        return attempts <= len(GAPS) and self._faults.strikes("redelivery") is not None
+
+    def _send(self, delivery: Delivery) -> None:
+        for _ in range(2 if self._faults.strikes("duplicate") else 1):
+            envelope = str(uuid.uuid4())
+            self._envelopes[envelope] = delivery.id
+            self._links.next(delivery.app).send(_frame(envelope, delivery))
+        self._holds.sent(delivery.id)
+        sql = "update delivery set attempts = attempts + 1, sent = ? where id = ?"
+        self._db.execute(sql, (self._clock.now(), delivery.id))
+
+    async def _rest(self, due: float | None) -> None:
+        """Until something changes, or until then."""
+        waits: list[asyncio.Task[object]] = [asyncio.create_task(self._changed.wait())]
+        if due is not None:
+            waits.append(asyncio.create_task(self._sleep(due)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _sleep(self, until: float) -> None:
+        await self._clock.sleep(until - self._clock.now())
+
+
+def _about(payload: object) -> str:
+    """Which message an event is about: a mention comes beside the message itself."""
+    match payload:
+        case {"event": {"event_ts": str(ts)}}:
+            return ts
+    return ""
+
+
+def _frame(envelope: str, delivery: Delivery) -> str:
+    payload = json.loads(delivery.payload)
+    return json.dumps(
+        {
+            "envelope_id": envelope,
+            "type": _type(payload),
+            "accepts_response_payload": False,
+            "retry_attempt": delivery.attempts,
+            "retry_reason": "timeout" if delivery.attempts else "",
+            "payload": payload,
+        }
+    )
+
+
+def _type(payload: object) -> str:
+    match payload:
+        case {"type": "block_actions"}:
+            return "interactive"
+    return "events_api"

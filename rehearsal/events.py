@@ -1,0 +1,135 @@
+"""What happens in the workspace, and who is told of it: events go to the apps, the live feed to the page."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from rehearsal.channels import Channel
+from rehearsal.messages import Message, find, mentions, message_json, put
+from rehearsal.people import APPS, TEAM, App, Caller, bot_json
+from rehearsal.refusal import Refused
+from rehearsal.store import ts_of
+from rehearsal.workspace import Workspace
+
+NOT_IN_MENTIONS = ("files", "subtype")
+
+
+def root_of(workspace: Workspace, channel: Channel, thread_ts: str) -> int | None:
+    """The stamp of the message that a reply with this thread_ts answers; none without one."""
+    if not thread_ts:
+        return None
+    root = find(workspace.db, channel.id, thread_ts, error="invalid_thread_ts")
+    if root.thread is not None:
+        raise Refused("cannot_reply_to_message")
+    return root.stamp
+
+
+def post(
+    workspace: Workspace,
+    channel: Channel,
+    caller: Caller,
+    content: dict[str, Any],
+    thread: int | None = None,
+    streaming: float | None = None,
+) -> Message:
+    """A new message of this caller's; clears the app's status line in that thread."""
+    body = {**_author(caller), **content}
+    message = Message(
+        stamp=workspace.mint(),
+        channel=channel.id,
+        thread=thread,
+        broadcast=content.get("subtype") == "thread_broadcast",
+        streaming=streaming,
+        body=body,
+    )
+    put(workspace.db, message)
+    posted(workspace, channel, message)
+    if workspace.statuses.shown(channel.id, message.root, caller.id):
+        over = workspace.statuses.set(channel.id, message.root, caller.id, "")
+        workspace.feed.tell(channel, over.json())
+    return message
+
+
+def posted(workspace: Workspace, channel: Channel, message: Message) -> None:
+    """A new message: `message` to every app in the channel, and `app_mention` to those it mentions."""
+    told = message_json(workspace.db, message)
+    place = {"channel": channel.id, "event_ts": message.ts}
+    for app in apps_in(channel):
+        _emit(workspace, channel, app, {**told, **place, "channel_type": channel.kind})
+        if channel.kind != "im" and mentions(message, app.user) and app.user != message.body["user"]:
+            mention = {name: value for name, value in told.items() if name not in NOT_IN_MENTIONS}
+            _emit(workspace, channel, app, {**mention, **place, "type": "app_mention"})
+    tell(workspace, channel, message, "message")
+
+
+def changed(workspace: Workspace, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+    """An edit, or the end of a stream: `message_changed`. `before` is the message as it was shown."""
+    now = {"message": message_json(workspace.db, message), "previous_message": before}
+    _alter(workspace, channel, "message_changed", now)
+    tell(workspace, channel, message, "changed")
+
+
+def deleted(workspace: Workspace, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+    """A message is gone: `message_deleted`."""
+    gone = {"deleted_ts": message.ts, "previous_message": before}
+    _alter(workspace, channel, "message_deleted", gone)
+    workspace.feed.tell(channel, {"type": "deleted", "ts": message.ts})
+
+
+def happened(
+    workspace: Workspace, channel: Channel, event: dict[str, Any], to: Iterable[App] | None = None
+) -> None:
+    """Anything else that these apps hear of, or all in the channel (a reaction, a new member)."""
+    stamp = ts_of(workspace.mint())
+    for app in apps_in(channel) if to is None else to:
+        _emit(workspace, channel, app, {**event, "event_ts": stamp})
+
+
+def tell(workspace: Workspace, channel: Channel, message: Message, kind: str) -> None:
+    """Show the page a message as it is now."""
+    workspace.feed.tell(channel, {"type": kind, "message": message_json(workspace.db, message)})
+
+
+def apps_in(channel: Channel) -> Iterable[App]:
+    """The apps whose bot is a member."""
+    return (app for app in APPS if app.user in channel.members)
+
+
+def payload_of(workspace: Workspace, app: App, event: object) -> tuple[str, dict[str, Any]]:
+    """An event as Slack wraps it for an app, and its event_id."""
+    event_id = "Ev" + uuid.uuid4().hex[:10].upper()
+    authorization = {"enterprise_id": None, "team_id": TEAM, "user_id": app.user, "is_bot": True}
+    return event_id, {
+        "token": "rehearsal",
+        "team_id": TEAM,
+        "api_app_id": app.id,
+        "type": "event_callback",
+        "event_id": event_id,
+        "event_time": int(workspace.clock.now()),
+        "authorizations": [{**authorization, "is_enterprise_install": False}],
+        "is_ext_shared_channel": False,
+        "event_context": "4-" + event_id,
+        "event": event,
+    }
+
+
+def _alter(workspace: Workspace, channel: Channel, subtype: str, what: dict[str, Any]) -> None:
+    event = {"type": "message", "subtype": subtype, "hidden": True, "channel": channel.id, **what}
+    stamp = ts_of(workspace.mint())
+    happened_at = {"channel_type": channel.kind, "ts": stamp, "event_ts": stamp}
+    for app in apps_in(channel):
+        _emit(workspace, channel, app, {**event, **happened_at})
+
+
+def _emit(workspace: Workspace, channel: Channel, app: App, event: dict[str, Any]) -> None:
+    event_id, payload = payload_of(workspace, app, event)
+    workspace.courier.post(app.id, event_id, payload | {"is_ext_shared_channel": channel.shared})
+
+
+def _author(caller: Caller) -> dict[str, Any]:
+    who = {"user": caller.id, "team": TEAM}
+    if caller.app is None:
+        return {**who, "client_msg_id": str(uuid.uuid4())}
+    return {**who, "bot_id": caller.app.bot, "app_id": caller.app.id, "bot_profile": bot_json(caller.app)}

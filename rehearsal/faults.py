@@ -1,0 +1,121 @@
+"""What can go wrong in the rehearsed world: the table of its faults. Switched on in switchboard.py.
+
+Each is applied in one place: on the way of events in courier.py, at the gate of the sockets in sockets.py,
+at Slack's methods in api/, at the model in claude/.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Value = float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """What a fault may be told: a number from 0 to `most`, or a text, one of `of` if those are named."""
+
+    name: str
+    default: Value
+    most: float = 3_600.0
+    of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that can go wrong. `line` says what, for the page; `once`: it happens when it is switched."""
+
+    name: str
+    line: str
+    params: tuple[Param, ...] = ()
+    once: bool = False
+
+
+CHANCE = (
+    Param(name="chance", default=1.0, most=1.0),
+    Param(name="times", default=0.0, most=1e6),
+    Param(name="seed", default=0.0, most=1e9),
+)
+"""How likely it strikes each time; how often at the most, 0 for any number; the seed of its chance."""
+METHOD = Param(name="method", default="chat.*")
+"""A method of Slack's, or a pattern of several. People are spared: these are the app's own calls."""
+MODEL = (Param(name="model", default="*"), *CHANCE)
+"""The models that it strikes, by name or pattern."""
+CHARACTERS = Param(name="characters", default=60.0, most=1e6)
+REASONS = ("refresh_requested", "warning", "link_disabled", "too_many_websockets")
+
+SLACK_FAULTS = (
+    Fault(name="redelivery", line="Acks get lost: an event comes up to three times more.", params=CHANCE),
+    Fault(name="duplicate", line="An event comes twice at once.", params=CHANCE),
+    Fault(
+        name="reorder",
+        line="A message waits until the next one has passed it.",
+        params=(Param(name="seconds", default=5.0), *CHANCE),
+    ),
+    Fault(name="delay", line="An event comes late.", params=(Param(name="seconds", default=5.0), *CHANCE)),
+    Fault(name="drop", line="All sockets break, now.", once=True),
+    Fault(
+        name="refresh",
+        line="Slack asks for new sockets, and closes the old ones after a while.",
+        params=(
+            Param(name="reason", default=REASONS[0], of=REASONS),
+            Param(name="seconds", default=10.0),
+        ),
+        once=True,
+    ),
+    Fault(name="used-tickets", line="No ticket opens a socket: all are used already.", params=CHANCE),
+    Fault(
+        name="rate-limit",
+        line="Slack takes no more calls for some seconds: 429.",
+        params=(METHOD, Param(name="seconds", default=3.0), *CHANCE),
+    ),
+    Fault(
+        name="answer-lost",
+        line="Slack does what it is asked, but its answer never arrives.",
+        params=(METHOD, *CHANCE),
+    ),
+    Fault(
+        name="broken",
+        line="Slack does nothing of what it is asked: its machines fail, or the connection breaks.",
+        params=(METHOD, Param(name="answer", default="500", of=("503", "500", "none")), *CHANCE),
+    ),
+    Fault(
+        name="stream-expiry",
+        line="A streamed message takes no more text after some seconds.",
+        params=(Param(name="seconds", default=1.0),),
+    ),
+    Fault(
+        name="down",
+        line="Slack is away: sockets break and stay shut, calls fail.",
+        params=(Param(name="answer", default="503", of=("503", "500", "none")),),
+    ),
+    Fault(
+        name="missing-scope",
+        line="The app was installed without a scope: its calls are refused.",
+        params=(Param(name="scope", default="chat:write"), *CHANCE),
+    ),
+)
+MODEL_FAULTS = (
+    Fault(
+        name="throttled",
+        line="The model takes no more requests for some seconds: 429.",
+        params=(Param(name="seconds", default=2.0), *MODEL),
+    ),
+    Fault(name="overloaded", line="The model is overloaded: 529.", params=MODEL),
+    Fault(name="cut", line="The answer breaks off.", params=(CHARACTERS, *MODEL)),
+    Fault(
+        name="stalled",
+        line="The answer stops in the middle, and goes on when this is switched off.",
+        params=(CHARACTERS, *MODEL),
+    ),
+    Fault(
+        name="slow",
+        line="The answer comes in very slowly.",
+        params=(Param(name="seconds", default=0.5), *MODEL),
+    ),
+    Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
+    Fault(name="refusal", line="The model refuses to answer.", params=MODEL),
+    Fault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
+    Fault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
+    Fault(name="unknown-model", line="There is no such model: 404.", params=MODEL),
+)

@@ -1,0 +1,143 @@
+"""What people do in Slack besides writing and reacting, for which its Web API has no method.
+
+They press a button under a message (`POST /rehearsal/press`), and stop an agent at its work
+(`POST /rehearsal/stop`). For the page and for tests. Mounted by world.py.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from rehearsal.blocks import Block, buttons
+from rehearsal.channels import Channel, joined_channel
+from rehearsal.events import changed, happened
+from rehearsal.messages import FOREVER, Message, find, message_json, put, replies
+from rehearsal.people import APPS, NAMES, TEAM, TEAM_DOMAIN, App, app_of
+from rehearsal.refusal import Refused
+from rehearsal.store import ts_of
+from rehearsal.wire import json_object
+from rehearsal.workspace import Workspace
+
+Asked = Mapping[str, str]
+KINDS = {"im": "directmessage", "mpim": "mpdm", "group": "privategroup"}
+"""What Slack calls a channel in these payloads where it has no public name."""
+
+
+def mount(workspace: Workspace, router: web.UrlDispatcher) -> None:
+    """Add the two routes."""
+    router.add_post("/rehearsal/press", partial(_answer, workspace, press))
+    router.add_post("/rehearsal/stop", partial(_answer, workspace, stop))
+
+
+def press(workspace: Workspace, asked: Asked, origin: str) -> dict[str, Any]:
+    """{"user", "channel", "ts", "action_id" or "label"}: press a button; returns {"event_id", "action_ts"}.
+
+    The app that wrote the message gets an `interactive` envelope. An ack that fails to come makes it come
+    again, as with events: Slack shows a warning sign instead, and it is the person who presses again.
+    """
+    user = asked.get("user", "")
+    channel = joined_channel(workspace.db, asked.get("channel", ""), user)
+    message = find(workspace.db, channel.id, asked.get("ts", ""))
+    app = app_of(message.body["user"])
+    found = next((pair for pair in buttons(message.body) if _meant(pair[1], asked)), None)
+    if app is None or found is None:
+        raise Refused("no_such_button")
+    stamp = ts_of(workspace.mint())
+    event_id = f"Pr{secrets.token_hex(5).upper()}"
+    payload = {
+        **_whence(workspace, app, channel, message),
+        "user": {"id": user, "username": NAMES[user].lower(), "name": NAMES[user].lower(), "team_id": TEAM},
+        "trigger_id": f"{stamp.replace('.', '')}.{secrets.token_hex(16)}",
+        "response_url": f"{origin}/rehearsal/response/{event_id}",
+        "actions": [_action(*found) | {"action_ts": stamp}],
+    }
+    workspace.courier.post(app.id, event_id, payload)
+    return {"event_id": event_id, "action_ts": stamp}
+
+
+def stop(workspace: Workspace, asked: Asked, origin: str = "") -> dict[str, Any]:
+    """{"user", "channel", "thread_ts"}: press Stop there; returns {"streaming_message_ts": […]}.
+
+    It is there while an agent's session is `processing`. Slack ends the streams of the thread by itself,
+    and leaves the session's status to the app.
+    """
+    user = asked.get("user", "")
+    channel = joined_channel(workspace.db, asked.get("channel", ""), user)
+    root = find(workspace.db, channel.id, asked.get("thread_ts", ""), error="invalid_thread_ts")
+    working = workspace.statuses.working(channel.id, root.ts)
+    if not working:
+        raise Refused("session_not_processing")
+    stopped: list[str] = []
+    for app in [app for app in APPS if app.user in working]:
+        ended = _end_streams(workspace, channel, root, app)
+        event = {"type": "agent_session_stopped", "channel": channel.id, "thread_ts": root.ts, "user": user}
+        happened(workspace, channel, {**event, "streaming_message_ts": ended}, [app])
+        stopped += ended
+    return {"streaming_message_ts": stopped}
+
+
+def _meant(button: Block, asked: Asked) -> bool:
+    if "action_id" in asked:
+        return bool(button["action_id"] == asked["action_id"])
+    return bool(button["text"]["text"] == asked.get("label"))
+
+
+def _whence(workspace: Workspace, app: App, channel: Channel, message: Message) -> dict[str, Any]:
+    """Of a press, all that says where it was."""
+    shown = message_json(workspace.db, message, metadata=True)
+    container: dict[str, Any] = {
+        "type": "message",
+        "message_ts": message.ts,
+        "channel_id": channel.id,
+        "is_ephemeral": False,
+    }
+    if "thread_ts" in shown:
+        container["thread_ts"] = shown["thread_ts"]
+    return {
+        "type": "block_actions",
+        "api_app_id": app.id,
+        "token": "rehearsal",
+        "container": container,
+        "team": {"id": TEAM, "domain": TEAM_DOMAIN},
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "channel": {"id": channel.id, "name": KINDS.get(channel.kind, channel.name)},
+        "message": shown,
+        "state": {"values": {}},
+    }
+
+
+def _action(block: Block, button: Block) -> Block:
+    told: Block = {name: button[name] for name in ("action_id", "text", "value", "style") if name in button}
+    return {**told, "block_id": block["block_id"], "type": "button"}
+
+
+def _end_streams(workspace: Workspace, channel: Channel, root: Message, app: App) -> list[str]:
+    ended = []
+    for message in replies(workspace.db, root, 0, FOREVER, FOREVER):
+        if message.body["user"] == app.user and workspace.streams(message):
+            before = message_json(workspace.db, message)
+            changed(workspace, channel, put(workspace.db, replace(message, streaming=None)), before)
+            ended.append(message.ts)
+    return ended
+
+
+async def _answer(
+    workspace: Workspace, do: Callable[[Workspace, Asked, str], dict[str, Any]], request: web.Request
+) -> web.Response:
+    asked = await json_object(request)
+    if asked is None or not all(isinstance(value, str) for value in asked.values()):
+        raise web.HTTPBadRequest(text="A JSON object of texts is wanted.")
+    try:
+        with workspace.db:
+            return web.json_response(
+                {"ok": True, **do(workspace, asked, f"{request.scheme}://{request.host}")}
+            )
+    except Refused as refusal:
+        return web.json_response(refusal.body)

@@ -1,0 +1,136 @@
+"""Messages as they stand in the store: the Slack message, its place, its thread and whether it streams."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.refusal import Refused
+from rehearsal.store import micros_of, ts_of
+
+COLUMNS = "select stamp, channel, thread, broadcast, streaming, body from message"
+STREAM_LASTS = 300.0
+FOREVER = 1 << 62
+"""Later than any stamp."""
+PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message. `thread` is the root's stamp (None: not a reply); `streaming` when its stream began."""
+
+    stamp: int
+    channel: str
+    thread: int | None
+    broadcast: bool
+    streaming: float | None
+    body: dict[str, Any]
+
+    @property
+    def ts(self) -> str:
+        """Its name."""
+        return ts_of(self.stamp)
+
+    @property
+    def root(self) -> str:
+        """The ts of the thread that it is in, or would begin."""
+        return ts_of(self.thread or self.stamp)
+
+
+def put(db: sqlite3.Connection, message: Message) -> Message:
+    """Store a message, new or changed; returns it marked with the groups that its text pings."""
+    text = message.body.get("text", "") + json.dumps(message.body.get("blocks", []))
+    message.body.pop("pings", None)
+    if pings := sorted(set(PING.findall(text))):
+        message.body["pings"] = pings
+    db.execute(
+        "insert or replace into message values (?, ?, ?, ?, ?, ?)",
+        (
+            message.stamp,
+            message.channel,
+            message.thread,
+            message.broadcast,
+            message.streaming,
+            json.dumps(message.body),
+        ),
+    )
+    return message
+
+
+def remove(db: sqlite3.Connection, message: Message) -> None:
+    """Take a message out of the store."""
+    db.execute("delete from message where stamp = ?", (message.stamp,))
+
+
+def find(db: sqlite3.Connection, channel: str, ts: str, error: str = "message_not_found") -> Message:
+    """The message of that channel and ts, else refused with `error`."""
+    sql = f"{COLUMNS} where stamp = ? and channel = ?"
+    row = db.execute(sql, (micros_of(ts, error), channel)).fetchone()
+    if row is None:
+        raise Refused(error)
+    return _message(row)
+
+
+def history(db: sqlite3.Connection, channel: str, oldest: int, latest: int, limit: int) -> list[Message]:
+    """What stands in the channel itself, newest first, strictly between the two stamps."""
+    sql = f"""{COLUMNS} where channel = ? and (thread is null or broadcast) and stamp > ? and stamp < ?
+              order by stamp desc limit ?"""
+    return [_message(row) for row in db.execute(sql, (channel, oldest, latest, limit))]
+
+
+def replies(db: sqlite3.Connection, root: Message, oldest: int, latest: int, limit: int) -> list[Message]:
+    """The replies to a message, oldest first, strictly between the two stamps."""
+    sql = f"""{COLUMNS} where channel = ? and thread = ? and stamp > ? and stamp < ?
+              order by stamp limit ?"""
+    rows = db.execute(sql, (root.channel, root.stamp, oldest, latest, limit))
+    return [_message(row) for row in rows]
+
+
+def mentions(message: Message, user: str) -> bool:
+    """Whether the text names this user."""
+    return re.search(rf"<@{user}(\|[^<>]*)?>", message.body.get("text", "")) is not None
+
+
+def message_json(db: sqlite3.Connection, message: Message, metadata: bool = False) -> dict[str, Any]:
+    """A message as history and replies show it, a thread's root with the count of its replies."""
+    shown = {"type": "message", **message.body, "ts": message.ts}
+    if not metadata:
+        shown.pop("metadata", None)
+    if message.streaming is not None:
+        shown["streaming"] = True
+    if message.thread is not None:
+        return shown | {"thread_ts": message.root}
+    return shown | _thread(db, message)
+
+
+def _thread(db: sqlite3.Connection, root: Message) -> dict[str, Any]:
+    sql = """select stamp, json_extract(body, '$.user') from message
+             where channel = ? and thread = ? order by stamp"""
+    rows = db.execute(sql, (root.channel, root.stamp)).fetchall()
+    if not rows:
+        return {}
+    users = list(dict.fromkeys(user for _, user in rows))
+    return {
+        "thread_ts": root.ts,
+        "reply_count": len(rows),
+        "reply_users": users,
+        "reply_users_count": len(users),
+        "latest_reply": ts_of(rows[-1][0]),
+        "is_locked": False,
+        "subscribed": False,
+    }
+
+
+def _message(row: tuple[int, str, int | None, int, float | None, str]) -> Message:
+    stamp, channel, thread, broadcast, streaming, body = row
+    return Message(
+        stamp=stamp,
+        channel=channel,
+        thread=thread,
+        broadcast=bool(broadcast),
+        streaming=streaming,
+        body=json.loads(body),
+    )

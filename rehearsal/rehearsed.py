@@ -1,0 +1,38 @@
+"""What of the world is rehearsed, as one value: `daemon` is handed it, and mounts it on its own port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from rehearsal.claude.understudy import Understudy
+from rehearsal.clock import Clock
+from rehearsal.people import SOUL
+from rehearsal.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """Slack, in the store at the path `slack`, and Claude: each as far as it is asked for."""
+
+    clock: Clock
+    slack: Path | None
+    claude: bool
+    bot_token: str = SOUL.bot_token
+    app_token: str = SOUL.app_token
+
+    @asynccontextmanager
+    async def mounted(self, app: web.Application) -> AsyncIterator[None]:
+        """While inside, this application's server plays them. Raises OSError if the store cannot be used."""
+        if self.claude:
+            Understudy(self.clock).mount(app)
+        if self.slack is None:
+            yield
+            return
+        async with World(self.slack, self.clock) as world:
+            world.mount(app)
+            yield

@@ -1,0 +1,200 @@
+"""Which faults are switched on, and whether one strikes now. Slack and Claude have a switchboard each.
+
+`/rehearsal/faults` shows and switches them all, for the page and for tests. GET answers {"ok": true,
+"faults": […]}. POST takes {"name": …, "on": true, …} with what the fault is told besides,
+{"name": …, "on": false}, or {"on": false} for all of them, and answers what GET would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from aiohttp import web
+
+from rehearsal.faults import Fault, Param, Value
+from rehearsal.wire import json_object
+
+TARGETS = ("method", "model", "scope")
+"""The parameters that say whom a fault strikes."""
+
+
+class Nonsense(ValueError):
+    """No such fault or parameter, or a value that it cannot have; its text says so to who asked."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Switched:
+    """A fault that is on: what it was told, how often it struck."""
+
+    values: Mapping[str, Value]
+    chance: random.Random
+    strikes: int = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has struck as often as it was told to."""
+        return 0 < float(self.values.get("times", 0)) <= self.strikes
+
+
+class Switchboard:
+    """The switches of a table of faults, all off at first. `of` says whose faults they are."""
+
+    def __init__(self, of: str, table: Sequence[Fault]) -> None:
+        self._of = of
+        self._table = {fault.name: fault for fault in table}
+        self._on: dict[str, Switched] = {}
+        self._heeds: list[Callable[[str, Mapping[str, Value]], None]] = []
+        self._changed = asyncio.Event()
+
+    def knows(self, name: str) -> bool:
+        """Whether it has this fault."""
+        return name in self._table
+
+    def heed(self, heed: Callable[[str, Mapping[str, Value]], None]) -> None:
+        """Call this from now on after each switch, with the fault's name and what it was told."""
+        self._heeds.append(heed)
+
+    def switch(self, name: str, /, on: bool = True, **told: Value) -> None:
+        """Switch a fault on or off, or let happen what happens once; what it is not told is as in the table.
+
+        Raises Nonsense.
+        """
+        fault = self._table.get(name)
+        if fault is None:
+            raise Nonsense(f"There is no fault {name!r}. GET /rehearsal/faults names them all.")
+        values = {param.name: _checked(param, told.pop(param.name, param.default)) for param in fault.params}
+        if told:
+            known = ", ".join(values) or "nothing"
+            raise Nonsense(f"{name} cannot be told {', '.join(map(repr, told))}, only {known}.")
+        if not on and fault.once:
+            raise Nonsense(f"{name} happens once: there is nothing to switch off.")
+        self._on.pop(name, None)
+        if on and not fault.once:
+            self._on[name] = Switched(values=values, chance=random.Random(f"{name} {values.get('seed')}"))
+        self._tell(name, values)
+
+    def all_off(self) -> None:
+        """Switch off whatever is on."""
+        for name in list(self._on):
+            self.switch(name, on=False)
+
+    def on(self, name: str) -> Mapping[str, Value] | None:
+        """What this fault was told, if it is on."""
+        switched = self._on.get(name)
+        return None if switched is None else switched.values
+
+    def strikes(self, name: str, target: str = "") -> Mapping[str, Value] | None:
+        """What this fault was told, if it strikes this target now. Asked once for each occasion."""
+        switched = self._on.get(name)
+        if switched is None or switched.spent or not _meant(switched.values, target):
+            return None
+        if switched.chance.random() >= float(switched.values.get("chance", 1)):
+            return None
+        switched.strikes += 1
+        return switched.values
+
+    async def over(self, name: str) -> None:
+        """Until this fault is off."""
+        while name in self._on:
+            await self._changed.wait()
+
+    def json(self) -> list[dict[str, Any]]:
+        """The table and what is on, for the page."""
+        return [self._shown(fault) for fault in self._table.values()]
+
+    def _shown(self, fault: Fault) -> dict[str, Any]:
+        switched = self._on.get(fault.name)
+        now = {} if switched is None else switched.values
+        params = [
+            {
+                "name": param.name,
+                "default": param.default,
+                "most": param.most,
+                "of": param.of,
+                "value": now.get(param.name, param.default),
+            }
+            for param in fault.params
+        ]
+        return {
+            "name": fault.name,
+            "of": self._of,
+            "line": fault.line,
+            "once": fault.once,
+            "on": switched is not None,
+            "strikes": 0 if switched is None else switched.strikes,
+            "params": params,
+        }
+
+    def _tell(self, name: str, values: Mapping[str, Value]) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+        for heed in self._heeds:
+            heed(name, values)
+
+
+def _meant(values: Mapping[str, Value], target: str) -> bool:
+    return all(fnmatchcase(target, str(values[name])) for name in TARGETS if name in values)
+
+
+def _checked(param: Param, value: object) -> Value:
+    """The value as the parameter wants it."""
+    if isinstance(param.default, str):
+        if isinstance(value, str) and value and value in (param.of or (value,)):
+            return value
+        raise Nonsense(f"{param.name} is {' or '.join(param.of) or 'a text'}, not {value!r}.")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= param.most:
+        return float(value)
+    raise Nonsense(f"{param.name} is a number from 0 to {param.most:g}, not {value!r}.")
+
+
+BOARDS = web.AppKey("faults", list[Switchboard])
+
+
+def expose(app: web.Application, board: Switchboard) -> None:
+    """Add the faults of Slack, or of Claude, to this application's."""
+    if BOARDS not in app:
+        app[BOARDS] = []
+        app.router.add_get("/rehearsal/faults", _look)
+        app.router.add_post("/rehearsal/faults", _switch)
+        app.on_shutdown.append(_end)
+    app[BOARDS].append(board)
+
+
+async def _look(request: web.Request) -> web.Response:
+    faults = [fault for board in request.app[BOARDS] for fault in board.json()]
+    return web.json_response({"ok": True, "faults": faults})
+
+
+async def _end(app: web.Application) -> None:
+    """What a fault holds up goes on, so that the server can end."""
+    for board in app[BOARDS]:
+        board.all_off()
+
+
+async def _switch(request: web.Request) -> web.Response:
+    try:
+        asked = await json_object(request)
+        if asked is None:
+            raise Nonsense('A JSON object is wanted, like {"name": "delay", "on": true, "seconds": 5}.')
+        _follow(request.app[BOARDS], asked)
+    except Nonsense as nonsense:
+        return web.json_response({"ok": False, "error": str(nonsense)}, status=400)
+    return await _look(request)
+
+
+def _follow(boards: list[Switchboard], asked: dict[str, Any]) -> None:
+    on = asked.pop("on", True)
+    if not isinstance(on, bool):
+        raise Nonsense(f"on is true or false, not {on!r}.")
+    if not asked and not on:
+        for board in boards:
+            board.all_off()
+        return
+    name = str(asked.pop("name", None))
+    board = next((board for board in boards if board.knows(name)), boards[0])
+    board.switch(name, on, **asked)

@@ -1,0 +1,51 @@
+"""The workspace as its methods see it: the store, the time, and whom to tell what happened."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from rehearsal.clock import Clock
+from rehearsal.courier import Courier
+from rehearsal.feed import Feed
+from rehearsal.messages import STREAM_LASTS, Message
+from rehearsal.sockets import Links
+from rehearsal.statuses import Statuses
+from rehearsal.store import mint
+from rehearsal.switchboard import Switchboard
+
+WHISPERS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Everything there is, handed to each method.
+
+    `whispers` are the last ephemeral messages: {"user" (who saw it), "channel", "message"}.
+    """
+
+    db: sqlite3.Connection
+    clock: Clock
+    links: Links
+    courier: Courier
+    feed: Feed
+    statuses: Statuses
+    faults: Switchboard
+    whispers: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=WHISPERS))
+
+    def mint(self) -> int:
+        """The stamp of something new: now, or just after the last one."""
+        return mint(self.db, self.clock)
+
+    def streams(self, message: Message) -> bool:
+        """Whether this message still takes text: Slack ends a stream after five minutes, a fault sooner."""
+        if message.streaming is None:
+            return False
+        age = self.clock.now() - message.streaming
+        sooner = self.faults.on("stream-expiry")
+        if sooner and age >= float(sooner["seconds"]):
+            self.faults.strikes("stream-expiry")
+            return False
+        return age < STREAM_LASTS

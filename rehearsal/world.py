@@ -1,0 +1,83 @@
+"""The local Slack as a whole: mounted on a server, and closed with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any, Self
+
+from aiohttp import web
+
+from rehearsal import gestures
+from rehearsal.api.dispatch import Api
+from rehearsal.clock import Clock
+from rehearsal.control import Control
+from rehearsal.courier import Courier
+from rehearsal.faults import SLACK_FAULTS
+from rehearsal.feed import Feed
+from rehearsal.sockets import Gate, Links
+from rehearsal.statuses import Statuses
+from rehearsal.store import open_store
+from rehearsal.switchboard import Switchboard, expose
+from rehearsal.workspace import Workspace
+
+
+class World:
+    """A workspace that lives in one file; an async context manager that owns the store and the courier.
+
+    `faults` are its switches: what can go wrong in it.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.faults = Switchboard("Slack", SLACK_FAULTS)
+        links, db = Links(), open_store(path)
+        self.workspace = Workspace(
+            db=db,
+            clock=clock,
+            links=links,
+            courier=Courier(db, clock, links, self.faults),
+            feed=Feed(),
+            statuses=Statuses(clock),
+            faults=self.faults,
+        )
+
+    async def __aenter__(self) -> Self:
+        self._courier = asyncio.create_task(self.workspace.courier.run(), name="rehearsal courier")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.hang_up()
+        self._courier.cancel()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._courier
+        finally:
+            self.workspace.db.close()
+
+    def mount(self, app: web.Application) -> None:
+        """Add `/api/…`, `/link/` and `/rehearsal/…` to a server."""
+        here = self.workspace
+        gate = Gate(here.links, here.clock, self.faults, hear=here.courier.hear, wake=here.courier.wake)
+        app.router.add_route("*", "/api/{method:.*}", Api(here).answer)
+        app.router.add_get("/link/", gate.enter)
+        Control(here).mount(app.router)
+        gestures.mount(here, app.router)
+        expose(app, self.faults)
+        app.on_response_prepare.append(self._date)
+        app.on_shutdown.append(self.hang_up)
+
+    async def _date(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Slack's answers say what time it is for Slack."""
+        if request.path.startswith("/api/"):
+            response.headers["Date"] = formatdate(self.workspace.clock.now(), usegmt=True)
+
+    def whispers(self, user: str) -> list[dict[str, Any]]:
+        """The ephemeral messages that this person got, oldest first, as Slack's messages."""
+        return [one["message"] for one in self.workspace.whispers if one["user"] == user]
+
+    async def hang_up(self, _: web.Application | None = None) -> None:
+        """Close the sockets and the pages' feeds, so that the server can end."""
+        self.workspace.feed.close()
+        await self.workspace.links.close()

@@ -1,0 +1,68 @@
+"""A plan on the page: a card in the workspace that changes where it stands, and its words in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from daemon.engine.event import Event
+from daemon.kinds import CardBegan, CardMissed, CardShown, InnerMessage, PlanMade, SelfCall, SystemMessage
+from daemon.slack.checklist import checklist
+from tests.console.browser import CHROMIUM, browser
+from tests.console.desk import desk
+from tests.stories.stage import ALICE
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+CONDITION = "We know which <tree> bears more"
+STEPS = ("Count the plums", "Ask the market & its prices", "Tell Alice")
+
+
+def plan(*states: str) -> PlanMade:
+    """The plan, with its steps in these states."""
+    return PlanMade(condition=CONDITION, steps=tuple(zip(STEPS, states, strict=True)))
+
+
+HALF = plan("done", "cancelled", "open")
+ENTRIES: list[tuple[Event, Sequence[str]]] = [
+    (HALF, ["plans", f"1/3 {CONDITION}", *STEPS]),
+    (CardBegan(condition=CONDITION, steps=HALF.steps), ["wants to show its plan", f"1/3 {CONDITION}"]),
+    (CardShown(condition=CONDITION, steps=HALF.steps, ts="1.1"), ["shows its plan", f"1/3 {CONDITION}"]),
+    (CardMissed(why="edit_window_closed"), ["could not show its plan", "edit_window_closed"]),
+    (SystemMessage(text="<budget left='5%'/>"), ["is told by the core", "<budget left='5%'/>"]),
+    (SelfCall(text="The left tree first."), ["says to itself", "The left tree first."]),
+    (InnerMessage(sender="sess-1.a", text="12.", status="completed"), ["sess-1.a", "completed", "12."]),
+    (InnerMessage(code="huh", text="Not closed."), ["hears from the core", "huh", "Not closed."]),
+]
+"""What the journal holds of it, and what a reader is shown of each."""
+
+
+async def test_a_card_changes_where_it_stands_and_the_journal_tells_of_it_in_words(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        alice, soul = here.client("xoxp-alice"), here.client()
+        root = str((await alice.chat_postMessage(channel=ALICE, text="Which one?"))["ts"])
+        page = await chromium.new_page()
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        await page.goto(here.url)
+        await here.remember(ALICE, root, [event for event, _ in ENTRIES])
+        first = checklist(plan("open", "open", "open"))
+        posted = await soul.chat_postMessage(channel=ALICE, thread_ts=root, **first)
+        card = page.locator(".replies .message .card")
+        await expect(card.locator("h4")).to_have_text(CONDITION)
+        await expect(card.locator(".context")).to_have_text("0/3")
+        await expect(card.locator("[data-state='open']")).to_have_text(list(STEPS))
+        await soul.chat_update(channel=ALICE, ts=str(posted["ts"]), **checklist(HALF))
+        await expect(card.locator(".context")).to_have_text("1/3")
+        for state, text in zip(("done", "cancelled", "open"), STEPS, strict=True):
+            await expect(card.locator(f"[data-state='{state}']")).to_have_text(text)
+        await soul.chat_update(channel=ALICE, ts=str(posted["ts"]), **checklist(plan(*["done"] * 3)))
+        await expect(card.locator(".context")).to_have_text("3/3")
+        await expect(page.locator(".replies .message")).to_have_count(1)
+        for number, (_, words) in enumerate(ENTRIES):
+            for word in words:
+                await expect(page.locator("#entries > li").nth(number + 1)).to_contain_text(word)
+    assert complaints == []

@@ -1,0 +1,46 @@
+"""A whole daemon in the test's own process, over a rehearsed world whose model waits for the test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from config import Settings
+from daemon.app import Awake, awake
+from daemon.clock import SystemClock
+from rehearsal.claude.understudy import Understudy
+from rehearsal.people import SOUL
+from rehearsal.world import World
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theatre:
+    """A rehearsal whose model the test holds in its hands."""
+
+    store: Path
+    model: Understudy
+    bot_token: str = SOUL.bot_token
+    app_token: str = SOUL.app_token
+
+    @asynccontextmanager
+    async def mounted(self, app: web.Application) -> AsyncIterator[None]:
+        """While inside, this application plays Slack and Claude."""
+        self.model.mount(app)
+        async with World(self.store, SystemClock()) as world:
+            world.mount(app)
+            yield
+
+
+@asynccontextmanager
+async def theatre(home: Path) -> AsyncIterator[tuple[Awake, Understudy]]:
+    """The daemon, with no keys, and its model."""
+    clock = SystemClock()
+    model = Understudy(clock, pace=0)
+    settings = Settings(port=0, soul_home=home)
+    rehearsal = Theatre(store=home / "rehearsal.db", model=model)
+    async with awake(settings, clock, grace=0.2, rehearsal=rehearsal) as soul:
+        yield soul, model

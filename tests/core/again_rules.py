@@ -1,0 +1,181 @@
+"""What an approval is worth when code was edited, and how a branch asks: each defence taken out."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+BRANCH = "tests/stories/test_asked_by_branch.py::"
+CHANGED = "tests/stories/test_approval_changed.py::"
+VOID = CHANGED + "test_a_yes_is_void_when_the_action_was_edited[louder-THE FERRY IS LATE.]"
+TO_SOMETHING_ELSE = CHANGED + "test_a_yes_to_something_else_counts_for_nothing"
+
+AGAIN = (
+    rule(
+        "a yes is to what the action does",
+        "actions/binding.py",
+        '"version": one.version, ',
+        "",
+        VOID,
+    ),
+    rule(
+        "another handler is another version",
+        "actions/action.py",
+        "digest([one.description, schema, source])",
+        "digest([one.description, schema])",
+        CHANGED + "test_the_edit_is_seen_in_the_file_that_the_handler_stands_in",
+    ),
+    rule(
+        "another description is another version",
+        "actions/action.py",
+        "digest([one.description, schema, source])",
+        "digest([schema, source])",
+        CHANGED + "test_a_yes_is_void_when_the_action_was_edited[described-The ferry is late.]",
+    ),
+    rule(
+        "what reads alike and asks for something else has buttons of its own",
+        "soul/speech.py",
+        'choices.question if choices else ""',
+        'str(choices.choices) if choices else ""',
+        VOID,
+    ),
+    rule(
+        "whoever pressed what is asked no more is told so",
+        "soul/again.py",
+        '        await turn.whisper(f"void-{given.seq}", given.event.user, sentence)\n',
+        "        assert sentence\n",
+        TO_SOMETHING_ELSE,
+    ),
+    rule(
+        "what is asked no more has no buttons",
+        "soul/again.py",
+        '        await questions.settle(turn, asked, "")',
+        "        pass",
+        TO_SOMETHING_ELSE,
+    ),
+    rule(
+        "what nobody answered and is asked no more has no buttons",
+        "engine/turns.py",
+        "        if void or execution.abandoned:",
+        "        if void:",
+        CHANGED + "test_what_nobody_answered_and_is_asked_no_more_has_no_buttons",
+    ),
+    rule(
+        "what is asked again keeps its buttons",
+        "soul/again.py",
+        "        if not any(entry.event.ts in taken_over for entry in said):\n",
+        "        if said:\n",
+        CHANGED + "test_what_is_asked_again_with_the_same_words_keeps_its_buttons",
+    ),
+    rule(
+        "what people said to it is known after a restart",
+        "soul/again.py",
+        "remember(log), *map(remember, _said_since(turn)))",
+        "remember(log))",
+        CHANGED + "test_what_people_said_to_it_is_known_after_a_restart",
+    ),
+    rule(
+        "after a restart nothing is shown before it is known not to stand there",
+        "soul/speech.py",
+        "        if self._scope.execution.log:\n            return\n",
+        "",
+        CHANGED + "test_what_it_says_again_after_an_edit_is_said_once",
+    ),
+    rule(
+        "what was said once is remembered once",
+        "soul/turn.py",
+        "seqs = map(self._first_seq, memory.seqs) if self.execution.restarts else memory.seqs",
+        "seqs = memory.seqs",
+        CHANGED + "test_what_was_said_once_is_remembered_once",
+    ),
+    rule(
+        "a consent from before a restart counts once",
+        "soul/spent.py",
+        "    if not isinstance(event, Answered) or event.taken_from:\n",
+        "    if not isinstance(event, Answered):\n",
+        "tests/soul/test_limits.py::test_what_was_allowed_before_a_restart_is_allowed_once[turn]",
+    ),
+)
+"""When code was edited."""
+
+BRANCHES = (
+    rule(
+        "in a DM a branch asks only whose it is",
+        "soul/questions.py",
+        "to=readers(wish.to)",
+        "to=wish.to",
+        BRANCH + "test_in_a_dm_that_no_owner_reads_nobody_is_asked",
+    ),
+    rule(
+        "of the owners only who reads a DM decides there",
+        "soul/turn.py",
+        "        return self._readers(self.owners)\n",
+        "        return self.owners\n",
+        "tests/stories/test_approval.py::test_in_a_conversation_that_no_owner_reads_nobody_is_asked",
+    ),
+    rule(
+        "what a branch asks of the owners a former one does not answer",
+        "soul/questions.py",
+        "owners=readers(wish.owners)",
+        "owners=()",
+        BRANCH + "test_the_yes_of_an_owner_who_is_none_any_more_does_not_reach_the_branch",
+    ),
+    rule(
+        "a branch that nobody may answer is told so",
+        "processes/relaying.py",
+        "    await turn.relay(answer)\n",
+        "    if question.to:\n        await turn.relay(answer)\n",
+        BRANCH + "test_in_a_dm_that_no_owner_reads_nobody_is_asked",
+    ),
+    rule(
+        "a branch is told that a stop ends what it asks",
+        "soul/questions.py",
+        "            await relay(turn, wish, NO_ANSWER)\n",
+        "            pass\n",
+        BRANCH + "test_a_stop_in_the_root_ends_the_branch_that_waits_for_an_answer",
+    ),
+    rule(
+        "a branch is told that its root gave up to ask",
+        "soul/program.py",
+        "        await turn.relay(NO_ANSWER)\n        if not",
+        "        if not",
+        BRANCH + "test_what_asks_for_it_is_given_up_and_the_branch_is_told",
+    ),
+    rule(
+        "a branch is told that its root may not speak any more",
+        "soul/program.py",
+        "        await turn.relay(NO_ANSWER)\n        if not",
+        "        if not turn.is_refused:\n            await turn.relay(NO_ANSWER)\n        if not",
+        BRANCH + "test_where_slack_does_not_take_the_question_the_branch_is_told",
+    ),
+    rule(
+        "a branch is told that a stop ends what fails to ask",
+        "soul/program.py",
+        "        await turn.relay(NO_ANSWER)\n        await _let_go",
+        "        await _let_go",
+        BRANCH + "test_a_stop_ends_what_fails_to_ask_and_the_branch_is_told",
+    ),
+    rule(
+        "what a branch was told first stands",
+        "soul/questions.py",
+        "    if turn.world.journal.get(key):\n        return\n",
+        '    key += f":{answer.by}"\n',
+        BRANCH + "test_what_the_branch_was_told_stands_when_the_root_fails_after_that",
+    ),
+    rule(
+        "what a branch asks is part of its question",
+        "soul/questions.py",
+        "    await turn.execution.append(wish, wished, thread=turn.root)\n",
+        '    await turn.ctx.send("wish", turn.root, wish)\n',
+        BRANCH + "test_what_the_branch_asks_after_an_edit_is_another_question",
+    ),
+    rule(
+        "what is no message is left to its own turn in an outage",
+        "soul/calls.py",
+        "    ctx.accept(said)\n",
+        "    ctx.accept(world.journal.many(came.event.inputs))\n",
+        BRANCH + "test_what_it_asks_while_the_root_cannot_think_is_asked_after_that",
+    ),
+)
+"""A branch asks in its root's conversation."""
+
+AGAIN_AND_BRANCHES = (*AGAIN, *BRANCHES)

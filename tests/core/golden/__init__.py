@@ -1,0 +1,57 @@
+"""Journals of today's soul, as JSON lines: what later code must replay, or begin again openly.
+
+`python -m tests.core.golden` writes those that are not there yet; one that is there is never written anew.
+The owner's texts, which stand first in each of them, are kept once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS, Text
+from tests.core.harness import phases
+from tests.core.lives import home_for, life
+from tests.core.scenarios import SCENARIOS
+from tests.engine.golden import as_line
+
+FOLDER = Path(__file__).parent
+TEXTS = FOLDER / "texts.jsonl"
+KEPT = ("dm", "called-in", "looked", "asked", "approved", "outage", "afterthought", "next-process")
+"""The scenarios of the harness whose journals are kept."""
+
+
+def path_of(name: str) -> Path:
+    """The file of a scenario."""
+    return FOLDER / f"{name}.jsonl"
+
+
+def write(name: str) -> None:
+    """Tell this story, and keep its journal."""
+    story = SCENARIOS[name]
+    with home_for(name) as home:
+        for phase in phases(story):
+            assert life(home, story, phase) == 0
+        with reading(home / "journal.db", SOUL_KINDS) as journal:
+            every = [
+                (entry, as_line(journal.kinds.dump(entry.event), entry))
+                for entry in journal.since(0, 100_000)
+            ]
+    first = next(number for number, (entry, _) in enumerate(every) if not _is_text(entry))
+    if not TEXTS.exists():
+        TEXTS.write_text("".join(f"{line}\n" for _, line in every[:first]))
+    path_of(name).write_text("".join(f"{line}\n" for _, line in every[first:]))
+
+
+def _is_text(entry: Entry[Any]) -> bool:
+    return isinstance(entry.event, Text)
+
+
+def read(name: str) -> Sequence[dict[str, Any]]:
+    """The entries of a story, in order, the texts first."""
+    files = (TEXTS, path_of(name))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]

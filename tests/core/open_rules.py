@@ -1,0 +1,139 @@
+"""Rules of open thought, each taken out: then a test or a scenario fails that shows what it is for."""
+
+from __future__ import annotations
+
+from tests.core.mutant import Mutant, rule
+
+THOUGHT = "tests/stories/test_open_thought.py::test_"
+DEEDS = "tests/stories/test_open_deeds.py::test_"
+FINAL = "tests/mind/test_final.py::test_"
+FIFTY = f"{THOUGHT}fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once"
+
+OPEN: tuple[Mutant, ...] = (
+    rule(
+        "open thought: a final answer stops the branches below",
+        "soul/tree.py",
+        "        if branches:\n            await self._ctx.cancel(",
+        "        if False:\n            await self._ctx.cancel(",
+        f"{THOUGHT}a_final_answer_stops_the_branches_and_says_so",
+    ),
+    rule(
+        "open thought: and what they come to is delivered to nobody",
+        "soul/tree.py",
+        "        if watches:\n",
+        "        if False:\n",
+        f"{THOUGHT}a_final_answer_stops_the_branches_and_says_so",
+    ),
+    rule(
+        "open thought: a stop ends the branches",
+        "processes/stopping.py",
+        "    ended = await turn.tree.cancel()\n",
+        "    ended = ()\n",
+        f"{THOUGHT}a_stop_ends_all_of_it",
+    ),
+    rule(
+        "open thought: a branch that is stopped while it fails has ended",
+        "soul/program.py",
+        '            await ctx.end_thread("", "cancelled")\n',
+        "            pass\n",
+        f"{DEEDS}a_branch_that_fails_when_it_is_stopped_has_ended",
+    ),
+    rule(
+        "open thought: what is sent to a thread at work is noticed at once",
+        "engine/worker.py",
+        "                    if other in self._busy:\n                        self._notice(other)\n",
+        "                    if other in self._busy:\n                        pass\n",
+        f"{THOUGHT}a_stop_ends_all_of_it",
+    ),
+    rule(
+        "open thought: calls to itself are bounded",
+        "processes/deliberation.py",
+        "        elif self._left > 0:\n",
+        "        elif True:\n",
+        f"{THOUGHT}at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on",
+    ),
+    rule(
+        "open thought: calls on their way count",
+        "soul/limits.py",
+        "on_their_way = replace(spent, calls=spent.calls + self._calling[root])",
+        "on_their_way = spent",
+        FIFTY,
+    ),
+    rule(
+        "open thought: one question of a branch at a time",
+        "processes/relaying.py",
+        "    await turn.wait_for_other_wishes()\n",
+        "",
+        FIFTY,
+    ),
+    rule(
+        "open thought: what an owner said of a bound counts for all that had asked",
+        "processes/relaying.py",
+        "    answer = await turn.answered_since(question)\n",
+        "    answer = None\n",
+        FIFTY,
+    ),
+    rule(
+        "open thought: a warning is said once",
+        "soul/turn.py",
+        'if await self.claim(f"warned:{self.root}:{which}:{since}"):',
+        "if True:",
+        f"{THOUGHT}it_is_told_how_near_a_bound_is_once_at_each_mark",
+    ),
+    rule(
+        "open thought: a foreign thread is as unknown as none",
+        "actions/deeds.py",
+        "if not self._turn.tree.knows(to):",
+        "if not to.startswith('sess-'):",
+        f"{THOUGHT}a_thread_that_is_not_there_is_answered_like_a_foreign_one",
+    ),
+    rule(
+        "open thought: open steps are questioned once",
+        "processes/deliberation.py",
+        'or "steps-open" in self._codes):',
+        "or False):",
+        f"{THOUGHT}a_plan_with_open_steps_is_nudged_once",
+    ),
+    rule(
+        "open thought: an answer after which nothing can come is told so once",
+        "processes/deliberation.py",
+        '"alone" if "empty" in self._codes else "empty"',
+        '"empty"',
+        f"{THOUGHT}an_answer_after_which_nothing_can_come_is_told_so_once",
+    ),
+    rule(
+        "open thought: what cannot be read is asked again three times",
+        "processes/deliberation.py",
+        "        if count >= IN_A_ROW and not self._alone:\n",
+        "        if False:\n",
+        f"{DEEDS}what_cannot_be_read_is_answered_with_its_position",
+    ),
+    rule(
+        "open thought: code says nothing",
+        "mind/open_thought.py",
+        "        if fence:\n            self._fence = fence[1]\n            return\n",
+        "",
+        f"{FINAL}only_what_stands_in_it_is_said[after code]",
+    ),
+    rule(
+        "open thought: a quotation says nothing",
+        "mind/open_thought.py",
+        "        if QUOTED.match(line):\n            return\n",
+        "",
+        f"{FINAL}only_what_stands_in_it_is_said[after a quotation]",
+    ),
+    rule(
+        "open thought: a self-call without iteration is answered",
+        "processes/deliberation.py",
+        '"not allowed" if self._capacity == "none" else "capped"',
+        '"capped"',
+        f"{THOUGHT}where_iteration_is_not_allowed_it_takes_one_step",
+    ),
+    rule(
+        "open thought: branches of earlier turns are known",
+        "soul/tree.py",
+        "        return [*only(Spawned, self._open(Spawned)), *self._spawned]\n",
+        "        return self._spawned\n",
+        "branches",
+    ),
+)

@@ -1,0 +1,50 @@
+"""What the soul recorded yesterday is replayed by the code of today, or begins again with its log."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.event import Event, StepEvent
+from daemon.engine.kinds import AttemptFailed, Restarted, TurnEnded
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS
+from tests.core.golden import KEPT, read
+from tests.core.lives import home_for, life
+from tests.core.scenarios import SCENARIOS
+from tests.engine.golden import restore
+
+
+def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Event]:
+    """What a life makes of a turn that these entries leave half, up to its end."""
+    (home / "journal.db").unlink()
+    asyncio.run(restore(home / "journal.db", SOUL_KINDS, lines[:-1]))
+    story = dataclasses.replace(SCENARIOS[name], events=[])
+    for phase in range(story.last_phase, story.last_phase + 3):  # a model may be away once more
+        assert life(home, story, phase) == 0
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
+        ended = journal.get(lines[-1]["key"])
+        assert ended
+        new = journal.since(len(lines) - 1)
+        return [entry.event for entry in new if entry.thread == ended.thread and entry.seq <= ended.seq]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly(name: str) -> None:
+    lines = read(name)
+    ends = [number for number, line in enumerate(lines) if line["kind"] == "turn-ended"]
+    assert ends
+    for number in ends:
+        with home_for(name) as home:
+            new = taken_up(home, name, lines[: number + 1])
+        where = f"the turn that ended with {number + 1}"
+        assert not [event for event in new if isinstance(event, AttemptFailed)], where
+        if not any(isinstance(event, Restarted) for event in new):
+            assert not [event for event in new if isinstance(event, StepEvent)], where
+            outcome = lines[number]["body"]["outcome"]
+            assert [one.outcome for one in new if isinstance(one, TurnEnded)] == [outcome], where

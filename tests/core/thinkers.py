@@ -1,0 +1,102 @@
+"""Scripts of a model that thinks in the open: what it answers follows from the whole conversation."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from daemon.engine.event import digest
+from daemon.reply import Reply
+from tests.core.outside import Script, said
+
+OVER = "<aside>This wants some thought.</aside><next>deliberation</next><say></say><mood>calm</mood>"
+SPOKEN = re.compile(r'<message from="Alice">\n(.*?)\n</message>')
+FINAL = "claudius-response"
+
+
+def written(text: str) -> Reply:
+    return Reply(outcome="ok", model="echo", text=text, stop_reason="end_turn")
+
+
+def final(text: str) -> Reply:
+    return written(f"<{FINAL}>{text}</{FINAL}>")
+
+
+def thinking_on(seen: str, _calls: int) -> Reply:
+    """Calls itself three times, then tells what it has heard by then."""
+    words = SPOKEN.findall(seen)
+    if FINAL in seen:
+        return said(f"Also: {words[-1]}")
+    if "<next>" not in seen:
+        return written(OVER)
+    thoughts = seen.count("<claudius>")
+    if thoughts < 3:
+        return written(f"Hm.<claudius>Thought {thoughts + 1}.</claudius>")
+    return final(f"You said: {', '.join(words)}")
+
+
+def branching(seen: str, _calls: int) -> Reply:
+    """One branch answers, the other waits for hours; a further word of the person ends it."""
+    words = SPOKEN.findall(seen)
+    if "look at a" in seen and not words:
+        return final("A")
+    if "look at b" in seen and not words:
+        return written('<set-timer in="2h" label="b"/>')
+    if "<next>" not in seen:
+        return written(OVER)
+    if "<spawn-thread" not in seen:
+        branches = "".join(
+            f'<spawn-thread suggested_sub_id="{one}"><initial-payload>look at {one}</initial-payload>'
+            "</spawn-thread>"
+            for one in "ab"
+        )
+        return written(f"Both.{branches}")
+    if len(words) < 2:
+        return written("I wait for b.")
+    return final("A alone.")
+
+
+def collecting(seen: str, _calls: int) -> Reply:
+    """Two items, one of which comes to nothing."""
+    if "Count the apples" in seen and not SPOKEN.findall(seen):
+        return final("Three.")
+    if "Count the pears" in seen and not SPOKEN.findall(seen):
+        return written("I do not know.")
+    if "<next>" not in seen:
+        return written(OVER)
+    if "<fan-out>" not in seen:
+        return written("<fan-out><item>Count the apples.</item><item>Count the pears.</item></fan-out>")
+    return final("Three apples.")
+
+
+FRAGMENTS = (
+    "<claudius>On.</claudius>",
+    '<spawn-thread suggested_sub_id="x"><initial-payload>Look {n}.</initial-payload></spawn-thread>',
+    "<fan-out><item>One {n}.</item><item>Two {n}.</item></fan-out>",
+    '<fan-out collect="false"><item>Three {n}.</item><item>Four {n}.</item></fan-out>',
+    '<send to="nowhere">Hello?</send>',
+    '<todo-until condition="all"><step done="true">a</step><step>b</step></todo-until>',
+    '<clear-context keep="3"/>',
+    '<send to="x" to="y">unreadable</send>',
+    "<claudius>never closed",
+    "<thought>Nothing follows.</thought>",
+    "<!-- a comment --> and words",
+)
+
+
+def at_random(seed: int) -> Script:
+    """Answers whatever comes to its mind: always the same to the same conversation."""
+
+    def script(seen: str, _calls: int) -> Reply:
+        chance = random.Random(digest([seed, seen]))
+        if SPOKEN.search(seen) and "<next>" not in seen:
+            return written(OVER)
+        if FINAL in seen and SPOKEN.search(seen):
+            return said("And that was it.")
+        if chance.random() < len(seen) / 4_000:  # the longer it thinks, the sooner it ends
+            return final("This is it.")
+        fragments = chance.sample(FRAGMENTS, chance.randint(1, 3))
+        number = str(chance.random())  # no branch is asked what another one is: no call is the same
+        return written(" ".join(fragments).replace("{n}", number))
+
+    return script

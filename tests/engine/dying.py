@@ -1,0 +1,192 @@
+"""Who kills the daemon? Lives in virtual time over a real journal: threads that take steps of some seconds, a
+poison that kills when one of its steps has run for a while, and kills from outside.
+
+After the simulation by which the rule was found; what decides here is the daemon's own fold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.engine.attempts import MAX_FAILURES
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Result, TurnBegan, TurnEnded, TurnResumed
+from daemon.engine.lives import LifeBegan
+from daemon.engine.suspects import begin_life, standing
+from daemon.engine.worker import SWEEP
+
+PAUSE = 0.2
+"""Seconds until a daemon that died is started again."""
+HORIZON = 600.0
+
+
+@dataclass(kw_only=True)
+class Talk:
+    """A conversation: so many steps of so many seconds each; the one of this number may be `deadly`."""
+
+    name: str
+    steps: int = 3
+    model: float = 1.5
+    deadly: int | None = None
+    fuse: float = 0.3
+    frail: bool = False
+    """The daemon dies of it after each step, and never at the same one again."""
+    done: int = 0
+    ended: bool = False
+    given_up: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What came of it all."""
+
+    talks: Sequence[Talk]
+    deaths: int
+    """By poison."""
+    suspicions: int
+    """In how many lives anybody was suspected of anything."""
+
+    @property
+    def wronged(self) -> list[str]:
+        """The innocents who were given up."""
+        return [talk.name for talk in self.talks if talk.given_up and talk.deadly is None]
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Innocents who were not answered, and poisons that were not given up."""
+        return [
+            talk.name for talk in self.talks if not (talk.given_up if talk.deadly is not None else talk.ended)
+        ]
+
+
+@dataclass(kw_only=True)
+class World:
+    """The journal's clock, and the lives that end in it. `stops`: those from outside are told to stop."""
+
+    talks: Sequence[Talk]
+    kills: list[float]
+    draw: random.Random
+    stops: bool = False
+    now: float = 1_790_000_000.0
+    deaths: int = 0
+    began: dict[str, Entry[TurnBegan]] = field(default_factory=dict)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+class Clock:
+    """The time of that world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now(self) -> float:
+        return self._world.now
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+async def history(
+    folder: Path, talks: Sequence[Talk], kills: Sequence[float], seed: int, stops: bool = False
+) -> History:
+    """All lives, until nothing is left to do."""
+    world = World(talks=talks, kills=list(kills), draw=random.Random(seed), stops=stops)
+    start = world.now
+    async with Journal(folder / f"dying-{seed}.db", Clock(world), []) as journal:
+        for talk in talks:
+            event = TurnBegan(execution=f"{talk.name}@1", inputs=())
+            key = f"{talk.name}@1/began"
+            world.began[talk.name], _ = await journal.append(talk.name, event, key=key)
+        while world.now - start < HORIZON and await Life(world, journal).killed():
+            world.now += PAUSE
+        suspicions = sum(bool(life.event.standings) for life in journal.kind(LifeBegan))
+    return History(talks=talks, deaths=world.deaths, suspicions=suspicions)
+
+
+class Life:
+    """One life of the daemon."""
+
+    def __init__(self, world: World, journal: Journal) -> None:
+        self._world = world
+        self._journal = journal
+        self._working: set[str] = set()
+        self._events: list[tuple[float, str, str]] = []
+
+    async def killed(self) -> bool:
+        """Live until everything is done; or, True, until killed."""
+        world = self._world
+        self._suspects = await begin_life(self._journal, Clock(world), "worker")
+        self._life = self._suspects.life
+        doom = world.now + world.kills.pop(0) if world.kills else float("inf")
+        heapq.heappush(self._events, (world.now + SWEEP, "", "second"))
+        await self._sweep()
+        while self._left():
+            at, name, what = heapq.heappop(self._events)
+            if at >= doom:
+                world.now = doom
+                if world.stops:
+                    await self._suspects.end_life()
+                return True
+            world.now = at
+            if what == "dies":
+                world.deaths += 1
+                return True
+            await (self._second() if what == "second" else self._step(name))
+            await self._sweep()
+        return False
+
+    def _left(self) -> list[Talk]:
+        return [talk for talk in self._world.talks if not talk.ended]
+
+    async def _second(self) -> None:
+        await self._suspects.lived(SWEEP)
+        heapq.heappush(self._events, (self._world.now + SWEEP, "", "second"))
+
+    async def _sweep(self) -> None:
+        for talk in self._left():
+            if talk.name not in self._working and self._suspects.may_turn(talk.name):
+                await self._begin(talk)
+
+    async def _begin(self, talk: Talk) -> None:
+        """Another attempt; or the end, where enough is counted against it."""
+        began = self._world.began[talk.name]
+        key = f"{talk.name}@1!attempt#{self._life}"
+        event = TurnResumed(attempt=2, life=self._life)
+        await self._journal.append(talk.name, event, key=key, cause=began.seq)
+        if standing(self._journal, self._life, began).counted >= MAX_FAILURES:
+            talk.given_up = True
+            await self._end(talk)
+        else:
+            self._working.add(talk.name)
+            self._go_on(talk)
+
+    def _go_on(self, talk: Talk) -> None:
+        dies = talk.deadly == talk.done
+        seconds = talk.fuse if dies else talk.model * self._world.draw.uniform(0.9, 1.1)
+        heapq.heappush(self._events, (self._world.now + seconds, talk.name, "dies" if dies else "step"))
+
+    async def _step(self, name: str) -> None:
+        talk = next(talk for talk in self._world.talks if talk.name == name)
+        talk.done += 1
+        await self._journal.append(name, Result(), key=f"{name}@1/step#{talk.done}")
+        if talk.done == talk.steps:
+            await self._end(talk)
+        elif talk.frail:
+            heapq.heappush(self._events, (self._world.now + talk.fuse, talk.name, "dies"))
+        else:
+            self._go_on(talk)
+
+    async def _end(self, talk: Talk) -> None:
+        talk.ended = True
+        self._working.discard(talk.name)
+        closes = [self._world.began[talk.name].seq]
+        event = TurnEnded(outcome="completed")
+        await self._journal.append(talk.name, event, key=f"{talk.name}@1/ended", closes=closes)

@@ -1,0 +1,84 @@
+"""Journals of today's toys, as JSON lines: what later code must replay, or begin again openly.
+
+`python -m tests.engine.golden` writes those that are not there yet; one that is there is never written anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import with_engine_kinds
+from daemon.engine.reading import reading
+from tests.engine.harness import Scenario, live
+from tests.machine import folder
+
+FOLDER = Path(__file__).parent
+
+
+def path_of(name: str) -> Path:
+    """The file of a toy."""
+    return FOLDER / f"{name.replace(' ', '-').replace(',', '')}.jsonl"
+
+
+async def write(name: str, scenario: Scenario) -> None:
+    """Let a toy run, and keep its journal."""
+    with folder("engine") as home:
+        for phase in range(scenario.phases):
+            await live(home, scenario, phase, phase)
+        with reading(home / "journal.db", scenario.kinds) as journal:
+            lines = [as_line(journal.kinds.dump(entry.event), entry) for entry in journal.since(0, 100_000)]
+    path_of(name).write_text("\n".join(lines) + "\n")
+
+
+def as_line(body: str, entry: Entry[Any]) -> str:
+    """An entry as it stands in the file."""
+    line = {
+        "thread": entry.thread,
+        "kind": entry.kind,
+        "author": entry.author,
+        "body": json.loads(body),
+        "key": entry.key,
+        "cause": entry.cause,
+        "closes": entry.closes,
+        "at": entry.at,
+    }
+    return json.dumps(line)
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    """The entries of a toy's journal, in order."""
+    return [json.loads(line) for line in path_of(name).read_text().splitlines()]
+
+
+class Then:
+    """The time at which an entry was written."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+
+async def restore(path: Path, own: Iterable[type[Event]], lines: Sequence[dict[str, Any]]) -> None:
+    """A journal that holds these entries, under the same seqs."""
+    clock, kinds = Then(), with_engine_kinds(own)
+    async with Journal(path, clock, own) as journal:
+        for line in lines:
+            clock.at = line["at"]
+            await journal.append(
+                line["thread"],
+                kinds.load(line["kind"], json.dumps(line["body"])),
+                key=line["key"],
+                author=line["author"],
+                cause=line["cause"],
+                closes=line["closes"],
+            )

@@ -1,0 +1,138 @@
+"""Five toy minds: what a program with a life of its own needs of the engine, each in a few lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Asked, Cancel, Match, Result, Woke
+from tests.engine.harness import Comes, Pressed, Said, Scenario, World
+from tests.engine.toys import call, calls_kept, do, hears, press, texts, toy
+
+
+async def talks_to_itself(ctx: Context, world: World) -> None:
+    """Each step is a message to itself; the second one asks, and a person may speak in between."""
+    steps = [text for text in texts(ctx) if text.startswith("step")]
+    for text in texts(ctx):
+        if text not in steps:
+            await do(ctx, world, f"hear-{text}")
+    if texts(ctx) == ["go"]:
+        await ctx.send("first", "t", Said(text="step 1"))
+    for step in steps:
+        number = int(step.split()[1])
+        if number == 2:
+            await ctx.ask("shall I go on", Asked())
+        await do(ctx, world, f"step-{number}")
+        if number < 3:
+            await ctx.send("next", "t", Said(text=f"step {number + 1}"))
+
+
+async def branches_out(ctx: Context, world: World) -> None:
+    """Three branches; two are joined in time, and the third is stopped."""
+    if any(isinstance(entry.event, Cancel) for entry in ctx.execution.inputs):
+        await ctx.end_thread(status="cancelled")
+        return
+    if ctx.execution.parent:
+        if ctx.execution.thread.endswith("slow"):
+            await ctx.sleep(86_400)
+        await ctx.end_thread(await call(ctx, world, ctx.execution.thread))
+        return
+    children = [await ctx.spawn(label, Said(text=label)) for label in ("a", "b", "slow")]
+    joined = await ctx.join(children, within=60)
+    assert [one.status for one in joined] == ["completed", "completed", "missing"]
+    await ctx.cancel([children[2]])
+    await do(ctx, world, "sum")
+    [last] = await ctx.join([children[2]])
+    await do(ctx, world, f"slow-{last.status}")
+
+
+async def reads_all(ctx: Context, world: World) -> None:
+    """A hundred sub-calls beside each other, in any order; none that is recorded is paid again."""
+
+    def one(number: int) -> tuple[Context, Callable[[Context], Awaitable[int]]]:
+        async def ask(inner: Context) -> int:
+            async def answer() -> Result:
+                assert ctx.execution.journal.get(f"{inner.path}/ask#1") is None
+                await asyncio.sleep(0.0001 * (number * 37 % 11))
+                return Result(value=number * number)
+
+            return int((await inner.step("ask", number, answer, Result)).event.value)
+
+        return ctx.about(number), ask
+
+    squares = await ctx.gather(*[one(number) for number in range(100)])
+    await do(ctx, world, f"sum-{sum(squares)}")
+
+
+async def ticks(ctx: Context, world: World) -> None:
+    """An inner life: each tick sets the timer of the next one."""
+    notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, Woke)]
+    number = notes[0] if notes else 1
+    await do(ctx, world, f"tick-{number}")
+    if number < 3:
+        await ctx.watch(within=600, note=number + 1)
+
+
+async def asks_by_its_parent(ctx: Context, world: World) -> None:
+    """A child has nobody to ask: it asks its root to, and waits for the root's word."""
+    if ctx.execution.parent:
+        if texts(ctx) == ["delete it"]:
+            await ctx.send("wish", "t", Said(text=f"wish {ctx.execution.thread}"))
+            granted = Match(kinds=("said",), fields={"text": "granted"})
+            await ctx.wait(matching=granted)
+            await do(ctx, world, "delete")
+            await ctx.end_thread()
+        return
+    for text in texts(ctx):
+        if text == "go":
+            await ctx.join([await ctx.spawn("child", Said(text="delete it"))])
+            await do(ctx, world, "tell")
+        elif text.startswith("wish"):
+            answer = await ctx.ask("may it", Asked())
+            if answer and isinstance(answer.event, Pressed) and answer.event.text == "yes":
+                await ctx.send("grant", text.split()[1], Said(text="granted"))
+
+
+def paid_once(name: str) -> Callable[[World, Sequence[Entry[Any]]], str | None]:
+    """A hundred answers are recorded, and the sum is told at most once."""
+
+    def check(world: World, entries: Sequence[Entry[Any]]) -> str | None:
+        answers = Counter(entry.key for entry in entries if entry.key.endswith("/ask#1"))
+        if len(answers) != 100:
+            return f"{len(answers)} answers"
+        return calls_kept(name)(world, entries)
+
+    return check
+
+
+MINDS: dict[str, Scenario] = {
+    "self-calls": Scenario(
+        programs=[toy(talks_to_itself)],
+        comes=[hears(), hears("faster", phase=1), press("yes", "shall I go on")],
+        check=calls_kept("hear-go", "hear-faster", "step-1", "step-2", "step-3"),
+        phases=2,
+    ),
+    "three branches": Scenario(
+        programs=[toy(branches_out)],
+        comes=[hears()],
+        check=calls_kept("sum", "slow-cancelled"),
+        phases=2,
+    ),
+    "a hundred": Scenario(programs=[toy(reads_all)], comes=[hears()], check=paid_once("sum-328350")),
+    "ticks": Scenario(
+        programs=[toy(ticks)],
+        comes=[Comes(thread="inner", event=Said(text="begin"))],
+        check=calls_kept("tick-1", "tick-2", "tick-3"),
+        phases=3,
+    ),
+    "approval": Scenario(
+        programs=[toy(asks_by_its_parent)],
+        comes=[hears(), press("yes", "may it")],
+        check=calls_kept("delete", "tell"),
+        phases=2,
+    ),
+}

@@ -1,0 +1,59 @@
+"""Small programs for tests: one function each, over a journal in a folder and a clock that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from daemon.engine.context import Context
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.engine.program import Program
+from daemon.engine.verify import verify
+from daemon.engine.worker import Worker
+from tests.clock import FakeClock
+from tests.engine.harness import Pressed, Said
+
+Body = Callable[[Context], Awaitable[object]]
+
+
+class Small(Program):
+    """A program that is one function."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+
+    async def run(self, ctx: Context) -> object:
+        return await self._body(ctx)
+
+
+@asynccontextmanager
+async def working(
+    path: Path, clock: FakeClock, program: Program | Body, kinds: Sequence[type[Event]] = ()
+) -> AsyncIterator[tuple[Journal, Worker]]:
+    """A worker that runs this over the journal in this folder."""
+    if not isinstance(program, Program):
+        program = Small(program)
+    async with Journal(path / "journal.db", clock, [Said, Pressed, *kinds]) as journal:
+        async with Worker(journal, clock, program) as worker:
+            yield journal, worker
+        assert verify(journal).violations == []
+
+
+async def say(journal: Journal, text: str, thread: str = "ann") -> None:
+    """Somebody says something, once."""
+    await journal.append(thread, Said(text=text), key=f"said:{thread}:{text}", author="ann")
+
+
+def said_to(ctx: Context) -> list[str]:
+    """What was said to this execution."""
+    return [entry.event.text for entry in ctx.execution.inputs if isinstance(entry.event, Said)]
+
+
+async def pass_time(clock: FakeClock, worker: Worker, seconds: float) -> None:
+    """Let time pass in small steps, and all that is to be done in each be done."""
+    while seconds > 0:
+        await clock.advance(min(seconds, 5.0))
+        await worker.idle()
+        seconds -= 5.0

@@ -1,0 +1,274 @@
+"""What becomes of a turn that fails: it rests, is tried again, and is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from daemon.engine.attempts import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, Input
+from daemon.engine.exceptions import Suspended
+from daemon.engine.journal import Journal
+from daemon.engine.keys import FAILED, last_words
+from daemon.engine.kinds import (
+    AttemptFailed,
+    Cancel,
+    LastWords,
+    Spawned,
+    ThreadEnded,
+    TurnBegan,
+    TurnEnded,
+    Unbegun,
+    Undeliverable,
+    Waiting,
+    Woke,
+)
+from daemon.engine.program import Taken
+from daemon.engine.verify import verify
+from daemon.engine.worker import Worker
+from tests.clock import FakeClock
+from tests.engine.harness import Said
+from tests.engine.small import Body, Small, pass_time, said_to, say, working
+
+
+class Fails(Small):
+    """Fails each time; notes each attempt, and whether its end was told."""
+
+    def __init__(self, body: Body | None = None, *, faulty: bool = True, final: bool = False) -> None:
+        super().__init__(body or self._raise)
+        self.tried = 0
+        self.told = 0
+        self.faulty = faulty
+        self.final = final
+        self.speechless = False
+
+    async def _raise(self, ctx: Context) -> None:
+        self.tried += 1
+        await ctx.run(f"step-{self.tried}", self._fail)
+
+    async def _fail(self) -> None:
+        raise RuntimeError("always")
+
+    async def failed(self, ctx: Context) -> None:
+        self.told += 1
+        if self.speechless:
+            raise RuntimeError("not even that")
+        await super().failed(ctx)
+
+    def is_fault(self, error: Exception) -> bool:
+        return self.faulty
+
+    def ends(self, error: Exception) -> bool:
+        return self.final
+
+
+async def outcomes(folder: Path, program: Fails, seconds: float = 1500) -> list[str]:
+    clock = FakeClock()
+    async with working(folder, clock, program) as (journal, worker):
+        await say(journal, "poison")
+        await worker.idle()
+        await pass_time(clock, worker, seconds)
+        return [entry.event.outcome for entry in journal.kind(TurnEnded)]
+
+
+async def test_after_five_failures_it_is_given_up_and_told_once(tmp_path: Path) -> None:
+    program = Fails()
+    assert await outcomes(tmp_path, program) == ["failed"]
+    assert (program.tried, program.told) == (MAX_FAILURES, 1)
+
+
+async def test_three_failures_at_one_place_are_enough(tmp_path: Path) -> None:
+    tried = list[str]()
+
+    async def body(ctx: Context) -> None:
+        tried.append(ctx.path)
+        raise RuntimeError("always here")
+
+    assert await outcomes(tmp_path, Fails(body)) == ["failed"]
+    assert len(tried) == SAME_PLACE
+
+
+async def test_what_fails_for_ever_alike_is_given_up_at_once(tmp_path: Path) -> None:
+    program = Fails(final=True)
+    assert await outcomes(tmp_path, program, 0) == ["failed"]
+    assert program.tried == 1
+
+
+async def test_a_failure_that_is_not_its_own_counts_for_nothing(tmp_path: Path) -> None:
+    program = Fails(faulty=False)
+    assert await outcomes(tmp_path, program, 400) == []
+    assert MAX_FAILURES < program.tried < MAX_ATTEMPTS
+
+
+async def test_where_even_the_end_cannot_be_told_it_is_ended_without_a_word(tmp_path: Path) -> None:
+    program = Fails()
+    program.speechless = True
+    assert await outcomes(tmp_path, program, 300 * 12) == ["abandoned"]
+    assert program.told == MAX_FAILURES
+
+
+async def test_the_end_of_a_wait_that_came_while_it_failed_is_not_taken_for_answered(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def body(ctx: Context) -> None:
+        try:
+            await ctx.sleep(1)
+        except Suspended:
+            raise RuntimeError("it does not wait") from None
+
+    async with working(tmp_path, clock, Fails(body)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        [wait] = journal.pending(Waiting)
+        await pass_time(clock, worker, 1500)
+        [woke] = journal.kind(Woke)
+        [ended], [late] = journal.kind(TurnEnded), journal.kind(Undeliverable)
+        assert ended.event.outcome == "failed"
+        assert wait.seq in ended.closes
+        assert [*late.closes] == [woke.seq]
+        assert not journal.busy_threads()
+
+
+async def test_a_child_that_is_given_up_tells_its_parent(tmp_path: Path) -> None:
+    joined, clock = list[str](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.parent:
+            raise RuntimeError("always")
+        [child] = await ctx.join([await ctx.spawn("a", Said(text="go"))])
+        joined.append(child.status)
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await pass_time(clock, worker, 60)
+        assert [entry.event.status for entry in journal.kind(ThreadEnded)] == ["failed"]
+    assert joined == ["failed"]
+
+
+async def test_a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else(tmp_path: Path) -> None:
+    stopped, clock = list[str](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        thread, first = ctx.execution.thread, ctx.execution.inputs[0]
+        if isinstance(first.event, Cancel):
+            stopped.append(thread)
+            await ctx.end_thread(status="cancelled")
+        elif ctx.execution.parent:
+            await ctx.sleep(3600)
+        elif said_to(ctx) == ["poison"]:
+            await ctx.spawn("lost", Said(text="go"))
+            raise RuntimeError("always")
+        else:
+            await ctx.join([await ctx.spawn("kept", Said(text="go"))])
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        for text in ("wait", "poison"):
+            await say(journal, text)
+            await worker.idle()
+        await pass_time(clock, worker, 60)
+        assert [entry.event.thread for entry in journal.pending(Spawned)] == ["ann.kept"]
+    assert stopped == ["ann.lost"]
+
+
+async def test_a_stop_cuts_the_pause_and_nothing_of_it_runs_again(tmp_path: Path) -> None:
+    program, clock = Fails(), FakeClock()
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "poison")
+        await worker.idle()
+        assert program.tried == 1
+        program.tried = 100
+        await journal.append("ann", Cancel(), key="stop:1", author="ann")
+        await worker.idle()
+        ended = journal.kind(TurnEnded)
+        assert [entry.event.outcome for entry in ended][:1] == ["stopped"]
+        assert program.tried == 101, "the stop's own turn"
+
+
+async def test_what_somebody_says_cuts_one_pause_and_not_two_in_a_row(tmp_path: Path) -> None:
+    program, clock = Fails(), FakeClock()
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "poison")
+        await worker.idle()
+        for n in range(3):
+            await say(journal, f"hello? {n}")
+            await worker.idle()
+        assert program.tried == 2
+
+
+async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
+    program, clock = Fails(), FakeClock()
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "poison")
+        await worker.idle()
+        [began] = journal.kind(TurnBegan)
+        words = last_words(began.event.execution, FAILED)  # a life began to give it up, and died
+        await journal.append(began.thread, LastWords(), key=f"{words}/begin", cause=began.seq)
+        await pass_time(clock, worker, 60)
+        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["failed"]
+    assert (program.tried, program.told) == (1, 1)
+
+
+class Unfit(Small):
+    """Nobody can tell what is to be done with what came."""
+
+    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> Taken | None:
+        if any(isinstance(entry.event, Said) and entry.event.text == "mad" for entry in waiting):
+            raise ValueError("nobody can read this")
+        return super().take(journal, waiting)
+
+
+async def test_what_cannot_be_begun_is_given_up_visibly(tmp_path: Path) -> None:
+    heard, clock = list[list[str]](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        heard.append(said_to(ctx))
+
+    async with working(tmp_path, clock, Unfit(body)) as (journal, worker):
+        await say(journal, "mad")
+        await worker.idle()
+        await pass_time(clock, worker, 60)
+        assert len(journal.kind(Unbegun)) == MOST_TRIES
+        assert [entry.event.unfit for entry in journal.kind(TurnBegan)] == [True]
+        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["failed"]
+        await say(journal, "hello")
+        await worker.idle()
+    assert heard == [["hello"]]
+
+
+async def test_code_that_swallows_the_end_of_its_turn_does_not_go_on(tmp_path: Path) -> None:
+    clock, steps = FakeClock(), list[str]()
+
+    async def body(ctx: Context) -> None:
+        try:
+            await ctx.sleep(60)
+        except BaseException:  # noqa: BLE001  what a careless program does
+            steps.append("swallowed")
+        try:
+            await ctx.run("more", lambda: say(journal, "never"))
+        except BaseException:  # noqa: BLE001
+            steps.append("raised again")
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["suspended"]
+        assert not journal.kind(AttemptFailed)
+    assert steps == ["swallowed", "raised again"]
+
+
+async def test_a_child_that_never_says_its_last_word_is_found(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.parent:
+            return
+        await ctx.spawn("silent", Said(text="go"))
+
+    async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
+        async with Worker(journal, clock, Small(body)) as worker:
+            await say(journal, "go")
+            await worker.idle()
+        [forsaken] = verify(journal).violations
+    assert str(forsaken).endswith("ann.silent has not ended, and nothing goes on in it")

@@ -1,0 +1,62 @@
+"""What was recorded yesterday is replayed by the code of today: each turn of each golden journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.event import StepEvent
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import AttemptFailed, Restarted, TurnEnded
+from daemon.engine.turns import Turns
+from tests.clock import FakeClock
+from tests.engine.changed import CHANGED
+from tests.engine.golden import read, restore
+from tests.engine.harness import Scenario, World
+from tests.engine.soak import ALL
+from tests.lives import Boundary
+from tests.machine import folder
+
+STEADY = [name for name in ALL if name not in CHANGED]
+"""Those whose code is the same in all phases."""
+
+
+async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) -> list[str]:
+    """Take up again the turn that these entries leave half; what is new in the journal."""
+    path, clock = home / "journal.db", FakeClock(lines[-1]["at"])
+    await restore(path, scenario.kinds, lines[:-1])
+    Boundary.set(0)
+    program = scenario.programs[-1](World(home))
+    async with Journal(path, clock, scenario.kinds) as journal:
+        turns = Turns(
+            journal,
+            clock,
+            program,
+            life=0,
+            succeeded=lambda _: None,
+            changed=lambda: None,
+            replays_always=False,
+        )
+        assert await turns.take(lines[-1]["thread"])
+        new = journal.since(len(lines) - 1)
+        assert not [entry for entry in new if isinstance(entry.event, StepEvent | Restarted | AttemptFailed)]
+        return [entry.event.outcome for entry in new if isinstance(entry.event, TurnEnded)]
+
+
+@pytest.mark.parametrize("name", STEADY)
+async def test_each_turn_is_replayed_to_the_same_end_and_nothing_is_done_again(name: str) -> None:
+    lines = read(name)
+    ends = [number for number, line in enumerate(lines) if line["kind"] == "turn-ended"]
+    assert ends
+    for number in ends[:: max(1, len(ends) // 4)]:
+        with folder("engine") as home:
+            outcomes = await replay(home, ALL[name], lines[: number + 1])
+        assert outcomes == [lines[number]["body"]["outcome"]], f"the turn that ended with {number + 1}"
+
+
+def test_a_change_of_code_was_recorded_as_a_restart() -> None:
+    restarted = {name for name in CHANGED if any(line["kind"] == "restarted" for line in read(name))}
+    assert "a step is inserted" in restarted
+    assert "after the question" not in restarted

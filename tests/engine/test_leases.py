@@ -1,0 +1,120 @@
+"""Two workers on one journal: the one that comes too late touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import Fenced
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Outage, Result, TurnBegan, TurnEnded, TurnResumed
+from daemon.engine.outage import Around
+from daemon.engine.turns import Turns
+from tests.clock import FakeClock
+from tests.engine.harness import Said
+from tests.engine.small import Small, say
+
+
+class Late(Journal):
+    """Before it writes an entry of this kind, another worker writes some."""
+
+    before: type[TurnBegan | TurnResumed] = TurnResumed
+    others: Sequence[tuple[Any, str, Sequence[int]]] = ()
+
+    async def append(self, thread: str, event: Any, **more: Any) -> tuple[Entry[Any], bool]:
+        if isinstance(event, self.before):
+            others, self.others = self.others, ()
+            for other, key, closes in others:
+                await super().append(thread, other, key=key, cause=1, closes=closes)
+        return await super().append(thread, event, **more)
+
+
+def turns(journal: Journal, ran: list[str]) -> Turns:
+    """What takes turns over this journal, and notes what ran."""
+
+    async def body(ctx: Context) -> None:
+        ran.append(ctx.path)
+
+    return Turns(
+        journal,
+        FakeClock(),
+        Small(body),
+        life=0,
+        succeeded=lambda _: None,
+        changed=lambda: None,
+        replays_always=False,
+    )
+
+
+async def test_a_turn_that_another_worker_has_ended_is_not_resumed(tmp_path: Path) -> None:
+    ran = list[str]()
+    async with Late(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
+        await say(journal, "go")
+        await journal.append("ann", TurnBegan(execution="ann@1", inputs=(1,)), key="ann@1/began", cause=1)
+        journal.others = [(TurnEnded(outcome="completed"), "ann@1/ended", [1, 2])]
+        with pytest.raises(Fenced):
+            await turns(journal, ran).take("ann")
+        assert not journal.kind(TurnResumed)
+    assert ran == []
+
+
+async def test_a_turn_is_not_begun_beside_that_of_another_worker(tmp_path: Path) -> None:
+    ran = list[str]()
+    async with Late(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
+        journal.before = TurnBegan
+        await say(journal, "one")
+        await say(journal, "two")
+        journal.others = [(TurnBegan(execution="ann@2", inputs=(2,)), "ann@2/began", [])]
+        with pytest.raises(Fenced):
+            await turns(journal, ran).take("ann")
+        assert [entry.key for entry in journal.kind(TurnBegan)] == ["ann@2/began"]
+    assert ran == []
+
+
+async def overtaken(journal: Journal) -> Execution:
+    """An attempt after which another one began."""
+
+    async def tell(thread: str, outage: Entry[Outage]) -> None:
+        raise NotImplementedError
+
+    await say(journal, "go")
+    event = TurnBegan(execution="ann@1", inputs=(1,))
+    began, _ = await journal.append("ann", event, key="ann@1/began", cause=1)
+    await journal.append("ann", TurnResumed(attempt=2), key="ann@1!attempt#2", cause=began.seq)
+    around = Around(
+        journal=journal,
+        clock=FakeClock(),
+        author="test",
+        patience=lambda _reason, _subject, _tries: None,
+        went_down=tell,
+        succeeded=lambda _: None,
+        changed=lambda: None,
+    )
+    return Execution(around, began, began.seq)
+
+
+async def test_an_attempt_that_was_overtaken_writes_nothing(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
+        execution = await overtaken(journal)
+        with pytest.raises(Fenced):
+            await execution.append(Result(), "ann@1/late#1")
+        assert journal.get("ann@1/late#1") is None
+
+
+async def test_an_attempt_that_was_overtaken_does_nothing_in_the_world(tmp_path: Path) -> None:
+    done = list[str]()
+
+    async def pay() -> None:
+        done.append("paid")
+
+    async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
+        execution = await overtaken(journal)
+        with pytest.raises(Fenced):
+            await Context(execution, execution.path).run("pay", pay)
+    assert done == []

@@ -1,0 +1,321 @@
+"""Something outside cannot be reached: the execution waits in its turn, and goes on when it can be."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import Unavailable
+from daemon.engine.kinds import Cancel, GivenUp, Outage, OutageEnded, Received, Result
+from daemon.engine.outage import CHANCE
+from daemon.engine.worker import FEW
+from tests.clock import FakeClock
+from tests.engine.harness import Said
+from tests.engine.small import Body, Small, pass_time, said_to, say, working
+
+PATIENCE = 60.0
+LONG = PATIENCE * (1 + CHANCE)
+"""It is tried again by then, whatever chance added."""
+
+
+class Service:
+    """What is called, and for how long it cannot be reached."""
+
+    def __init__(self, down: bool = True, subject: str = "") -> None:
+        self.down = down
+        self.subject = subject
+        self.tries = 0
+
+    async def call(self) -> str:
+        self.tries += 1
+        await asyncio.sleep(0)
+        assert self.tries < 200, "it is tried for ever"
+        if self.down:
+            raise Unavailable("unreachable", self.subject)
+        return "ok"
+
+
+class Patient(Small):
+    """Waits a minute each time, so many times; tells once that it waits."""
+
+    def __init__(self, body: Body, tries: int = 100) -> None:
+        super().__init__(body)
+        self.tries = tries
+        self.told = list[str]()
+
+    def patience(self, reason: str, subject: str, tries: int) -> float | None:
+        return PATIENCE if tries < self.tries else None
+
+    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+        await ctx.run("tell", self._tell)
+
+    async def _tell(self) -> None:
+        self.told.append("down")
+
+
+def calls(service: Service, done: list[str]) -> Patient:
+    async def body(ctx: Context) -> None:
+        done.append(await ctx.run("call", service.call))
+
+    return Patient(body)
+
+
+async def test_a_step_waits_until_what_it_needs_can_be_reached(tmp_path: Path) -> None:
+    service, done, clock = Service(), list[str](), FakeClock()
+    program = calls(service, done)
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        [outage] = journal.pending(Outage)
+        assert (outage.event.reason, outage.event.tries, outage.event.since) == ("unreachable", 0, 0)
+        await pass_time(clock, worker, LONG)
+        [again] = journal.pending(Outage)
+        assert (again.event.tries, again.event.since) == (1, outage.seq)
+        service.down = False
+        await pass_time(clock, worker, LONG)
+        assert not journal.pending(Outage)
+        assert not journal.busy_threads()
+    assert (done, program.told, service.tries) == (["ok"], ["down"], 3)
+
+
+async def test_all_contexts_of_an_execution_sleep_on_one_wait(tmp_path: Path) -> None:
+    service, clock = Service(), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        async def one(inner: Context) -> object:
+            return await inner.run("call", service.call)
+
+        await ctx.gather(*((ctx.about(n), one) for n in range(30)))
+
+    program = Patient(body)
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        assert len(journal.pending(Outage)) == 1
+        tried = service.tries
+        await pass_time(clock, worker, LONG)
+        assert service.tries == tried + 1, "one probes for all"
+        service.down = False
+        await pass_time(clock, worker, LONG)
+        assert len(journal.of("ann", Result)) == 31
+        assert len(journal.of("ann", OutageEnded)) == 1
+    assert program.told == ["down"]
+
+
+async def test_it_ends_when_another_execution_reaches_the_same(tmp_path: Path) -> None:
+    service, done, clock = Service(subject="model"), list[str](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        subject = "disk" if said_to(ctx) == ["disk"] else "model"
+        call = Service(down=False).call if ctx.execution.thread == "bob" else service.call
+        done.append(await ctx.run("call", call, subject=subject))
+
+    async with working(tmp_path, clock, Patient(body)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        service.down = False
+        await say(journal, "disk", "bob")
+        await worker.idle()
+        assert journal.pending(Outage), "another subject tells nothing of this one"
+        await say(journal, "again", "bob")
+        await worker.idle()
+        assert not journal.pending(Outage)
+    assert done == ["ok", "ok", "ok"]
+
+
+async def test_a_try_before_its_time_that_fails_is_followed_by_a_whole_wait(tmp_path: Path) -> None:
+    service, clock = Service(), FakeClock()
+    async with working(tmp_path, clock, calls(service, [])) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        for _ in range(3):
+            worker.succeeded()
+            await worker.idle()
+        assert service.tries == 2
+        assert len(journal.of("ann", Outage)) == 1
+
+
+async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: Path) -> None:
+    service, done, clock = Service(), list[str](), FakeClock()
+    async with working(tmp_path, clock, calls(service, done)) as (journal, worker):
+        for n in range(20):
+            await say(journal, "go", f"t{n}")
+        await worker.idle()
+        tried = service.tries
+        worker.succeeded()
+        await worker.idle()
+        assert service.tries == tried + FEW
+        service.down = False
+        worker.succeeded()
+        await worker.idle()
+        assert len(done) == 20 - FEW, "those whose early try failed wait for their time"
+        await pass_time(clock, worker, LONG)
+        assert len(done) == 20
+
+
+def listens(service: Service, asked: list[list[str]]) -> Body:
+    """Answers all that was said, also what is said while it waits."""
+
+    async def body(ctx: Context) -> None:
+        async def call() -> Result:
+            asked.append(said_to(ctx))
+            return Result(value=await service.call())
+
+        answer: Entry[Result] | Entry[Received] | None = None
+        while answer is None or isinstance(answer.event, Received):
+            answer = await ctx.step("answer", said_to(ctx), call, Result, interruptible=True)
+            if isinstance(answer.event, Received):
+                ctx.accept(ctx.execution.received(answer.event.inputs))
+
+    return body
+
+
+async def test_a_message_is_accepted_while_it_waits_and_it_is_tried_at_once(tmp_path: Path) -> None:
+    service, asked, clock = Service(), list[list[str]](), FakeClock()
+    async with working(tmp_path, clock, Patient(listens(service, asked))) as (journal, worker):
+        await say(journal, "one")
+        await worker.idle()
+        await say(journal, "two")
+        worker.wake("ann")
+        await worker.idle()
+        assert asked == [["one"], ["one", "two"]]
+    async with working(tmp_path, clock, Patient(listens(service, asked))) as (journal, worker):
+        await worker.idle()
+        await say(journal, "three")
+        service.down = False
+        await worker.idle()
+        assert asked[2:] == [["one", "two"], ["one", "two", "three"]], "a life begins with a probe"
+        assert len(journal.of("ann", Outage)) == 1
+        assert not journal.busy_threads()
+
+
+class Speechless(Patient):
+    """Cannot tell at first that it waits; counts what was asked before each try to."""
+
+    def __init__(self, body: Body, asked: list[list[str]]) -> None:
+        super().__init__(body)
+        self.asked = asked
+        self.asked_before = list[int]()
+
+    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+        self.asked_before.append(len(self.asked))
+        if len(self.asked_before) == 1:
+            raise RuntimeError("it cannot be told now")
+
+
+async def test_that_it_waits_is_told_before_what_is_said_meanwhile_is_heard(tmp_path: Path) -> None:
+    service, asked, clock = Service(), list[list[str]](), FakeClock()
+    program = Speechless(listens(service, asked), asked)
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "one")
+        await worker.idle()
+        await say(journal, "two")
+        service.down = False
+        await pass_time(clock, worker, 10)
+        assert asked == [["one"], ["one", "two"]]
+        assert program.asked_before == [1, 1]
+        assert not journal.busy_threads()
+
+
+async def test_a_message_that_cannot_be_accepted_ends_the_wait_once(tmp_path: Path) -> None:
+    service, clock = Service(), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        async def one(inner: Context) -> object:
+            return await inner.run("call", service.call)
+
+        await ctx.gather((ctx.within("a"), one))
+
+    async with working(tmp_path, clock, Patient(body)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await say(journal, "and?")
+        for _ in range(3):
+            worker.wake("ann")
+            await worker.idle()
+        assert service.tries == 2
+
+
+async def test_a_stop_ends_it(tmp_path: Path) -> None:
+    service, clock, ends = Service(), FakeClock(), list[str]()
+
+    async def body(ctx: Context) -> None:
+        try:
+            await ctx.run("call", service.call)
+        except Unavailable:
+            ctx.accept(await ctx.receive())
+            ends.append(ctx.execution.inputs[-1].kind)
+
+    async with working(tmp_path, clock, Patient(body)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await journal.append("ann", Cancel(), key="stop:1", author="ann")
+        await worker.idle()
+        assert ends == ["cancel"]
+        assert service.tries == 2
+        assert not journal.busy_threads()
+
+
+async def test_what_was_given_up_is_not_tried_again(tmp_path: Path) -> None:
+    service, clock, told = Service(), FakeClock(), list[str]()
+
+    async def body(ctx: Context) -> None:
+        try:
+            await ctx.run("call", service.call)
+        except Unavailable as error:
+            told.append(error.reason)
+            await ctx.sleep(60)
+
+    async with working(tmp_path, clock, Patient(body, tries=2)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        for _ in range(3):
+            await pass_time(clock, worker, LONG)
+        assert [entry.event.reason for entry in journal.of("ann", GivenUp)] == ["unreachable"]
+        assert [entry.event.gave_up for entry in journal.of("ann", OutageEnded)] == [True]
+        assert not journal.busy_threads()
+    assert service.tries == 3
+    assert told == ["unreachable", "unreachable"], "the second time it is read back"
+
+
+async def test_contexts_that_slept_together_are_given_up_together(tmp_path: Path) -> None:
+    service, clock = Service(), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        async def one(inner: Context) -> str:
+            try:
+                return str(await inner.run("call", service.call))
+            except Unavailable:
+                return "given up"
+
+        assert await ctx.gather(*((ctx.about(n), one) for n in range(5))) == ["given up"] * 5
+
+    async with working(tmp_path, clock, Patient(body, tries=1)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await pass_time(clock, worker, LONG)
+        assert len(journal.of("ann", Outage)) == 1
+        assert not journal.busy_threads()
+
+
+async def test_what_nobody_handles_ends_the_turn_at_once(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with working(tmp_path, clock, Patient(calls(Service(), [])._body, tries=0)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        assert not journal.busy_threads()
+        assert not journal.of("ann", Outage)
+
+
+async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> None:
+    service, clock = Service(), FakeClock()
+    program = calls(service, [])
+    for _ in range(3):
+        async with working(tmp_path, clock, program) as (journal, worker):
+            if not journal.of("ann", Said):
+                await say(journal, "go")
+            await worker.idle()
+            assert len(journal.of("ann", Outage)) == 1
+    assert (program.told, service.tries) == (["down"], 3)

@@ -1,0 +1,85 @@
+"""Parts of a step are read with it: afterwards the execution is at its newest, and hears what came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, Input
+from daemon.engine.keys import part
+from daemon.engine.kinds import Answered, Asked, Restarted, Result
+from tests.clock import FakeClock
+from tests.engine.harness import Pressed
+from tests.engine.small import Body, said_to, say, working
+
+
+async def _answered(_asked: Entry[Asked], given: Entry[Input]) -> Answered:
+    return Answered(input=given.seq)
+
+
+async def question(ctx: Context) -> None:
+    """Asked with words that are written under its key before it is."""
+
+    async def first(key: str) -> Asked:
+        said = part(key, "say")
+        if ctx.read(said) is None:
+            await ctx.execution.append(Result(value="which one?"), said)
+        return Asked()
+
+    await ctx.ask_for("ask", Asked(), answered=_answered, kind=Answered, first=first)
+
+
+def listens(heard: list[list[str]], *, fails: int = 0) -> Body:
+    """Notes a try of its first step, fails as often there, asks, and looks what came."""
+    lives = list[int]()
+
+    async def body(ctx: Context) -> None:
+        async def call() -> str:
+            await ctx.note(Result(value="no answer"), "tried")
+            lives.append(1)
+            if len(lives) <= fails:
+                raise RuntimeError("the first attempts fail here")
+            return "done"
+
+        await ctx.run("call", call)
+        await question(ctx)
+        ctx.accept(await ctx.receive())
+        heard.append(said_to(ctx))
+
+    return body
+
+
+async def test_what_came_is_heard_after_an_answer(tmp_path: Path) -> None:
+    heard, clock = list[list[str]](), FakeClock()
+    async with working(tmp_path, clock, listens(heard, fails=1)) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await clock.advance(5)
+        await worker.idle()
+    async with working(tmp_path, clock, listens(heard)) as (journal, worker):
+        [asked] = journal.pending(Asked)
+        await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
+        await say(journal, "and one more thing")
+        await worker.idle()
+        assert not journal.kind(Restarted)
+        assert [entry.event.value for entry in journal.kind(Result)].count("which one?") == 1
+    assert heard == [["go", "and one more thing"]]
+
+
+async def test_a_part_of_a_step_that_nobody_comes_to_is_missed(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def half(ctx: Context) -> None:
+        await ctx.execution.append(Result(value="half said"), part(ctx.key("ask"), "say"))
+        raise RuntimeError("it fails here")
+
+    async def nothing(_ctx: Context) -> None:
+        return
+
+    async with working(tmp_path, clock, half) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+    async with working(tmp_path, clock, nothing) as (journal, worker):
+        await clock.advance(5)
+        await worker.idle()
+        assert len(journal.kind(Restarted)) == 1

@@ -1,0 +1,86 @@
+"""Who is given up when the daemon dies again and again: whoever it dies of, alone, and nobody else."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.engine.dying import History, Talk, history
+
+SEEDS = range(3)
+
+
+def innocents(count: int, steps: int = 3) -> list[Talk]:
+    return [Talk(name=f"t{n}", steps=steps) for n in range(count)]
+
+
+def poison(draw: random.Random, name: str = "x", longest: float = 1.4) -> Talk:
+    return Talk(name=name, deadly=draw.choice([0, 1]), fuse=draw.uniform(0.05, longest))
+
+
+def short(draw: random.Random, count: int) -> list[float]:
+    """Lives from outside that are shorter than a call of the model."""
+    return [draw.uniform(0.3, 1.2) for _ in range(count)]
+
+
+async def lived(
+    folder: Path, seed: int, talks: list[Talk], kills: list[float], stops: bool = False
+) -> History:
+    found = await history(folder, talks, kills, seed, stops)
+    assert found.wronged == []
+    assert found.unsettled == []
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kills", [8, 30, 60])
+async def test_whoever_is_killed_from_outside_is_not_given_up(tmp_path: Path, seed: int, kills: int) -> None:
+    draw = random.Random(seed)
+    await lived(tmp_path, seed, innocents(6), short(draw, kills))
+
+
+@pytest.mark.parametrize("count", [1, 6])
+async def test_twenty_deploys_give_up_nobody(tmp_path: Path, count: int) -> None:
+    await lived(tmp_path, 1, innocents(count), [0.8] * 20)
+
+
+async def test_a_daemon_that_was_told_to_stop_was_not_killed(tmp_path: Path) -> None:
+    found = await lived(tmp_path, 1, innocents(6), [0.8] * 20, stops=True)
+    assert not found.suspicions
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("steps", [3, 40])
+async def test_a_poison_is_given_up_alone(tmp_path: Path, seed: int, steps: int) -> None:
+    draw = random.Random(seed)
+    found = await lived(tmp_path, seed, [*innocents(5, steps), poison(draw)], [])
+    assert found.deaths == 7, "two until it is suspected, and the five that are counted"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_two_poisons_are_given_up_alone(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    talks = [*innocents(4), poison(draw), poison(draw, "y")]
+    found = await lived(tmp_path, seed, talks, [])
+    assert found.deaths <= 20
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_poison_is_found_among_kills_from_outside(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    talks = [*innocents(5), poison(draw, longest=0.25)]
+    found = await lived(tmp_path, seed, talks, short(draw, 20))
+    assert found.deaths <= 25
+
+
+async def test_a_poison_is_found_among_many(tmp_path: Path) -> None:
+    found = await lived(tmp_path, 1, [*innocents(24, 2), Talk(name="x", deadly=0, fuse=0.1)], [])
+    assert found.deaths == 7
+
+
+async def test_whoever_comes_further_at_each_life_is_not_given_up(tmp_path: Path) -> None:
+    """The daemon dies of it, but of another step each time."""
+    found = await lived(tmp_path, 1, [Talk(name="t", steps=12, frail=True)], [])
+    assert found.deaths == 11

@@ -1,0 +1,224 @@
+"""Waits of each shape: for entries to be closed, for entries that match, and for a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, Event, Input
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Match, Reminder, Waiting, Woke
+from daemon.engine.lives import ClockSet
+from daemon.engine.waits import Waits
+from daemon.engine.worker import Worker
+from tests.clock import FakeClock
+from tests.engine.harness import Said
+from tests.engine.small import Body, Small, pass_time, said_to, say, working
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(Event):
+    """Something that a thread writes down."""
+
+    kind: ClassVar[str] = "note"
+    about: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer(Input):
+    """What this program's watches become."""
+
+    kind: ClassVar[str] = "timer"
+    text: str
+
+
+async def note(journal: Journal, about: str, thread: str = "ann", n: int = 0) -> int:
+    written, _ = await journal.append(
+        thread, Note(about=about, tags=("x",)), key=f"note:{thread}:{about}:{n}"
+    )
+    return written.seq
+
+
+def waits(matching: Match, woken: list[Woke], times: int = 1) -> Body:
+    async def body(ctx: Context) -> None:
+        for _ in range(times):
+            woke = await ctx.wait(matching=matching)
+            woken.append(woke.event)
+
+    return body
+
+
+async def test_a_wait_ends_with_an_entry_that_matches(tmp_path: Path) -> None:
+    woken, clock = list[Woke](), FakeClock()
+    matching = Match(kinds=("note",), fields={"about": "tea", "tags": ["x"]})
+    async with working(tmp_path, clock, waits(matching, woken), [Note]) as (journal, worker):
+        await say(journal, "tell me of tea")
+        await worker.idle()
+        await note(journal, "coffee")
+        await note(journal, "tea", thread="bob")
+        await worker.idle()
+        assert woken == []
+        seq = await note(journal, "tea")
+        await worker.idle()
+        assert [one.matched for one in woken] == [(seq,)]
+
+
+async def test_it_counts_what_came_after_what_was_received_and_not_after_the_wait(tmp_path: Path) -> None:
+    woken, clock = list[Woke](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        await ctx.run("think", lambda: note(journal, "tea"))
+        woken.append((await ctx.wait(matching=Match(kinds=("note",)))).event)
+
+    async with working(tmp_path, clock, body, [Note]) as (journal, worker):
+        await note(journal, "old")
+        await say(journal, "go")
+        await worker.idle()
+        assert [len(one.matched) for one in woken] == [1], "the one from before the message does not count"
+
+
+async def test_two_waits_in_a_row_miss_nothing_and_see_nothing_twice(tmp_path: Path) -> None:
+    woken, clock = list[Woke](), FakeClock()
+    matching = Match(kinds=("note",), tree=True)
+    async with working(tmp_path, clock, waits(matching, woken, times=3), [Note]) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        seqs = list[int]()
+        for n in range(3):
+            seqs.append(await note(journal, "tea", thread="ann.child", n=n))
+            await worker.idle()
+        assert [one.matched for one in woken[-3:]] == [(seq,) for seq in seqs]
+
+
+async def test_one_of_several_conditions_is_enough_where_any_is_wanted(tmp_path: Path) -> None:
+    ends, clock = list[tuple[int, ...]](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.parent:
+            await ctx.sleep(600)
+            await ctx.end_thread()
+            return
+        child = await ctx.spawn("slow", Said(text="go"))
+        woke = await ctx.wait(closed=[child.seq], matching=Match(kinds=("note",)), want="any")
+        ends.append(woke.event.missing)
+
+    async with working(tmp_path, clock, body, [Note]) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await note(journal, "tea")
+        await worker.idle()
+        assert [len(missing) for missing in ends] == [1]
+
+
+async def test_a_watch_becomes_what_the_program_makes_of_it(tmp_path: Path) -> None:
+    heard, clock = list[str](), FakeClock()
+
+    class Reminds(Small):
+        def reminder(self, waiting: Entry[Waiting]) -> Input:
+            return Timer(text=f"time for {waiting.event.note}")
+
+    async def body(ctx: Context) -> None:
+        first = ctx.execution.inputs[0].event
+        if isinstance(first, Timer):
+            heard.append(first.text)
+            return
+        await ctx.watch(within=60, note="tea")
+
+    async with working(tmp_path, clock, Reminds(body), [Timer]) as (journal, worker):
+        await say(journal, "remind me")
+        await worker.idle()
+        await pass_time(clock, worker, 60)
+        assert heard == ["time for tea"]
+        assert not journal.pending(Waiting)
+
+
+async def test_a_watch_without_a_time_stands_in_nobodys_way(tmp_path: Path) -> None:
+    clock, heard = FakeClock(), list[list[str]]()
+
+    async def body(ctx: Context) -> None:
+        if said_to(ctx) == ["one"]:
+            await ctx.watch(matching=Match(kinds=("note",)))
+        heard.append(said_to(ctx))
+
+    async with working(tmp_path, clock, body, [Note]) as (journal, worker):
+        await say(journal, "one")
+        await worker.idle()
+        await clock.advance(60)
+        await say(journal, "two")
+        await worker.idle()
+        assert len(journal.pending(Waiting)) == 1
+        await note(journal, "tea")
+        await worker.idle()
+        assert len(journal.of("ann", Reminder)) == 1
+    assert heard == [["one"], ["two"], []]
+
+
+async def sleeps_a_minute(ctx: Context) -> None:
+    await ctx.sleep(60)
+
+
+async def test_a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead(tmp_path: Path) -> None:
+    clock = FakeClock()
+    clock.set_ahead(86_400)
+    async with working(tmp_path, clock, sleeps_a_minute) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        clock.set_ahead(0)
+        await pass_time(clock, worker, 30)
+        assert len(journal.kind(ClockSet)) == 1
+        assert not journal.kind(Woke)
+    async with working(tmp_path, clock, sleeps_a_minute) as (journal, worker):
+        await pass_time(clock, worker, 61)
+        assert len(journal.kind(Woke)) == 1
+
+
+class Counting(Journal):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def is_pending(self, seq: int) -> bool:
+        self.asked += 1
+        return super().is_pending(seq)
+
+    def pending(self, *kinds: type[Event], thread: str | None = None) -> list[Entry[Event]]:  # type: ignore[override]
+        self.asked += 1
+        return super().pending(*kinds, thread=thread)
+
+
+async def test_a_thousand_that_wait_cost_a_sweep_nothing(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with Counting(tmp_path / "journal.db", clock, [Said]) as journal:
+        for n in range(1000):
+            event = Waiting(due=clock.now() + 1000 + n, execution=f"t{n}@1")
+            await journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1")
+        all_that_wait = Waits(journal, clock, lambda waiting: Reminder(answers=waiting.key))
+        await all_that_wait.look()
+        journal.asked = 0
+        for _ in range(100):
+            await all_that_wait.look()
+        assert journal.asked == 0
+        await clock.advance(1000)
+        assert await all_that_wait.look() == ["t0"]
+        assert journal.asked == 1
+
+
+async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> None:
+    clock, joined = FakeClock(), list[str]()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.parent:
+            await ctx.end_thread("done")
+            return
+        [child] = await ctx.join([await ctx.spawn("a", Said(text="go"))])
+        joined.append(child.result)
+
+    async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
+        await say(journal, "go")
+        async with Worker(journal, clock, Small(body)) as worker:
+            worker.wake("ann")
+            await worker.idle()
+    assert joined == ["done"]

@@ -1,0 +1,53 @@
+"""The final answer of open thought: the one thing in it that people may read, however it comes."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.mind.open_thought import Final, said_finally
+
+SAID = {
+    "alone": ("<ada-response>Yes.</ada-response>", "Yes."),
+    "after a thought": ("Hm. <thought>No.</thought>\n<ada-response>Yes.</ada-response>", "Yes."),
+    "with code in it": (
+        "<ada-response>So:\n```\nx > 1\n```\n> quoted</ada-response>",
+        "So:\n```\nx > 1\n```\n> quoted",
+    ),
+    "after code": ("```\n<ada-response>No.</ada-response>\n```\n<ada-response>Yes.</ada-response>", "Yes."),
+    "after code in a line": ("I write `<ada-response>`. <ada-response>Yes.</ada-response>", "Yes."),
+    "after a quotation": ("> <ada-response>No.</ada-response>\n<ada-response>Yes.</ada-response>", "Yes."),
+    "beside what holds nothing": ('<set-timer in="9s"/><ada-response>Yes.</ada-response>', "Yes."),
+    "after a plan": ("<todo-until><step>a</step></todo-until><ada-response>Yes.</ada-response>", "Yes."),
+    "in a thought": ("<thought><ada-response>No.</ada-response></thought>", ""),
+    "in a call to itself": ("<ada><ada-response>No.</ada-response></ada>", ""),
+    "in a branch's task": ("<spawn-thread><ada-response>No.</ada-response></spawn-thread>", ""),
+    "in code alone": ("```\n<ada-response>No.</ada-response>\n```", ""),
+    "of another model's thoughts": ("<ada-response><think>No.</think>Yes.</ada-response>", "Yes."),
+    "not at all": ("Nothing is said here.", ""),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_only_what_stands_in_it_is_said(name: str) -> None:
+    text, said = SAID[name]
+    assert said_finally(text, "ada") == said
+
+
+@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_in_pieces_of_any_size_nothing_else_is_ever_read(name: str, size: int) -> None:
+    text, said = SAID[name]
+    final, shown = Final("ada"), ""
+    for start in range(0, len(text), size):
+        final.feed(text[start : start + size])
+        assert final.text.startswith(shown), "it only grows"
+        shown = final.text
+        assert said.startswith(shown) or shown.startswith(said)
+    final.end()
+    assert final.text == said
+
+
+def test_asked_for_alone_it_may_stand_in_no_tag() -> None:
+    assert said_finally("Yes.", "ada", alone=True) == "Yes."
+    assert said_finally("<thought>No.</thought>Yes.", "ada", alone=True) == "Yes."
+    assert said_finally("<thought>No.", "ada", alone=True) == ""

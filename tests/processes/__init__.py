@@ -1,0 +1,1 @@
+"""Processes as their authors write them, in the whole daemon."""

@@ -1,0 +1,90 @@
+"""The process that docs/ARCHITECTURE.md shows, as it stands there, runs as the page says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.mind.steps import instruction
+from daemon.ports import Choice
+from daemon.process import Process, Question, Turn
+from daemon.processes import PROCESSES
+from daemon.rules import verify
+from tests.source import ROOT
+from tests.stories.choosing import pressed, shown
+from tests.stories.stage import ALICE, Stage, staged
+
+PAGE = ROOT / "docs" / "ARCHITECTURE.md"
+DISHES = "Soup\nFish\nPlums"
+WEEK = 7 * 86_400
+ASKS = "I drew a menu. Shall it hang?"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A world in which the soul still sleeps; at the end its journal is in order."""
+    async with staged(tmp_path) as stage:
+        yield stage
+        assert verify(stage.soul.journal).violations == []
+        assert not stage.entries("attempt-failed", "restarted")
+
+
+def section() -> str:
+    """What the page says of a durable step."""
+    [said] = re.findall(
+        r"^## A durable step, in code\n(.*?)^## ", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    return str(said)
+
+
+def paths() -> list[str]:
+    """The keys that the table under the code names, after the execution, for which `…` stands there."""
+    found = re.findall(r"`…(/[^`]+)`", section())
+    assert found
+    return found
+
+
+def menu(draw: Callable[[str], Awaitable[str]]) -> Process:
+    """The process of the page, which draws like this."""
+    [code] = re.findall(r"```python\n(.*?)```", section(), re.DOTALL)
+    named = (Choice, Question, Turn, WorkingMemory, instruction, remember)
+    names: dict[str, Any] = {one.__name__: one for one in named}
+    names["draw"] = draw
+    exec(compile(code, str(PAGE), "exec", dont_inherit=True), names)
+    return replace(PROCESSES["conversation"], run=names["menu"])
+
+
+@pytest.mark.parametrize(("label", "says"), [("Yes", "It hangs."), ("No", "Then not.")])
+async def test_the_menu_of_the_page_is_drawn_once_and_goes_on_a_week_later(
+    stage: Stage, label: str, says: str
+) -> None:
+    drawn = list[str]()
+
+    async def draw(dishes: str) -> str:
+        drawn.append(dishes)
+        return "a menu with a fish on it"
+
+    stage.processes = {**PROCESSES, "conversation": menu(draw)}
+    await stage.wake()
+    stage.model.say(DISHES)
+    ts = await stage.say("alice", ALICE, "What is for dinner?")
+    assert (await shown(stage, ALICE, ts))[1:] == [(ASKS, ["Yes", "No"])]
+    await stage.sleep()
+    await stage.clock.advance(WEEK)
+    await stage.wake()
+    await pressed(stage, "alice", label)
+    assert (await shown(stage, ALICE, ts))[1:] == [(f"{ASKS}\n[Alice chose “{label}”]", []), (says, [])]
+    assert drawn == [DISHES]
+    assert len(stage.model.requests) == len(stage.entries("model-call")) == 1
+    assert [entry.event.outcome for entry in stage.entries("turn-ended")] == ["suspended", "completed"]
+    assert not stage.pending("input", "turn-began", "action", "speech", "asked")
+    execution = stage.entries("turn-began")[0].event.execution
+    keys = {entry.key for entry in stage.entries()}
+    assert {f"{execution}{path}" for path in paths()} <= keys, "as the table names them"

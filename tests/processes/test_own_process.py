@@ -1,0 +1,322 @@
+"""For whoever writes a process: one in a few lines, and what each cognitive step in it survives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from daemon.limits import Limits
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.mind.steps import (
+    brainstorm,
+    decision,
+    external_dialogue,
+    extract,
+    instruction,
+    internal_monologue,
+    mental_query,
+    summarize,
+)
+from daemon.mind.wording import fill
+from daemon.process import MentalProcess, Question, Transition, Turn, Words
+from daemon.processes import PROCESSES
+from rehearsal.people import CAROL
+from tests.stories.choosing import pressed
+from tests.stories.outage import AWAY
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
+
+SORRY = "Forgive me, the words wouldn't come."
+STOPPED = "Stopped."
+STANDS_IN = "claude-opus-5-5"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A world in which the soul still sleeps."""
+    async with staged(tmp_path) as stage:
+        yield stage
+
+
+# A process is a function, and what it says of itself.
+
+
+async def travel(turn: Turn) -> WorkingMemory | Transition:
+    """Ask where to, if they have not said it; decide how; tell them."""
+    memory, known = await mental_query(turn, turn.memory, "They have said where they want to go.")
+    if known is None:
+        return memory
+    if not known:
+        answered = await turn.ask("where", Question(text="Where to?", to=turn.people))
+        memory = memory.with_memory(*answered.memories)
+    memory, way = await decision(turn, memory, "How had they best go there?", ["by train", "by ferry"])
+    if way is None:
+        return memory
+    memory, _ = await external_dialogue(turn, memory, fill(turn.text("prompts/travel"), way=way))
+    return Transition(to="conversation", memory=memory)
+
+
+TRAVEL = MentalProcess(
+    name="travel",
+    run=travel,
+    when="they want to go somewhere.",
+    leads=("conversation",),
+    texts={"prompts/travel": Words({"way"}, "way")},
+)
+
+
+async def test_a_process_is_gone_into_when_it_says_so_asks_decides_and_speaks(stage: Stage) -> None:
+    (stage.words / "prompts" / "travel.md").write_text("Tell them to go $way.\n")
+    stage.processes = {**PROCESSES, "travel": TRAVEL}
+    await stage.wake()
+    stage.model.say("<aside>Off!</aside><next>travel</next><say>Oh, a journey!</say><mood>neutral</mood>")
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    assert "travel: they want to go somewhere." in stage.asked()[-1]
+
+    stage.model.say('{"statement": "They have said where they want to go.", "is_true": false}')
+    await stage.say("alice", ALICE, "So what do you think?", ts)
+    assert (await stage.answers(ALICE, ts))[1:] == ["Where to?"]
+
+    stage.model.say('{"decision": "by ferry"}')
+    held = asyncio.Event()
+    stage.model.say("<say>Take the ferry, Alice.</say>", until=held, first=len("<say>Take the"))
+    await stage.post("alice", ALICE, "To Oslo", ts)
+    await stage.until(lambda: "Tell them to go by ferry." in stage.asked()[-1])
+    held.set()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[2:] == ["Take the ferry, Alice."]
+    decided = stage.asked()[-1]
+    assert decided.index("To Oslo") < decided.index("by ferry"), "what it decided is in its memory"
+
+    stage.model.say(reply("You are welcome."))
+    await stage.say("alice", ALICE, "Thank you", ts)
+    assert (await stage.answers(ALICE, ts))[3:] == ["You are welcome."]
+    assert len(stage.model.requests) == 5, "nothing was asked twice"
+
+
+# Each of the eight steps, and what may come in its way.
+
+
+class Trip(BaseModel):
+    """Where to, and for how long."""
+
+    place: str
+    days: int
+
+
+Step = Callable[[Turn, WorkingMemory], Awaitable[tuple[WorkingMemory, object]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A step as a process takes it, what the model answers, and what that comes to."""
+
+    step: Step
+    raw: str
+    value: object
+
+
+def words(text: str) -> Step:
+    """An instruction in these words."""
+
+    async def step(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
+        return await instruction(turn, memory, text)
+
+    return step
+
+
+async def query(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
+    return await mental_query(turn, memory, "They are in a hurry.")
+
+
+async def ideas(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
+    return await brainstorm(turn, memory, "Where could they go?")
+
+
+async def way(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
+    return await decision(turn, memory, "How had they best go?", ["by train", "by ferry"])
+
+
+async def trip(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
+    return await extract(turn, memory, Trip, "Which journey do they want?")
+
+
+STEPS = {
+    "internal_monologue": Taken(
+        step=internal_monologue, raw="<aside>They look tired.</aside>", value="They look tired."
+    ),
+    "external_dialogue": Taken(step=external_dialogue, raw="<say>Rest a while.</say>", value="Rest a while."),
+    "decision": Taken(step=way, raw='{"decision": "by ferry"}', value="by ferry"),
+    "mental_query": Taken(step=query, raw='{"statement": "They are …", "is_true": false}', value=False),
+    "brainstorm": Taken(step=ideas, raw='{"ideas": ["Oslo", " Bergen", "Oslo"]}', value=["Oslo", "Bergen"]),
+    "instruction": Taken(
+        step=words("What should they pack? Nobody else reads it."), raw="A coat.", value="A coat."
+    ),
+    "summarize": Taken(step=summarize, raw="Alice is tired.", value="Alice is tired."),
+    "extract": Taken(step=trip, raw='{"place": "Oslo", "days": 3}', value=Trip(place="Oslo", days=3)),
+}
+each = pytest.mark.parametrize("taken", STEPS.values(), ids=STEPS.keys())
+typed = pytest.mark.parametrize("name", ["decision", "mental_query", "brainstorm", "extract"])
+
+
+async def taking(stage: Stage, step: Step, **settings: object) -> None:
+    """The soul wakes, and takes this step whatever is said to it; if that comes to something it says so."""
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        memory, value = await step(turn, turn.memory)
+        if value is None:
+            return memory
+        return memory.with_memory(*map(remember, await turn.say(came(value))))
+
+    stage.processes = {**PROCESSES, "conversation": replace(PROCESSES["conversation"], run=conversation)}
+    await stage.wake(**settings)
+
+
+def came(value: object) -> str:
+    """What the process says of a step's value."""
+    return f"It came to this: {value}"
+
+
+@each
+async def test_its_answer_is_its_value_and_in_memory(stage: Stage, taken: Taken) -> None:
+    await taking(stage, taken.step)
+    stage.model.say(taken.raw)
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    assert (await stage.answers(ALICE, ts))[-1] == came(taken.value)
+    stage.model.say(taken.raw)
+    await stage.say("alice", ALICE, "And now?", ts)
+    first, second = (request["messages"] for request in stage.model.requests)
+    assert first[-1]["role"] == second[-1]["role"] == "user"
+    assert taken.raw in str([block["text"] for block in second[1]["content"]]), "it is remembered as it came"
+    assert stage.unsent() == []
+
+
+@each
+async def test_an_outage_is_told_once_and_it_goes_on_from_there(stage: Stage, taken: Taken) -> None:
+    await taking(stage, taken.step)
+    stage.model.fail(429, "rate_limit_error", wait=60)
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    [away] = await stage.answers(ALICE, ts)
+    assert away.startswith(AWAY)
+    await stage.sleep()
+    stage.model.say(taken.raw)
+    await stage.wake()  # each life begins with a try
+    await stage.settled()
+    told, *_, last = await stage.answers(ALICE, ts)
+    assert (told, last) == (away, came(taken.value))
+    assert len(stage.model.requests) == 2
+
+
+@each
+async def test_a_refusal_goes_to_the_model_that_stands_in(stage: Stage, taken: Taken) -> None:
+    await taking(stage, taken.step, claude_model_fallback=STANDS_IN)
+    stage.model.refuse()
+    stage.model.say(taken.raw, model=STANDS_IN)
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    assert (await stage.answers(ALICE, ts))[-1] == came(taken.value)
+
+
+@each
+async def test_where_that_one_refuses_too_they_are_told_and_it_is_over(stage: Stage, taken: Taken) -> None:
+    await taking(stage, taken.step)
+    for _ in range(2):
+        stage.model.refuse()
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    [sorry] = await stage.answers(ALICE, ts)
+    assert sorry.startswith(SORRY)
+    assert len(stage.model.requests) == 2
+    stage.model.say(taken.raw)
+    await stage.say("alice", ALICE, "And now?", ts)
+    assert "get away" not in stage.asked()[-1], "what was refused is not asked again"
+
+
+@each
+@pytest.mark.parametrize("press", ["Continue", "Stop"])
+async def test_at_a_limit_an_owner_is_asked(stage: Stage, taken: Taken, press: str) -> None:
+    await taking(stage, taken.step, owner_user_ids=frozenset({CAROL.id}), limit_person=Limits(calls=1))
+    stage.model.say(taken.raw)
+    ts = await stage.say("alice", GENERAL, f"{ME} I want to get away from here")
+    before = await stage.answers(GENERAL, ts)
+    await stage.say("alice", GENERAL, f"{ME} and now?", ts)
+    assert len(stage.model.requests) == 1, "nothing is asked beyond it"
+    [asks] = (await stage.answers(GENERAL, ts))[len(before) :]
+    assert asks.startswith("That is as far as I may go by myself")
+    stage.model.say(taken.raw)
+    await pressed(stage, "carol", press)
+    _, *after = (await stage.answers(GENERAL, ts))[len(before) :]
+    assert after[-1:] == ([came(taken.value)] if press == "Continue" else [])
+    assert len(stage.model.requests) == (2 if press == "Continue" else 1)
+
+
+@each
+async def test_without_an_owner_they_are_told(stage: Stage, taken: Taken) -> None:
+    await taking(stage, taken.step, limit_person=Limits(calls=1))
+    stage.model.say(taken.raw)
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    before = await stage.answers(ALICE, ts)
+    await stage.say("alice", ALICE, "And now?", ts)
+    [said] = (await stage.answers(ALICE, ts))[len(before) :]
+    assert said.startswith("I have reached the limit for calls of the model")
+    assert len(stage.model.requests) == 1
+
+
+@each
+async def test_a_stop_ends_it_and_is_answered_once(stage: Stage, taken: Taken) -> None:
+    async def twice(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
+        memory, _ = await taken.step(turn, memory)
+        return await taken.step(turn, memory)
+
+    await taking(stage, twice)
+    held = asyncio.Event()
+    stage.model.say(taken.raw, until=held)
+    ts = await stage.post("alice", ALICE, "I want to get away from here")
+    await stage.until(lambda: len(stage.model.requests) == 1)
+    await stage.post("alice", ALICE, "stop", ts)
+    await stage.settled()
+    held.set()
+    assert await stage.answers(ALICE, ts) == [STOPPED]
+    assert len(stage.model.requests) == 1, "nothing more is asked"
+    stage.model.say(taken.raw)
+    stage.model.say(taken.raw)
+    await stage.say("alice", ALICE, "Go on then", ts)
+    assert (await stage.answers(ALICE, ts))[-1] == came(taken.value)
+
+
+@typed
+@pytest.mark.parametrize("bad", ["I would rather not say.", "{}", '{"ideas": []} or {"decision": "by air"}'])
+async def test_an_answer_of_another_form_is_asked_for_again(stage: Stage, name: str, bad: str) -> None:
+    taken = STEPS[name]
+    await taking(stage, taken.step)
+    stage.model.say(bad)
+    stage.model.say(f"Here it is:\n```json\n{taken.raw}\n```")
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    assert await stage.answers(ALICE, ts) == [came(taken.value)]
+    assert "your answer could not be used" in stage.asked()[-1]
+    assert len(stage.model.requests) == 2
+
+
+@typed
+async def test_the_fourth_answer_of_another_form_is_the_last(stage: Stage, name: str) -> None:
+    await taking(stage, STEPS[name].step)
+    for _ in range(5):
+        stage.model.say("I would rather not say.")
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    [sorry] = await stage.answers(ALICE, ts)
+    assert sorry.startswith(SORRY)
+    assert len(stage.model.requests) == 4
+
+
+async def test_a_monologue_says_nothing_aloud_whatever_stands_in_it(stage: Stage) -> None:
+    await taking(stage, internal_monologue)
+    stage.model.say("<aside>They look tired.</aside><say>Rest a while.</say>")
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    assert await stage.answers(ALICE, ts) == [came("They look tired.")]
+    stage.model.say("They still look tired.")
+    await stage.say("alice", ALICE, "And now?", ts)
+    assert (await stage.answers(ALICE, ts))[1:] == [came("They still look tired.")]
+    assert "Rest a while." not in stage.asked()[-1], "nor does it remember to have said it"

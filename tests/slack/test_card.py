@@ -1,0 +1,97 @@
+"""A plan in Slack: the blocks that it is shown in, and the requests that post and change it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from daemon.engine.event import digest
+from daemon.engine.exceptions import Fenced
+from daemon.errors import CardGone, CardRefused, SpeechFailed
+from daemon.kinds import CardShown, Planned, StopAsked
+from daemon.slack.checklist import checklist
+from rehearsal.blocks import accepted
+from tests.slack.office import GENERAL, ME, Office, until
+from tests.slack.voice import KEY, called, lost, ours
+
+PLAN = Planned(condition="all is told", steps=(("one", "done"), ("two", "open")))
+
+
+@pytest.mark.parametrize("count", [0, 1, 48, 49, 100])
+@pytest.mark.parametrize("text", ["x", "&" * 5_000, "<@U1> " * 900, "@channel", "\n", ""])
+def test_any_plan_fits_in_what_slack_takes(count: int, text: str) -> None:
+    content = checklist(Planned(condition=text, steps=((text, "cancelled"),) * count))
+    assert accepted(content["blocks"])
+    assert 0 < len(content["text"]) < 4_000
+    shown = json.dumps(content)
+    assert "<@" not in shown
+    assert "@channel" not in shown
+    assert (f"and {count - 48} more" in shown) is (count > 48)
+
+
+async def test_a_card_is_posted_and_changed_under_a_key_of_its_own(here: Office) -> None:
+    (thread, root), speaker = await called(here), here.slack.speaker
+    ts = await speaker.card(thread, None, PLAN, KEY, ours)
+    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY))]
+    assert await speaker.card(thread, ts, PLAN, "another", ours) == ts
+    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest("another"))]
+    assert [reply["ts"] for reply in await here.replies(GENERAL, root)] == [ts]
+
+
+@pytest.mark.parametrize(
+    ("word", "error"),
+    [
+        ("message_not_found", CardGone),
+        ("cant_update_message", CardRefused),
+        ("edit_window_closed", CardRefused),
+        ("not_in_channel", CardRefused),
+        ("internal_error", SpeechFailed),
+        ("503", SpeechFailed),
+    ],
+)
+async def test_a_change_that_slack_does_not_take_says_whether_it_ever_will(
+    here: Office, word: str, error: type[Exception]
+) -> None:
+    (thread, _), speaker = await called(here), here.slack.speaker
+    ts = await speaker.card(thread, None, PLAN, KEY, ours)
+    here.wire.refuse["chat.update"] = [word]
+    with pytest.raises(error) as raised:
+        await speaker.card(thread, ts, PLAN, KEY, ours)
+    assert type(raised.value) is error
+
+
+async def test_a_card_waits_for_a_rate_limit_but_not_for_long(here: Office) -> None:
+    (thread, _), speaker = await called(here), here.slack.speaker
+    here.wire.refuse["chat.postMessage"] = ["ratelimited"]
+    posting = asyncio.create_task(speaker.card(thread, None, PLAN, KEY, ours))
+    await until(lambda: here.clock.sleepers > 0)
+    await here.clock.advance(3)
+    ts = await posting
+    here.wire.refuse["chat.update"] = ["ratelimited"] * 2
+    changing = asyncio.create_task(speaker.card(thread, ts, PLAN, KEY, ours))
+    await until(lambda: here.clock.sleepers > 0)
+    await here.clock.advance(3)
+    await until(changing.done)
+    with pytest.raises(SpeechFailed, match="ratelimited"):
+        await changing
+
+
+async def test_a_card_of_a_thread_that_is_another_s_is_not_touched(here: Office) -> None:
+    (thread, root), speaker = await called(here), here.slack.speaker
+    with pytest.raises(Fenced):
+        await speaker.card(thread, None, PLAN, KEY, lost)
+    assert await here.replies(GENERAL, root) == []
+
+
+async def test_a_stop_sign_on_the_card_stops_its_conversation(here: Office) -> None:
+    thread, root = await called(here)
+    ts = await here.slack.speaker.card(thread, None, PLAN, KEY, ours)
+    event = CardShown(ts=ts, condition=PLAN.condition, steps=PLAN.steps)
+    await here.journal.append(thread, event, key=f"{KEY}!receipt", author="soul")
+    other = await here.say("bob", GENERAL, f"{ME} and you?")
+    await here.client("alice").reactions_add(channel=GENERAL, timestamp=ts, name="octagonal_sign")
+    await here.acked()
+    assert [stop.thread for stop in here.entries(StopAsked)] == [thread]
+    assert other != root

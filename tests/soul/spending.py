@@ -1,0 +1,108 @@
+"""A life of which only what it spends is written: entries as turns, calls and owners leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar, cast
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Outage
+from daemon.engine.outage import Around
+from daemon.kinds import Answered, Limited, Message, ModelCall, TurnBegan
+from daemon.limits import CONTINUE, Limits
+from daemon.reply import Usage
+from daemon.soul.budget import Budget
+from daemon.soul.limits import Gauge
+from tests.clock import FakeClock
+
+E = TypeVar("E", bound=Event)
+ANY = Limits()
+TEN = Usage(input=1, cache_read=2, cache_write=3, output=4)
+
+
+def called(**more: Any) -> ModelCall:
+    """A call as it is recorded: ten tokens, a cent and two seconds, if nothing else is said."""
+    usual: dict[str, Any] = {
+        "name": "think",
+        "role": "fast",
+        "saw": "",
+        "texts": (),
+        "seqs": (),
+        "trailing": "",
+        "wording": {},
+        "people": ("U1",),
+        "outcome": "ok",
+        "model": "echo",
+        "usage": TEN,
+        "cost": 0.01,
+        "worth": 0.01,
+        "seconds": 2.0,
+    }
+    return ModelCall(**{**usual, **more})
+
+
+def about(bound: Limited | None) -> Mapping[str, str]:
+    """What a question is about that is asked at this bound."""
+    assert bound
+    return {name: text for name, text in asdict(bound).items() if name in ("bound", "resets", "person")}
+
+
+async def _unheard(_thread: str, _outage: Entry[Outage]) -> None:
+    """Nobody is told."""
+
+
+class Life:
+    """A journal, into which a story is written entry by entry, and what counts it."""
+
+    def __init__(self, journal: Journal, clock: FakeClock) -> None:
+        self.journal, self.clock = journal, clock
+        self.budget = Budget(journal, clock, 5.0, ("UOWNER",))
+        self._n = 0
+
+    async def write(self, event: E, path: str = "t@1", author: str = "soul", name: str = "") -> Entry[E]:
+        """An entry under this path, of the thread that it names."""
+        self._n += 1
+        key = name or f"{path}/{event.kind}#{self._n}"
+        entry, _ = await self.journal.append(path.partition("@")[0], event, key=key, author=author)
+        return entry
+
+    async def begin(self, path: str = "t@1") -> None:
+        event = TurnBegan(execution=path, inputs=(), process="conversation", texts={})
+        await self.write(event, path, "core", f"{path}/began")
+
+    async def call(self, path: str = "t@1", **more: Any) -> None:
+        """A call is recorded, see `called`."""
+        await self.write(called(**more), path)
+
+    async def answer(self, about: Mapping[str, Any], path: str = "t@1", value: str = CONTINUE) -> None:
+        """An owner presses a button."""
+        event = Answered(input=0, value=value, by="UOWNER", about=dict(about))
+        await self.write(event, path, "UOWNER")
+
+    async def word(self, author: str = "U1", thread: str = "t", *, bot: bool = False) -> None:
+        """Someone says something."""
+        event = Message(user=author, name=author, text="hm", ts="1.0", address="dm", bot=bot)
+        await self.write(event, thread, author)
+
+    def gauge(self, turn: Limits = ANY, thread: Limits = ANY, person: Limits = ANY) -> Gauge:
+        return Gauge(self.journal, self.clock, self.budget, turn=turn, thread=thread, person=person)
+
+    def lifetime(self, path: str) -> Sequence[Entry[Event]]:
+        """All that is recorded of this execution."""
+        began = cast(Entry[TurnBegan], self.journal.get(f"{path}/began"))
+        around = Around(
+            journal=self.journal,
+            clock=self.clock,
+            author="soul",
+            patience=lambda *_: None,
+            went_down=_unheard,
+            succeeded=lambda _: None,
+            changed=lambda: None,
+        )
+        return Execution(around, began, began.seq).lifetime()
+
+    def standing(self, gauge: Gauge, path: str = "t@1", people: Sequence[str] = ("U1",)) -> Limited | None:
+        return gauge.standing(self.lifetime(path), people)

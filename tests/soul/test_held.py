@@ -1,0 +1,70 @@
+"""Who is held while a suspect is at work, or while others live without it: nobody who need not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daemon.engine.event import Input
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import TurnResumed
+from daemon.engine.suspects import Suspects, begin_life
+from daemon.kinds import (
+    SOUL_KINDS,
+    Afterthought,
+    Message,
+    Press,
+    StopAsked,
+    TurnBegan,
+)
+from tests.clock import FakeClock
+
+THREAD = "sess-00000001"
+MESSAGE = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
+STOP = StopAsked(user="U1", name="Alice", text="stop", ts="1.0", address="dm")
+PRESS = Press(user="U1", name="Alice", text="Yes", ts="1.0", answers="asked", value="yes")
+AFTER = Afterthought(process="learning")
+
+
+async def life(journal: Journal, clock: FakeClock) -> Suspects:
+    """Another life begins: the one before it was killed."""
+    return await begin_life(journal, clock, "worker")
+
+
+async def control(journal: Journal, clock: FakeClock, of: Input) -> Suspects:
+    """A life that is to go on without a suspect: its thread's half turn is at this."""
+    took, _ = await journal.append(THREAD, of, key="first")
+    path = f"{THREAD}@{took.seq}"
+    first = await life(journal, clock)
+    event = TurnBegan(execution=path, inputs=(took.seq,), process="conversation", texts={}, life=first.life)
+    began, _ = await journal.append(THREAD, event, key=f"{path}/began")
+    for attempt in range(2, 4):
+        again = TurnResumed(attempt=attempt, life=(await life(journal, clock)).life)
+        await journal.append(THREAD, again, key=f"{path}!attempt#{attempt}", cause=began.seq)
+    return await life(journal, clock)
+
+
+@pytest.mark.parametrize(
+    ("of", "came", "may"),
+    [
+        (MESSAGE, None, False),
+        (MESSAGE, MESSAGE, False),
+        (MESSAGE, STOP, True),
+        (AFTER, None, False),
+        (AFTER, AFTER, False),
+        (AFTER, MESSAGE, True),
+        (AFTER, PRESS, True),
+    ],
+)
+async def test_whoever_speaks_waits_for_no_afterthought(
+    tmp_path: Path, of: Input, came: Input | None, may: bool
+) -> None:
+    """One that is suspected is ended without being run, as by a stop."""
+    clock = FakeClock()
+    async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
+        suspects = await control(journal, clock, of)
+        assert not suspects.may_turn(THREAD)
+        if came:
+            await journal.append(THREAD, came, key="second")
+        assert suspects.may_turn(THREAD) == may

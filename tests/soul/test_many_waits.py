@@ -1,0 +1,40 @@
+"""A clock that was ahead, and many who wait since: a sweep each second asks of each when it was set right."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from time import process_time
+
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Reminder, Waiting
+from daemon.engine.lives import ClockSet
+from daemon.engine.waits import Waits
+from daemon.kinds import SOUL_KINDS, Log
+from tests.clock import FakeClock
+
+DAY = 86_400.0
+WAITS, MEANWHILE = 2_000, 10_000
+
+
+async def test_they_are_asked_in_one_look_at_what_was_written_since(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
+        clock.set_ahead(DAY)
+        event = Waiting(due=clock.now() + 60.0, resumes=False)
+        await asyncio.gather(
+            *(journal.append(f"sess-{n}", event, key=f"wait {n}") for n in range(WAITS)),
+            *(journal.append("sess-x", Log(text=""), key=f"log {n}") for n in range(MEANWHILE)),
+        )
+        clock.set_ahead(0)
+        waits = Waits(journal, clock, lambda waiting: Reminder(answers=waiting.key))
+        began = process_time()
+        assert await waits.look() == []
+        await clock.advance(59)
+        assert await waits.look() == []
+        assert process_time() - began < 2.0
+        assert len(journal.kind(ClockSet)) == WAITS
+        await clock.advance(2)
+        assert len(await waits.look()) == WAITS
+        assert journal.first_after(journal.last(), clock.now()) is None
+        assert journal.first_after(1, clock.now() - DAY) is None, "the clock was set back once more"

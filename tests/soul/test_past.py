@@ -1,0 +1,192 @@
+"""The pasts of threads: folded on from turn to turn, they are what a fold from the beginning gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, ContextCleared, Heard, MoodChanged, TurnBegan, TurnEnded
+from daemon.soul.past import Past, Pasts
+from tests.clock import FakeClock
+from tests.soul.spending import called
+
+E = TypeVar("E", bound=Event)
+THREAD = "sess-00000001"
+
+
+class Life:
+    """A thread in which things happen, straight in the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    async def write(self, event: E, cause: int | None = None) -> Entry[E]:
+        """An entry of this event."""
+        key = f"{event.kind}:{self.journal.last()}"
+        entry, _ = await self.journal.append(THREAD, event, key=key, cause=cause)
+        return entry
+
+    async def begin(self) -> Entry[TurnBegan]:
+        """A turn begins."""
+        key = f"{THREAD}@{self.journal.last()}"
+        return await self.write(TurnBegan(execution=key, inputs=(), process="conversation", texts={}))
+
+    async def hear(self, text: str) -> Entry[Heard]:
+        """Something is said around the soul."""
+        return await self.write(Heard(user="U2", name="Bob", text=text, ts="1"))
+
+    async def think(self, text: str) -> int:
+        """A thought; its seq."""
+        return (await self.write(called(text=text))).seq
+
+    async def turn(self, *texts: str, process: str = "conversation", keep: bool = True) -> list[int]:
+        """A turn that keeps these words, and what was heard before it; the seqs that it kept."""
+        heard = [entry.seq for entry in Pasts(self.journal).of(THREAD, self.journal.last() + 1).heard]
+        began = await self.begin()
+        said = [await self.think(text) for text in texts]
+        kept = [*heard, *said] if keep else []
+        params = {"turn": began.seq}
+        ended = TurnEnded(outcome="completed", keep=tuple(kept), process=process, params=params)
+        await self.write(ended, began.seq)
+        return kept
+
+    async def sum_up(self, last: int) -> int:
+        """Words that stand for all that is kept up to this seq; their seq."""
+        return (await self.write(ContextCleared(text="summed up", last=last))).seq
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> AsyncIterator[Life]:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        yield Life(journal)
+
+
+def now(life: Life, pasts: Pasts) -> Past:
+    """The past as of now."""
+    return pasts.of(THREAD, life.journal.last() + 1)
+
+
+def seqs(past: Past) -> Sequence[int | None]:
+    return [memory.seq for memory in past.kept]
+
+
+async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> None:
+    pasts, first = Pasts(life.journal), await life.turn("one")
+    assert seqs(now(life, pasts)) == first
+    assert seqs(now(life, pasts)) == first
+    second = await life.turn("two", "three", process="greeting")
+    assert seqs(now(life, pasts)) == first + second
+    assert now(life, pasts).process == "greeting"
+
+
+async def test_what_was_heard_is_taken_by_the_next_turn_that_keeps_anything(life: Life) -> None:
+    pasts = Pasts(life.journal)
+    heard = await life.hear("one")
+    assert list(now(life, pasts).heard) == [heard]
+    await life.turn(keep=False)
+    assert list(now(life, pasts).heard) == [heard]
+    await life.turn("two")
+    assert list(now(life, pasts).heard) == []
+
+
+async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -> None:
+    pasts = Pasts(life.journal)
+    began = await life.begin()
+    heard = await life.hear("meanwhile")
+    assert list(now(life, pasts).heard) == [heard]
+    said = await life.think("yes")
+    await life.write(TurnEnded(outcome="completed", keep=(said,)), began.seq)
+    assert list(now(life, pasts).heard) == [heard]
+
+
+async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:
+    pasts, first = Pasts(life.journal), await life.turn("one")
+    await life.write(MoodChanged(mood="calm"))
+    before = life.journal.last() + 1
+    await life.turn("two", process="greeting")
+    await life.write(MoodChanged(mood="cross"))
+    assert now(life, pasts).mood == "cross"
+    then = pasts.of(THREAD, before)
+    assert (seqs(then), then.mood, then.process) == (first, "calm", "conversation")
+    assert now(life, pasts) == now(life, Pasts(life.journal))
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["folded on", "from the beginning"])
+async def test_a_summary_stands_for_what_was_kept_before_it(life: Life, before: bool) -> None:
+    pasts, kept = Pasts(life.journal), [*await life.turn("one", "two"), *await life.turn("three")]
+    if before:
+        assert seqs(now(life, pasts)) == kept
+    summary = await life.sum_up(kept[1])
+    assert seqs(now(life, pasts)) == [summary, kept[2]]
+    assert now(life, pasts).kept[0].content == "<context-cleared>\nsummed up\n</context-cleared>"
+    assert seqs(pasts.of(THREAD, summary)) == kept, "as it was then"
+    later = await life.turn("four")
+    assert seqs(now(life, pasts)) == [summary, kept[2], *later]
+    again = await life.sum_up(kept[2])
+    assert seqs(now(life, pasts)) == [again, *later]
+
+
+async def test_a_summary_of_what_was_summed_up_before_changes_nothing(life: Life) -> None:
+    pasts, kept = Pasts(life.journal), await life.turn("one", "two", "three")
+    first = await life.sum_up(kept[1])
+    await life.sum_up(kept[0])
+    assert seqs(now(life, pasts)) == [first, kept[2]]
+
+
+async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path: Path) -> None:
+    pasts, mine = Pasts(life.journal), await life.turn("mine")
+    assert seqs(now(life, pasts)) == mine
+    (tmp_path / "journal.db.lock").unlink()  # as in the crash harness: a lock that did not hold
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as other:
+        theirs = await Life(other).turn("theirs", process="greeting")
+    assert seqs(now(life, pasts)) == mine + theirs
+    assert now(life, pasts).process == "greeting"
+
+
+class Counting(Journal):
+    """Counts the entries that were asked for by their seqs."""
+
+    asked = 0
+
+    def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+        self.asked += len(seqs)
+        return super().many(seqs)
+
+
+async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_keep(tmp_path: Path) -> None:
+    async with (journal := Counting(tmp_path / "journal.db", FakeClock(), SOUL_KINDS)):
+        life, pasts = Life(journal), Pasts(journal, most=4)
+        kept = await life.turn("one", "two")
+        for asked in (2, 0):
+            journal.asked = 0
+            assert seqs(now(life, pasts)) == kept
+            assert journal.asked == asked
+        pasts.of("sess-00000002", journal.last() + 1)
+        kept += await life.turn("three", "four")
+        for asked in (2, 4, 4):
+            journal.asked = 0
+            assert seqs(now(life, pasts)) == kept
+            assert journal.asked == asked
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: Life, seed: int) -> None:
+    dice, pasts = random.Random(seed), Pasts(life.journal, most=20)
+    for step in range(40):
+        match dice.randrange(5):
+            case 0:
+                await life.hear(f"heard {step}")
+            case 1:
+                await life.write(MoodChanged(mood=f"mood {step}"))
+            case 2 if kept := seqs(now(life, pasts)):
+                await life.sum_up(dice.choice(kept) or 0)
+            case _:
+                await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
+        before = life.journal.last() + 1 - dice.choice([0, 0, 0, 3])
+        assert pasts.of(THREAD, before) == Pasts(life.journal).of(THREAD, before)

@@ -1,0 +1,116 @@
+"""The owner's playbooks as texts: read when they change, kept while they are broken, each in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.engine.journal import Journal
+from daemon.errors import ConfigError
+from daemon.kinds import SOUL_KINDS, Fault
+from daemon.mind.wording import PLAIN, WORDING, Catalogue, catalogue
+from daemon.processes import PROCESSES
+from daemon.soul.texts import Texts
+from tests.clock import FakeClock
+from tests.texts import copied
+
+MENDING = "---\ngoal: Mend it.\nactions: [Respond]\n---\nBe kind.\n"
+NAME = "playbooks/mending"
+SHIPPED = catalogue(PROCESSES.values())
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    """A copy of the project's texts, with a playbook more."""
+    copied(tmp_path)
+    (tmp_path / f"{NAME}.md").write_text(MENDING)
+    return tmp_path
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
+    """A journal with nothing in it."""
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        yield journal
+
+
+async def read(texts: Texts, name: str = NAME) -> str:
+    """The text that is in use."""
+    return texts.read((await texts.current())[name]).event.text
+
+
+def faults(journal: Journal) -> list[str]:
+    """What was said of texts that cannot be used."""
+    return [entry.event.text for entry in journal.kind(Fault)]
+
+
+async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Journal) -> None:
+    texts = Texts(words, journal, SHIPPED)
+    assert await read(texts) == MENDING
+    assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= (await texts.current()).keys()
+
+
+async def test_a_changed_playbook_and_a_new_one_are_read(words: Path, journal: Journal) -> None:
+    texts = Texts(words, journal, SHIPPED)
+    (words / f"{NAME}.md").write_text(MENDING.replace("kind", "brief"))
+    (words / "playbooks" / "later.md").write_text(MENDING)
+    assert "Be brief." in await read(texts)
+    assert await read(texts, "playbooks/later") == MENDING
+
+
+async def test_a_broken_playbook_keeps_its_last_good_version_and_that_is_said_once(
+    words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = Texts(words, journal, SHIPPED)
+    (words / f"{NAME}.md").write_text(MENDING.replace("goal", "gaol"))
+    assert await read(texts) == await read(texts) == MENDING
+    [said] = faults(journal)
+    assert "mending.md cannot be used: `goal` is missing" in said
+    assert caplog.messages == [f"{said} The last good version stays in use."]
+
+
+async def test_a_playbook_that_is_gone_stays_in_use_and_that_is_said(words: Path, journal: Journal) -> None:
+    texts = Texts(words, journal, SHIPPED)
+    (words / f"{NAME}.md").unlink()
+    assert await read(texts) == await read(texts) == MENDING
+    [said] = faults(journal)
+    assert "mending.md cannot be read (FileNotFoundError): put it back." in said
+
+
+async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
+    words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = Texts(words, journal, SHIPPED)
+    (words / "playbooks" / "later.md").write_text("Be kind.")
+    assert "playbooks/later" not in await texts.current()
+    [said] = faults(journal)
+    assert caplog.messages == [said]
+    (words / "playbooks" / "later.md").write_text(MENDING)
+    assert await read(texts, "playbooks/later") == MENDING
+
+
+async def test_a_text_that_has_a_default_needs_no_file(words: Path, journal: Journal) -> None:
+    name = "prompts/when/mending"
+    (words / "prompts" / "when").mkdir(exist_ok=True)
+    usual = {name: "When you meet someone."}
+    texts = Texts(words, journal, Catalogue(texts={**WORDING, name: PLAIN}, defaults=usual))
+    assert await read(texts, name) == "When you meet someone."
+    (words / f"{name}.md").write_text("When they say hello.")
+    assert await read(texts, name) == "When they say hello."
+    (words / f"{name}.md").unlink()
+    assert await read(texts, name) == "When you meet someone."
+
+
+@pytest.mark.parametrize("name", ["mending", "expert"])
+def test_with_a_broken_playbook_nothing_starts(words: Path, journal: Journal, name: str) -> None:
+    (words / "playbooks" / f"{name}.md").write_text("Be kind.")
+    with pytest.raises(ConfigError, match=rf"{name}\.md cannot be used: it does not begin with front matter"):
+        Texts(words, journal, SHIPPED)
+
+
+def test_without_a_playbook_that_the_soul_needs_nothing_starts(words: Path, journal: Journal) -> None:
+    (words / "playbooks" / "expert.md").unlink()
+    with pytest.raises(ConfigError, match=r"expert\.md cannot be read \(FileNotFoundError\): put it back"):
+        Texts(words, journal, SHIPPED)

@@ -1,0 +1,53 @@
+"""A daemon in the real world never loads the rehearsed one: told by its own modules as it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+from tests.stories.process import around, ended, into, ready, start
+
+TELLING = """
+import atexit, json, runpy, sys
+
+def tell():
+    loaded = [name for name in sys.modules if name.split(".")[0] in ("daemon", "rehearsal")]
+    print(json.dumps(loaded), file=sys.stderr)
+
+_, python, m, module, *arguments = sys.argv
+sys.argv[1:] = arguments
+atexit.register(tell)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""Runs `python -m MODULE …`, and at its end says which modules of ours it has loaded."""
+
+
+async def loaded(home: Path, *command: str, **env: str) -> set[str]:
+    """What a daemon has loaded that became ready, if it is one that goes on, and then was stopped."""
+    process = await start(home, *command, within=(sys.executable, "-c", TELLING), **env)
+    if not command:
+        await ready(process)
+        process.send_signal(signal.SIGTERM)
+    status, said = await ended(process)
+    assert status == 0, said
+    return set(json.loads(said.splitlines()[-1]))
+
+
+def rehearsed(modules: set[str]) -> list[str]:
+    return sorted(name for name in modules if name.partition(".")[0] == "rehearsal")
+
+
+async def test_a_daemon_with_real_slack_and_real_claude_never_loads_it(tmp_path: Path) -> None:
+    async with around(tmp_path) as place:
+        modules = await loaded(tmp_path / "soul", **into(place.url))
+        assert {"daemon.app", "daemon.slack.surface", "daemon.claude.client"} <= modules
+        assert rehearsed(modules) == []
+        assert rehearsed(await loaded(tmp_path / "soul", "doctor", **into(place.url))) == []
+
+
+async def test_it_is_loaded_where_one_of_the_two_is_not_real(tmp_path: Path) -> None:
+    async with around(tmp_path) as place:
+        local = await loaded(tmp_path / "soul", ANTHROPIC_BASE_URL=place.url)
+    assert "rehearsal.world" in rehearsed(local)

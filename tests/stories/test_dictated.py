@@ -1,0 +1,25 @@
+"""Alice dictates every tag that means something; to the soul each is a word of hers."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from daemon.actions.built_in import catalogue
+from daemon.mind.payloads import PARTS, ROOTS, SYSTEM
+from daemon.mind.tags import TAGS
+from tests.stories.stage import ALICE, Stage
+
+FRAMES = ("message", "notes", "result", *TAGS, *SYSTEM)
+NAMES = (*FRAMES, *ROOTS, *PARTS.values(), "claudius", "claudius-response", *catalogue().named)
+
+
+@pytest.mark.parametrize("form", ["<{}>", "</{}>", '<{} to="a">'])
+async def test_nobody_can_dictate_a_tag(stage: Stage, form: str) -> None:
+    dictated = [form.format(name) for name in dict.fromkeys(NAMES)]
+    await stage.say("alice", ALICE, html.escape(f"Repeat: {' '.join(dictated)}.", quote=False))
+    told = stage.model.requests[-1]["messages"][-1]["content"][0]["text"]
+    _, _, rest = told.partition("Repeat: ")
+    told, _, _ = rest.partition(".\n</message>")
+    assert told.split("&lt;")[1:] == [f"{tag[1:]} " for tag in dictated[:-1]] + [dictated[-1][1:]]

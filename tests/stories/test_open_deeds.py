@@ -1,0 +1,290 @@
+"""What the soul writes in the open is carried out: actions, and whatever it gets wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from daemon.actions.action import ActionContext, Args, Definition
+from daemon.actions.registry import Registry
+from daemon.limits import Limits
+from daemon.memory import WorkingMemory
+from daemon.process import Transition, Turn
+from daemon.processes import DELIBERATION, PROCESSES, thinking
+from tests.stories.choosing import press, pressed
+from tests.stories.stage import ALICE, Stage
+from tests.stories.test_open_thought import ALONE, OPEN, OVER, final, goes_on, prompts, spawns, thinks, told
+
+
+class What(Args):
+    """Which one."""
+
+    name: str
+
+
+def offering(stage: Stage, *definitions: Definition) -> None:
+    """These are the actions of open thought when the soul wakes again."""
+    stage.processes = thinking(PROCESSES, Registry(definitions), "medium")
+    book = stage.words / "playbooks" / "deliberation.md"
+    names = ", ".join(one.name for one in definitions)
+    lines = [
+        f"actions: [{names}]" if line.startswith("actions:") else line
+        for line in book.read_text().split("\n")
+    ]
+    book.write_text("\n".join(lines))
+
+
+async def test_actions_are_carried_out_beside_each_other_and_each_result_is_a_message(
+    stage: Stage, tmp_path: Path
+) -> None:
+    """X4: a tool is one more listener; the text around is kept as a thought."""
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    (folder / "tea.md").write_text("Green tea wants 70 degrees.\n")
+    await stage.sleep()
+    await stage.wake(knowledge_dirs=(folder,))
+    thinks(
+        stage,
+        "Let me look. <Research><query>green tea</query></Research> and "
+        "<SearchMemory><query>nothing</query></SearchMemory>"
+        '<Remember xmlns="https://example.org/ns"><text>They like tea.</text></Remember>',
+        final("At 70 degrees."),
+    )
+    ts = await stage.say("alice", ALICE, "How hot?")
+    assert await stage.answers(ALICE, ts) == ["At 70 degrees."]
+    results = {entry.event.sender: entry.event.text for entry in stage.entries("inner-message")}
+    assert [*sorted(results)] == ["Remember", "Research", "SearchMemory"]
+    assert "70 degrees" in results["Research"]
+    assert [entry.event.text for entry in stage.entries("note")] == ["They like tea."]
+    last = prompts(stage)[-1]
+    assert "Let me look." in last
+    assert all(f'<message from="{sender}">' in last for sender in results)
+
+
+async def test_an_action_that_needs_an_owner_waits_for_one(stage: Stage) -> None:
+    """The consent that there is: asked, agreed to, done once, and told."""
+    deleted = []
+
+    async def delete(_context: ActionContext, what: What) -> str:
+        deleted.append(what.name)
+        return f"{what.name} is deleted"
+
+    action = Definition(
+        name="Delete",
+        description="Delete it.",
+        perform=delete,
+        args=What,
+        approval=True,
+        effect=True,
+        repeatable=False,
+    )
+    await stage.sleep()
+    offering(stage, action)
+    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    thinks(stage, "<Delete><name>the old plan</name></Delete>", final("It is gone."))
+    ts = await stage.say("alice", ALICE, "Delete the old plan, but think first.")
+    assert deleted == []
+    await pressed(stage, "alice", "Approve")
+    assert deleted == ["the old plan"]
+    assert (await stage.answers(ALICE, ts))[-1] == "It is gone."
+
+
+async def test_a_branch_that_begins_with_an_action_begins_with_its_result(stage: Stage) -> None:
+    """X10: the payload is carried out in the branch, before it thinks."""
+
+    async def count(_context: ActionContext, what: What) -> str:
+        return f"{what.name}: {len(what.name)}"
+
+    await stage.sleep()
+    offering(
+        stage,
+        Definition(name="Count", description="Count its letters.", perform=count, args=What, effect=True),
+    )
+    await stage.wake()
+    payload = "<Count><name>banana</name></Count>"
+    thinks(
+        stage,
+        f'<spawn-thread suggested_sub_id="n"><initial-payload>{payload}</initial-payload></spawn-thread>',
+        final("It has six letters."),
+        final("Six."),
+    )
+    ts = await stage.say("alice", ALICE, "How long is banana?")
+    assert await stage.answers(ALICE, ts) == ["Six."]
+    assert "banana: 6" in prompts(stage)[1]
+
+
+async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
+    """Wrong arguments and a failure are results, too, without the text of an exception for people."""
+
+    async def fail(_context: ActionContext, _args: object) -> str:
+        raise RuntimeError("no way")
+
+    await stage.sleep()
+    offering(
+        stage,
+        Definition(name="Fail", description="Fails.", perform=fail, effect=True),
+        Definition(name="Count", description="Count.", perform=fail, args=What, effect=True),
+    )
+    await stage.wake()
+    thinks(stage, "<Fail/><Count><nme>x</nme></Count>", final("I could not."))
+    ts = await stage.say("alice", ALICE, "Try.")
+    assert await stage.answers(ALICE, ts) == ["I could not."]
+    results = {entry.event.sender: entry.event.text for entry in stage.entries("inner-message")}
+    assert "RuntimeError" in results["Fail"]
+    assert "name" in results["Count"]
+
+
+async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
+    """X17: it rests after a failure, and nothing of it runs again."""
+
+    async def deliberation(turn: Turn) -> WorkingMemory | Transition:
+        if turn.tree.parent:
+            raise LookupError("it always fails")
+        return await PROCESSES[DELIBERATION](turn)
+
+    await stage.sleep()
+    stage.processes = {**PROCESSES, DELIBERATION: deliberation}
+    await stage.wake()
+    thinks(stage, spawns("bad"))
+    ts = await stage.post("alice", ALICE, "Go.")
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await stage.post("alice", ALICE, "stop", ts)
+    await stage.passing(1.0, lambda: stage.entries("thread-ended"))
+    await stage.settled()
+    assert [entry.event.status for entry in stage.entries("thread-ended")] == ["cancelled"]
+    assert not stage.pending("thread-spawned", "waiting", "input", "turn-began")
+
+
+async def test_what_cannot_be_read_is_answered_with_its_position(stage: Stage) -> None:
+    """X21: repaired where that can be, else told; three in a row end it."""
+    garbage = '<send to="x" to="y">Hello</send>'
+    thinks(stage, "<claudius>On.", garbage, garbage, garbage)
+    stage.model.say(final("I give up."), asks=ALONE)
+    ts = await stage.say("alice", ALICE, "Go on.")
+    assert await stage.answers(ALICE, ts) == ["I give up."]
+    huhs = [text for text in told(stage) if text.startswith("<huh")]
+    assert 'repaired="true"' in huhs[0]
+    assert 'position="0"' in huhs[1]
+    assert [entry.event.count for entry in stage.entries("inner-message") if entry.event.code == "huh"] == [
+        1,
+        2,
+    ]
+    assert 'code="three-times"' in told(stage)[-1]
+
+
+NESTED = "<claudius>" * 5_000 + "deep" + "</claudius>" * 5_000
+BAD = {
+    "a megabyte": "word " * 200_000,
+    "a thousand payloads": "<set-timer in='90s' label='x'/>" * 1_000,
+    "nested": NESTED,
+    "entities": '<!DOCTYPE x [<!ENTITY a "b">]><claudius>&a; &#x0; &amp;</claudius>',
+    "half a character": "<claudius>\ud800 and on</claudius>",
+    "a label with dots and slashes": '<spawn-thread suggested_sub_id="../../sess-x.y">x</spawn-thread>',
+    "a hundred steps": '<todo-until condition="c">' + "<step>s</step>" * 100 + "</todo-until>",
+    "the past": '<set-timer in="-90s" label="x"/><set-timer in="0s"/><set-timer in="9000d"/>',
+    "nothing": "<fan-out></fan-out><spawn-thread/><send to=''/>",
+    "an empty call": "<claudius></claudius>",
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+async def test_whatever_it_writes_the_answer_still_comes(stage: Stage, bad: str) -> None:
+    """Bounded, visible, and nothing raises."""
+    thinks(stage, BAD[bad])
+    stage.model.script = lambda _body: final("Here is the answer.")
+    ts = await stage.say("alice", ALICE, "Go.")
+    for _ in range(3):
+        await stage.clock.advance(100)
+        await stage.soul.worker.sweep()
+        await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "Here is the answer."
+    assert not stage.entries("attempt-failed", "unbegun", "restarted")
+    assert len(prompts(stage, OPEN)) <= 12
+
+
+async def test_a_branch_asks_for_consent_in_its_roots_conversation(stage: Stage) -> None:
+    """X10: one at a time, of owners who read there."""
+    deleted = []
+
+    async def delete(_context: ActionContext, what: What) -> str:
+        deleted.append(what.name)
+        return f"{what.name} is deleted"
+
+    action = Definition(
+        name="Delete", description="Delete it.", perform=delete, args=What, approval=True, effect=True
+    )
+    await stage.sleep()
+    offering(stage, action)
+    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    thinks(stage, spawns("cleaner"), "<Delete><name>the old plan</name></Delete>", final("It is gone."))
+    goes_on(stage, final("Tidied."))
+    ts = await stage.say("alice", ALICE, "Tidy up.")
+    assert deleted == []
+    [asked] = [entry for entry in stage.pending("asked") if "." not in entry.thread]
+    said = stage.soul.journal.at(asked.event.said[-1])
+    await press(stage, "alice", ALICE, said.event.ts, "Approve")
+    await stage.until(lambda: stage.entries("thread-ended"))
+    await stage.settled()
+    assert deleted == ["the old plan"]
+    assert (await stage.answers(ALICE, ts))[-1] == "Tidied."
+
+
+async def test_after_a_refusal_the_final_answer_alone_is_asked_for(stage: Stage) -> None:
+    """What was refused is asked once more, for less."""
+    stage.model.say(OVER)
+    stage.model.refuse(asks=OPEN)
+    stage.model.say(final("I would rather not go into that."), asks=ALONE)
+    ts = await stage.say("alice", ALICE, "Think it through.")
+    assert await stage.answers(ALICE, ts) == ["I would rather not go into that."]
+
+
+async def test_more_branches_than_a_thread_may_have_are_refused(stage: Stage) -> None:
+    """X10: fifty a thread, and no deeper than the owner says."""
+    await stage.sleep()
+    await stage.wake(spawn_max_depth=1)
+    items = "".join(f"<item>{n}</item>" for n in range(51))
+    thinks(stage, f"<fan-out>{items}</fan-out>", spawns("deep"), spawns("deeper"), final("Too deep."))
+    goes_on(stage, final("That is as far as it goes."))
+    ts = await stage.say("alice", ALICE, "Dig.")
+    assert await stage.answers(ALICE, ts) == ["That is as far as it goes."]
+    codes = [text.split('code="')[1].split('"')[0] for text in told(stage) if "system-thread-error" in text]
+    assert codes == ["children", "depth"]
+
+
+async def test_a_message_reaches_a_branch_and_one_that_has_ended_is_said_so(stage: Stage) -> None:
+    """X11: a send arrives as a message with its sender."""
+    thinks(stage, spawns("helper"))
+    waiting = asyncio.Event()
+    stage.model.say("I wait.", asks=OPEN, until=waiting)
+    ts = await stage.post("alice", ALICE, "Go.")
+    await stage.until(lambda: len(prompts(stage)) == 2)
+    root = stage.entries("thread")[0].thread
+    goes_on(stage, f'<send to="{root}.helper">Hurry.</send>')
+    await stage.post("alice", ALICE, "Hurry.", ts)
+    await stage.until(lambda: [one for one in told(stage) if one.startswith("<sent")])
+    goes_on(stage, final("Here."), f'<send to="{root}.helper">Thanks.</send>', final("Done."))
+    waiting.set()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "Done."
+    assert any(f'<message from="{root}">\nHurry.' in prompt for prompt in prompts(stage))
+    assert f'<system-thread-error id="{root}.helper" code="thread_ended"/>' in told(stage)
+
+
+async def test_fifty_branches_are_at_the_model_at_once(stage: Stage) -> None:
+    """X4, X10: in flight together, however long each takes."""
+    await stage.sleep()
+    await stage.wake(limit_turn=Limits(calls=200))
+    items = "".join(f"<item>Count to {n}.</item>" for n in range(50))
+    thinks(stage, f"<fan-out>{items}</fan-out>")
+    gate = asyncio.Event()
+    for _ in range(50):
+        stage.model.say(final("Done."), asks=OPEN, until=gate)
+    goes_on(stage, final("All counted."))
+    ts = await stage.post("alice", ALICE, "Count.")
+    await stage.until(lambda: len(prompts(stage)) == 51)
+    assert not stage.entries("thread-ended"), "none has been answered yet"
+    gate.set()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "All counted."

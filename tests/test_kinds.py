@@ -1,0 +1,24 @@
+"""The kinds of entries: what the docs say of them, and what each class promises."""
+
+from __future__ import annotations
+
+from daemon.engine.kinds import with_engine_kinds
+from daemon.kinds import SOUL_KINDS
+from daemon.kinds.table import table
+from tests.source import ROOT
+
+HEADING = "## Kinds of entries\n\n"
+
+
+def test_the_table_in_the_docs_is_made_from_the_classes() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    said = page.partition(HEADING)[2].partition("\n\n")[0] + "\n"
+    assert said == table(), "put the output of `python -m daemon kinds` there"
+
+
+def test_what_closes_a_kind_or_is_its_receipt_is_known() -> None:
+    kinds = {each.kind: each for each in with_engine_kinds(SOUL_KINDS)}
+    for each in kinds.values():
+        assert each.closed_by <= kinds.keys(), each
+        assert bool(each.closed_by) == each.pending, each
+        assert not each.receipt_of or kinds[each.receipt_of].pending, each
