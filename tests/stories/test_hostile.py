@@ -20,7 +20,7 @@ HOSTILE = {
 async def test_others_are_answered_while_it_comes(stage: Stage, text: str) -> None:
     more = asyncio.Event()
     stage.model.say(f"<say>{text}</say>", chunk=4, asks="Alice", until=more, first=len(text))
-    stage.model.say(reply("I am here."), asks="Bob")
+    stage.model.say(reply("I am here."))
     stage.model.say("<say>In short.</say>", asks="Alice")
     await stage.post("alice", ALICE, "Write it.")
     await stage.until(lambda: stage.model.requests)

@@ -53,6 +53,7 @@ async def test_while_slack_is_down_its_health_says_so(tmp_path: Path) -> None:
         await stage.clock.advance(30)
         await waking
         await stage.until(lambda: stage.soul.slack.hearing.alive)
+        await stage.passing(1, lambda: not stage.soul.slack.hearing.deaf)
         async with stage.session.get(f"http://127.0.0.1:{port}/healthz") as answer:
             assert answer.status == 200
 
@@ -63,8 +64,8 @@ async def test_what_was_open_when_the_bot_token_was_taken_back_is_answered_once(
     said = await stage.client("alice").chat_postMessage(channel=ALICE, text="Are you there?")
     with pytest.raises(ConfigError, match=r"SLACK_BOT_TOKEN was refused .*token_revoked"):
         async with asyncio.timeout(PATIENCE):
-            await live(stage.soul.waker, stage.soul.journal, stage.soul.slack.died)
-    assert stage.soul.journal.open("perception")
+            await live(stage.soul.journal.died, stage.soul.slack.died)
+    assert stage.pending("input")
     await stage.sleep()
     stage.wire.refuse.clear()
     await stage.wake()
