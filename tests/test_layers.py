@@ -26,21 +26,21 @@ ROOMS = (
     ("soul",),
     ("mind",),
     ("knowledge",),
-    ("claude",),
+    ("claude", "sandbox"),
     ("private",),
     ("process",),
     ("ports",),
     ("kinds",),
     ("memory", "reply", "errors", "setting", "misspelt"),
-    ("limits", "engine"),
+    ("limits", "engine", "environment"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
 WIRING = ("__main__", "doctor", "app", "view", "behaviour", "introduction", "connections")
 """The only rooms that know the settings."""
-APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge")}
-"""Surfaces never touch a process; the model arrives in the mind as an argument."""
-PURE = ("processes", "actions", "ism", "mind", "ports", "kinds", "memory", "errors")
+APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge", "sandbox")}
+"""Surfaces never touch a process; the model and the sandbox arrive in the mind as arguments."""
+PURE = ("processes", "actions", "ism", "mind", "ports", "kinds", "memory", "errors", "environment")
 IO = (
     "aiohttp",
     "anthropic",
