@@ -8,12 +8,15 @@ from contextlib import ExitStack
 from config import Settings
 from daemon.actions.built_in import built_in
 from daemon.actions.run import Player
+from daemon.claude.models import window
+from daemon.connections import models_of
 from daemon.engine.journal import Journal
+from daemon.environment import Function, Sandbox, SandboxError
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
-from daemon.ports import LLM, Clock
+from daemon.ports import LLM, Clock, Open, Readings
 from daemon.process import Process
 from daemon.processes import DELIBERATION, EXPERT, INITIAL, PROCESSES, offered, played, thinking
 from daemon.slack.surface import Slack
@@ -45,6 +48,21 @@ def processes_of(
     return played(processes, player, texts.playbooks, expert=bool(settings.claude_model_expert))
 
 
+async def nowhere(_functions: Mapping[str, Function]) -> Sandbox:
+    raise SandboxError("There is no sandbox.")
+
+
+def readings_of(settings: Settings, open: Open) -> Readings:
+    """How this soul reads what is long: how far, by which models, and where its programs run."""
+    models = models_of(settings)
+    windows: dict[str, int] = {}
+    for role, model in models.items():
+        windows[role] = windows[model] = window(model)
+    for model in settings.rlm_models:
+        windows.setdefault(model, window(model))
+    return Readings(limits=settings.reading, open=open, models=settings.rlm_models, windows=windows)
+
+
 def world_of(
     settings: Settings,
     stack: ExitStack,
@@ -58,6 +76,7 @@ def world_of(
     slack: Slack,
     here: str,
     processes: Mapping[str, Process] | None,
+    open: Open,
 ) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
@@ -84,4 +103,5 @@ def world_of(
         owners=tuple(sorted(settings.owner_user_ids)),
         console=f"{here}/",
         depth=settings.spawn_max_depth,
+        readings=readings_of(settings, open),
     )

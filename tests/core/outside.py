@@ -186,7 +186,7 @@ class FileModel:
     sees_all: bool = False
 
     def request(
-        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
