@@ -45,6 +45,7 @@ class Steps:
     def inside(self, key: str) -> Self:
         """A context for what is done within the step of this key. It ends with that step: what is recorded
         in it and is not asked for again is no difference."""
+        self.execution.record.goes_on(key)
         return type(self)(self.execution, part(key, "in"))
 
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
