@@ -26,7 +26,7 @@ ROOMS = (
     ("soul",),
     ("mind",),
     ("knowledge",),
-    ("claude", "sandbox"),
+    ("claude", "sandbox", "documents"),
     ("private",),
     ("process",),
     ("ports",),
