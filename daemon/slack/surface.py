@@ -16,6 +16,7 @@ from daemon.ports import Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
+from daemon.slack.files import SlackFiles
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.line import Hearing
@@ -73,6 +74,7 @@ class Slack:
             me = await arrive(web, self._access)
             self.name = me.name
             people = People(web, me)
+            self.files = SlackFiles(web=web, access=self._access)
             self.surroundings = History(web, people, me, self._journal)
             self.speaker = SlackSpeaker(web, self._journal, me, self._owners, people)
             self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)

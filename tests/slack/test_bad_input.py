@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import Input
-from daemon.kinds import Heard, Message, Opened
+from daemon.kinds import Heard, Message, Opened, SharedFile
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.office import GENERAL, ME, Office
 
@@ -103,7 +103,7 @@ async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
     await here.event(event={**where, **alert, **half})
     heard = here.one(Heard).event
     assert (heard.name, heard.text) == ("Pa\ufffdger\ufffd", "a\ufffd")
-    assert heard.files == ("pl\ufffdan\ufffd",)
+    assert heard.files == (SharedFile(name="pl\ufffdan\ufffd"),)
 
 
 async def test_a_name_is_one_short_line(here: Office) -> None:
@@ -126,7 +126,8 @@ async def test_a_name_that_slack_tells_is_one_short_line(here: Office) -> None:
 async def test_files_are_named(here: Office) -> None:
     files = [{"id": "F1", "name": "plan.pdf"}, {"id": "F2"}]
     await here.put("alice", await here.dm("alice"), subtype="file_share", files=files)
-    assert here.one(Message).event.files == ("plan.pdf", "a file")
+    plan, nameless = SharedFile(name="plan.pdf", id="F1"), SharedFile(name="a file", id="F2")
+    assert here.one(Message).event.files == (plan, nameless)
 
 
 async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) -> None:
