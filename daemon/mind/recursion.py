@@ -66,6 +66,8 @@ async def run_recursion(node: Node, question: str, interrupt: Interrupt | None =
     better then. Raises nothing for what models and cells do.
     """
     began = await node.begin(question)
+    if began.event.fault:
+        return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
     reading = Recursion(node, interrupt, began)
     return await (reading.plainly() if began.event.short else reading.live())
 

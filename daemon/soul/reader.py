@@ -16,7 +16,7 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import part
-from daemon.environment import CallError, Execution, Function, Sandbox, SandboxError
+from daemon.environment import CallError, ContextError, Execution, Function, Sandbox, SandboxError
 from daemon.kinds import (
     CellBegan,
     CellRan,
@@ -152,7 +152,10 @@ class ReadingNode:
         """It begins: the context is there, and its shape is known."""
 
         async def began() -> ReadingBegan:
-            context = await self._there()
+            try:
+                context = await self._there()
+            except ContextError as error:
+                return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
             short = characters(context) < self.limits.threshold * LETTERS
             return ReadingBegan(question=question, shape=shape(context), depth=self._depth, short=short)
 
@@ -237,7 +240,7 @@ class ReadingNode:
     async def _run(self, key: str, code: str) -> CellRan:
         try:
             sandbox = await self._caught_up()
-        except SandboxError as error:
+        except (SandboxError, ContextError) as error:
             return CellRan(text=str(error), failed=True, lost=True)
         cell = Cell(ctx=self._ctx.inside(key))
         execution = await self._executed(sandbox, cell, code)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.documents.citing import ROUNDS, Checked, check
-from daemon.documents.quotation import LONGEST_QUOTE
 from daemon.documents.document import Document, in_parts, pages
+from daemon.documents.quotation import LONGEST_QUOTE
 from tests.mind.test_gate import grows_with
 
 REPORT = Document(

@@ -23,6 +23,7 @@ class Plain:
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._bound = set[str]()
         self._raised: BaseException | None = None
         self._given = {name: self._bridged(function) for name, function in functions.items()}
         self._space: dict[str, Any] = dict(self._given)
@@ -36,6 +37,7 @@ class Plain:
 
     async def bind(self, **names: Any) -> None:
         self._space.update(names)
+        self._bound |= set(names)
 
     async def close(self) -> None:
         self._space.clear()
@@ -68,7 +70,8 @@ class Plain:
         except BaseException:  # noqa: BLE001
             error = traceback.format_exc()
         names = {k: type(v).__name__ for k, v in self._space.items() if k not in self._given}
-        names.pop("__builtins__", None)
+        for name in ("__builtins__", *self._bound):
+            names.pop(name, None)
         return Execution(stdout=out.getvalue(), value=value, error=error, variables=names)
 
 

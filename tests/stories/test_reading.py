@@ -12,6 +12,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.processes import PROCESSES
+from daemon.processes.deep_reading import Heedful
 from tests.sandbox.plain import open_plain
 from tests.stories.stage import ALICE, Stage, staged
 
@@ -32,7 +33,8 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
         async def load() -> Any:
             return context
 
-        ended = await turn.read_deeply(question, load)
+        heedful = Heedful(turn, turn.memory, question)
+        ended = await turn.read_deeply(question, load, heedful.interrupted)
         said = await turn.say(ended.event.answer or ended.event.reason)
         return turn.memory.with_memory(*map(remember, said))
 
