@@ -19,7 +19,6 @@ from pydantic_monty import (
     Monty,
     MontyClassProxy,
     MontyConversionError,
-    MontyCrashedError,
     MontyError,
     MontyRuntimeError,
     MontySession,
@@ -38,7 +37,9 @@ T = TypeVar("T")
 SUSPENSIONS = 2**60
 """monty counts calls and names that it asks for, over all cells, up to 1,000; we count calls a cell."""
 POLICY: OSPolicy = {"sleep": "zero", "random_start": {"seed": 0}}
-TYPES = "{name: type(value).__name__ for name, value in locals().items()}"
+OURS = "__type, __locals = type, locals"
+"""Under names that no cell takes for its own."""
+TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
 SEED = "import random as __random\n__random.seed(__seed)"
 USUAL = Bounds()
 GONE = "all variables are gone."
@@ -188,13 +189,12 @@ class MontySandbox:
                 values[name] = plain(value, refuse)
             except (TypeError, RecursionError) as error:
                 raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
-        try:
-            await self._pool.run(lambda: self._ask("None", **values))
-        except MontyError as error:
-            if is_over_a_bound(error):
-                self._end(f"There is no room for {', '.join(names)}; {GONE}")
+        refusal = await self._pool.run(lambda: self._bind(values))
+        if refusal:
+            if refusal.endswith(GONE):
+                self._end(refusal)
                 await self._hand_back()
-            raise SandboxError(f"{', '.join(names)} cannot be brought into the sandbox: {error}.") from error
+            raise SandboxError(f"{', '.join(names)} cannot be brought into the sandbox: {refusal}")
         self._bound |= names.keys()
         self._assigned -= names.keys()
 
@@ -230,29 +230,61 @@ class MontySandbox:
 
     def _run(self, feed: Feed, cell: Cell) -> Execution:
         """Run the cell; whatever comes of it is an Execution."""
-        value, error, lost = None, "", False
+        value, error = None, ""
+        variables: dict[str, str] = {}
         try:
             self._make_ready(cell)
-            value = self._value(feed.run(cell.text))
-        except (Stopped, MontyCrashedError):
-            error, lost = f"The cell's process ended; {GONE}", True
+            try:
+                value = self._value(feed.run(cell.text))
+            except (MontyRuntimeError, MontySyntaxError) as raised:
+                error = self._told(raised)
+            except TypeError as raised:  # what holds it is a set or dict, which the host cannot make of it
+                value = f"<a value that cannot leave the sandbox: {raised}>"
+            if not error.endswith(GONE):
+                variables = self._variables()
         except TooManyCalls:
-            error, lost = f"The cell made more than {self._bounds.calls:,} calls; {GONE}", True
-        except (MontyRuntimeError, MontySyntaxError) as raised:
-            error, lost = self._told(raised)
-        except TypeError as raised:  # a set or dict holds what monty cannot hand out in one
-            value = f"<a value that cannot leave the sandbox: {raised}>"
+            error = f"The cell made more than {self._bounds.calls:,} calls; {GONE}"
+        except (
+            Stopped,
+            MontyError,
+            RuntimeError,
+        ):  # monty raises RuntimeError when its worker has died before
+            error = f"The cell's process ended, {self._why_it_ended()}; {GONE}"
         return Execution(
             stdout=feed.stdout.text(),
             stderr=feed.stderr.text(),
             value=value,
             error=error,
-            variables={} if lost else self._variables(),
-            lost=lost,
+            variables=variables,
+            lost=error.endswith(GONE),
         )
+
+    def _why_it_ended(self) -> str:
+        """What is known of it."""
+        most = self._bounds.memory // 2**20
+        return "when it was stopped" if self._ended else f"perhaps for want of memory ({most:,} MB)"
+
+    def _bind(self, values: dict[str, Any]) -> str:
+        """Bind these; returns why that could not be done."""
+        try:
+            self._ask("None", **values)
+        except MontyError as error:
+            if self._is_alive():
+                return f"{error}."
+            return f"there is no room for that; {GONE}"
+        return ""
+
+    def _is_alive(self) -> bool:
+        try:
+            self._ask("None")
+        except (MontyError, RuntimeError):
+            return False
+        return True
 
     def _make_ready(self, cell: Cell) -> None:
         """What must be there before the cell runs; the random numbers depend on its text alone."""
+        if self._cells == 0:
+            self._ask(OURS)
         for module in sorted(cell.shims - self._shims):
             self._files[self._next_file()] = f"{module}.py"
             self._ask(shim(module))
@@ -274,19 +306,16 @@ class MontySandbox:
         self._fed += 1
         return self._session.feed_run(code, inputs=inputs)
 
-    def _told(self, raised: MontyRuntimeError | MontySyntaxError) -> tuple[str, bool]:
+    def _told(self, raised: MontyRuntimeError | MontySyntaxError) -> str:
         """The traceback, or why all is lost."""
         if is_over_a_bound(raised):
             if isinstance(raised.exception(), TimeoutError):
-                return (
-                    f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}",
-                    True,
-                )
+                return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"
             most = self._bounds.memory // 2**20
-            return f"The cell needed more than {most:,} MB of memory and was ended; {GONE}", True
+            return f"The cell needed more than {most:,} MB of memory and was ended; {GONE}"
         shown = Printed(self._bounds.output)
         shown.add(FILE.sub(lambda found: self._files.get(found[0], "<sandbox>"), raised.display()))
-        return f"{shown.text()}\n", False
+        return f"{shown.text()}\n"
 
     def _value(self, value: Any) -> Any:
         """A plain value, with reprs in place of what is none."""
@@ -309,14 +338,10 @@ class MontySandbox:
 
     def _variables(self) -> dict[str, str]:
         """The names that cells have assigned; what was bound is none until a cell assigns it."""
-        try:
-            types = self._ask(TYPES)
-        except MontyRuntimeError:  # a cell has a `type` or `locals` of its own
-            return dict.fromkeys(sorted(self._assigned - self._bound), "object")
         hidden = self._bound - self._assigned
         return {
             name: kind
-            for name, kind in types.items()
+            for name, kind in self._ask(TYPES).items()
             if kind != "module" and name not in hidden and not name.startswith("__")
         }
 

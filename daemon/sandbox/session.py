@@ -7,7 +7,7 @@ are bound. What cannot be carried over is told by name.
 from __future__ import annotations
 
 import ast
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -148,24 +148,22 @@ class Session:
         if not lost:
             return ""
         names = ", ".join(f"{name} ({kind})" for name, kind in lost.items())
-        return f"The session moved to CPython for {missing}; these variables could not be carried over: {names}.\n"
+        return f"The session moved to CPython for {missing}, and could not carry over: {names}.\n"
 
     async def _carry(self, target: Sandbox) -> dict[str, str]:
         """Bring all that can be over there; returns what cannot, with its type."""
         found = definitions(self._cells)
-        kept = {name: code for name, code in found.items() if name.startswith(" ") or name in self._variables}
+        kept = {name: code for name, code in found.items() if is_import(code) or name in self._variables}
         late = await run_each(target, kept.values())
         await self._sandbox.execute_code(PLAIN)
-        lost = {}
         for name, original in self._bound.items():
-            if name not in self._variables and isinstance(original, UNCHANGING):
-                await target.bind(**{name: original})
-            elif name not in self._variables:
-                is_there, value = await self._read(name)
-                await target.bind(**{name: value if is_there else original})
-        for name, kind in self._variables.items():
-            if name not in kept and not await self._bring(name, kind, target):
-                lost[name] = kind
+            if name not in self._variables:
+                await target.bind(**{name: await self._now(name, original)})
+        lost = {
+            name: kind
+            for name, kind in self._variables.items()
+            if name not in kept and not await self._bring(name, kind, target)
+        }
         await target.execute_code(f"{CARRIED} = None")
         failed = await run_each(target, late)
         return lost | {
@@ -184,6 +182,13 @@ class Session:
             return False
         return not (await target.execute_code(f"{name} = {made.format(CARRIED)}")).error
 
+    async def _now(self, name: str, original: Any) -> Any:
+        """What was bound, as it is now: cells may have put something into it."""
+        if isinstance(original, UNCHANGING):
+            return original
+        is_there, value = await self._read(name)
+        return value if is_there else original
+
     async def _read(self, expression: str) -> tuple[bool, Any]:
         """Whether this is a plain value where we come from, and which."""
         execution = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
@@ -199,10 +204,7 @@ async def run_each(target: Sandbox, cells: Iterable[str]) -> list[str]:
 
 
 def definitions(cells: Iterable[str]) -> dict[str, str]:
-    """Imports and definitions of these cells, in order: each function and class as it was defined last.
-
-    By name; an import, which may have several, by its text after a space.
-    """
+    """Imports and definitions of these cells by name, in order: each as it was last."""
     found: dict[str, str] = {}
     for code in cells:
         try:
@@ -210,15 +212,24 @@ def definitions(cells: Iterable[str]) -> dict[str, str]:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in tree.body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                found[f" {ast.unparse(node)}"] = ast.unparse(node)
-                continue
-            for name in assigned(node):
-                if "." not in name and is_top(name, node):
-                    found.pop(name, None)
-            if name := defined(node):
-                found[name] = ast.unparse(node)
+            new = dict(imports(node))
+            name = defined(node)
+            if name:
+                new = {name: ast.unparse(node)}
+            for old in new or assigned(node):
+                found.pop(old, None)
+            found |= new
     return found
+
+
+def imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """What this statement imports, each by its name and with a statement of its own."""
+    if isinstance(node, ast.Import):
+        for one in node.names:
+            yield one.asname or one.name, ast.unparse(ast.Import([one]))
+    elif isinstance(node, ast.ImportFrom):
+        for one in node.names:
+            yield one.asname or one.name, ast.unparse(ast.ImportFrom(node.module, [one], node.level))
 
 
 def defined(node: ast.stmt) -> str:
@@ -231,6 +242,6 @@ def defined(node: ast.stmt) -> str:
     return ""
 
 
-def is_top(name: str, node: ast.stmt) -> bool:
-    """Whether this statement may give the module's name another meaning: not what a function has inside."""
-    return defined(node) in ("", name)
+def is_import(code: str) -> bool:
+    """Whether this statement is an import."""
+    return code.startswith(("import ", "from "))

@@ -105,7 +105,7 @@ BUILTINS = (
     "ConnectionResetError DeprecationWarning EOFError EnvironmentError ExceptionGroup GeneratorExit "
     "FloatingPointError IOError IndentationError InterruptedError ProcessLookupError ReferenceError "
     "RuntimeWarning StopAsyncIteration SystemError UnicodeError UserWarning Warning __import__ ascii "
-    "bytearray callable classmethod compile delattr dir globals issubclass memoryview property "
+    "bytearray callable classmethod compile delattr dir globals issubclass memoryview "
     "staticmethod super vars"
 )
 """Builtins that it has not."""

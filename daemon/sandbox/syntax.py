@@ -27,8 +27,8 @@ SYNCHRONOUS = ("map", "filter", "sorted", "min", "max", "reduce", "sort", "sub",
 def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[str] = ()) -> str:
     """What stands in this cell that monty cannot do, as `class inheritance`; empty where there is nothing.
 
-    `functions` are the names of what, when called, calls the host; `known` those of earlier cells. A cell that cannot be parsed needs
-    nothing: monty will say what is wrong with it.
+    `functions` are the names of what, when called, calls the host; `known` those of earlier cells. A cell
+    that cannot be parsed needs nothing: monty will say what is wrong with it.
     """
     try:
         tree = ast.parse(code)
