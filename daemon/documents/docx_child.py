@@ -68,7 +68,7 @@ def docx_text(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
         look_into(data, room)
         document = docx.Document(BytesIO(data))
         styles = {style.style_id: (style.name or "").lower() for style in document.styles}
-        rels = document.part.rels.values()
+        rels = document.part.package.iter_rels()
         outside = sum(rel.is_external and rel.reltype != RELATIONSHIP_TYPE.HYPERLINK for rel in rels)
         lines: list[str] = []
         length = 0
@@ -79,6 +79,9 @@ def docx_text(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
                 raise Refused("long")
     except RecursionError:
         raise
+    except etree.XMLSyntaxError as wrong:
+        spent = getattr(wrong, "code", 0) == etree.ErrorTypes.ERR_NO_MEMORY
+        raise Refused("memory" if spent else "damaged") from None
     except BROKEN:
         raise Refused("damaged") from None
     return "\n".join(lines), {"outside": outside}

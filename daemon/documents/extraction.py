@@ -83,9 +83,9 @@ async def end(process: asyncio.subprocess.Process) -> None:
 
 def answered(name: str, taken: bytes, most: int, room: Room) -> tuple[bytes, Mapping[str, int]]:
     """The text and the notes of what a child wrote. Raises DocumentError."""
-    head = taken[:MOST_REPORT].partition(b"\n")[0]
+    head, ended, _ = taken[:MOST_REPORT].partition(b"\n")
     try:
-        report = json.loads(head)
+        report = json.loads(head) if ended else {}
         refused, noted = report["refused"], report["noted"]
     except (ValueError, LookupError, TypeError, RecursionError):
         refused, noted = "died", {}

@@ -1,4 +1,4 @@
-"""A citation is said only if its place exists and holds the words; hostile answers take no longer than long."""
+"""A citation is said if its place exists and holds the words; no answer takes longer than it is long."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ REPORT = Document(
     text=(
         "Alpha came first.\n"
         "The costs rose to 1,500 dollars,\n"
-        "they say, in the “last” year – and the well-\n"
+        "they say, in the “last” year \u2013 and the well-\n"
         "known end came.\n"
-        "It is −5 degrees.\n"
+        "It is 5 degrees.\n"
         "Six.\n"
         "Seven.\n"
         "日本語の文です。\n"
@@ -180,8 +180,32 @@ def test_a_citation_that_hides_in_another_is_found() -> None:
 
 
 PIECES = st.sampled_from(
-    [*HELD, *DROPPED[:20], *PLAIN, "[", "]", "(", ")", '"', "”", ";", ", ", " ", "\n", "- ", "[report.txt:1 "]
-    + ['"alpha"', "word", "…", "[other.txt:1 ", "p.3", ":1", LINK, '"]', '[a:1 "']
+    [
+        *HELD,
+        *DROPPED[:20],
+        *PLAIN,
+        "[",
+        "]",
+        "(",
+        ")",
+        '"',
+        "”",
+        ";",
+        ", ",
+        " ",
+        "\n",
+        "- ",
+        "[report.txt:1 ",
+        '"alpha"',
+        "word",
+        "…",
+        "[other.txt:1 ",
+        "p.3",
+        ":1",
+        LINK,
+        '"]',
+        '[a:1 "',
+    ]
 )
 
 
