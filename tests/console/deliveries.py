@@ -12,14 +12,16 @@ from daemon.mind.recall import remember
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from rehearsal.claude.prompt import Body, texts
-from tests.sandbox.plain import open_plain
+from tests.sandbox.unboxed import open_unboxed
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
 SUPPLIERS = ("Norrland", "Sauer & Co", "Pereira", "Norrland", "Dube")
 LINE = "A lorry of {supplier} came on the {day}th of {month}, with {boxes} boxes.\n"
 LETTER = "Dear all, the ferry did not sail again, the harbour was frozen until noon.\n"
 DELIVERIES = {
-    month: "".join(LINE.format(supplier=SUPPLIERS[day % 5], day=day, month=month, boxes=day * 3) for day in range(1, 29))
+    month: "".join(
+        LINE.format(supplier=SUPPLIERS[day % 5], day=day, month=month, boxes=day * 3) for day in range(1, 29)
+    )
     for month in MONTHS
 } | {"letters": LETTER * 120}
 QUESTION = "Which supplier was late most often this year, and why?"
@@ -86,7 +88,7 @@ def reading(context: Any, question: str = "") -> Mapping[str, Process]:
 
 async def open_sandbox(functions: Mapping[str, Function]) -> Sandbox:
     """A sandbox that is none, and whose errors tell of the cell alone."""
-    return Tidy(await open_plain(functions))
+    return Tidy(await open_unboxed(functions))
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,9 @@ class Tidy:
     async def execute_code(self, code: str) -> Execution:
         execution = await self.inside.execute_code(code)
         head, _, tail = execution.error.partition('  File "<cell>"')
-        return replace(execution, error=f'{head.splitlines()[0]}\n  File "<cell>"{tail}') if tail else execution
+        return (
+            replace(execution, error=f'{head.splitlines()[0]}\n  File "<cell>"{tail}') if tail else execution
+        )
 
     async def bind(self, **names: Any) -> None:
         await self.inside.bind(**names)

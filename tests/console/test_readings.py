@@ -29,7 +29,10 @@ async def shoot(page: Page, name: str) -> None:
 
 
 async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_path: Path) -> None:
-    async with theatre(tmp_path, reading(DELIVERIES), open_sandbox, rlm_threshold_tokens=0) as (soul, model), browser() as chromium:
+    async with (
+        theatre(tmp_path, reading(DELIVERIES), open_sandbox, rlm_threshold_tokens=0) as (soul, model),
+        browser() as chromium,
+    ):
         model.script = pieces
         page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
         complaints: list[str] = []

@@ -13,7 +13,7 @@ from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.processes import PROCESSES
 from daemon.processes.deep_reading import Heedful
-from tests.sandbox.plain import open_plain
+from tests.sandbox.unboxed import open_unboxed
 from tests.stories.stage import ALICE, Stage, staged
 
 BOOK = "\n".join(f"line {n}: nothing of note" for n in range(1, 3_001)).replace(
@@ -45,7 +45,7 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A world in which the soul reads with a sandbox that is none."""
     async with staged(tmp_path) as stage:
-        stage.sandbox = open_plain
+        stage.sandbox = open_unboxed
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
 

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.processes import PROCESSES
 from daemon.soul.spent import NOTHING
-from tests.sandbox.plain import open_plain
+from tests.sandbox.unboxed import open_unboxed
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
@@ -21,7 +21,7 @@ PARTLY = "This much is known."
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A world in which the soul reads with a sandbox that is none."""
     async with staged(tmp_path) as stage:
-        stage.sandbox = open_plain
+        stage.sandbox = open_unboxed
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
 
