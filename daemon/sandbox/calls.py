@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.environment import CallError, Function
@@ -17,19 +17,46 @@ AT_ONCE = 1_000
 """Most calls that are worked on at the same time; until one has ended no more are read."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A function that cells may call, and with what."""
+
+    function: Function
+    signature: inspect.Signature
+
+    async def answer(self, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What the function says, or what it says against."""
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            return {"error": str(error), "kind": "TypeError"}
+        try:
+            return {"answer": pack(await self.function(*args, **kwargs), refuse)}
+        except CallError as error:
+            return {"error": str(error), "kind": "RuntimeError"}
+
+
+def offers(functions: Mapping[str, Function]) -> dict[str, Offer]:
+    """These functions, by name."""
+    return {
+        name: Offer(function=function, signature=inspect.signature(function))
+        for name, function in functions.items()
+    }
+
+
 class Calls:
     """Answers what a cell asks, several at once. `fail` is called when a function fails for good."""
 
     def __init__(
         self,
-        functions: Mapping[str, Function],
+        offered: Mapping[str, Offer],
         work: Work,
         send: Callable[[dict[str, Any]], Awaitable[None]],
         fail: Callable[[], None],
     ) -> None:
         self.failure: BaseException | None = None
         """What a function raised that is not for the code."""
-        self._functions = functions
+        self._offers = offered
         self._work = work
         self._send = send
         self._fail = fail
@@ -47,7 +74,7 @@ class Calls:
                 pass
             case _:
                 raise FrameError("a call that is none")
-        if name not in self._functions:
+        if name not in self._offers:
             raise FrameError("a call of a function that it was not given")
         if number in self._seen:
             raise FrameError("two calls with one number")
@@ -71,22 +98,11 @@ class Calls:
 
     async def _run(self, number: int, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         try:
-            answer = await self._ask(self._functions[name], args, kwargs)
+            answer = await self._offers[name].answer(args, kwargs)
         finally:
             self._work.go_on()
         with suppress(ConnectionError):
             await self._send({"id": number, **answer})
-
-    async def _ask(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """What the function says, or what it says against."""
-        try:
-            signature(function).bind(*args, **kwargs)
-        except TypeError as error:
-            return {"error": str(error), "kind": "TypeError"}
-        try:
-            return {"answer": pack(await function(*args, **kwargs), refuse)}
-        except CallError as error:
-            return {"error": str(error), "kind": "RuntimeError"}
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -94,12 +110,6 @@ class Calls:
         if failure is not None and self.failure is None:
             self.failure = failure
             self._fail()
-
-
-@functools.lru_cache(maxsize=100)
-def signature(function: Function) -> inspect.Signature:
-    """What it may be called with."""
-    return inspect.signature(function)
 
 
 def refuse(value: Any) -> Any:

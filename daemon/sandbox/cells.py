@@ -28,8 +28,6 @@ NAMES = 1_000
 OURS = "/daemon/sandbox/"
 """Where frames of a traceback stand that no cell has written."""
 
-LIBRARY = str(Path(ast.__file__).parent) + os.sep
-
 
 class Output(io.TextIOBase):
     """What is printed: the first `limit` characters, and how many more there were."""
@@ -206,8 +204,9 @@ def describe(error: BaseException) -> str:
 def _prune(shown: traceback.TracebackException) -> None:
     """Leave out the frames of ours, here and in what it came from."""
     kept = [frame for frame in shown.stack if OURS not in frame.filename and frame.filename != ast.__file__]
+    library = f"{Path(ast.__file__).parent}{os.sep}"
     for frame in kept:
-        frame.filename = frame.filename.removeprefix(LIBRARY)  # it tells where the machine has its Python
+        frame.filename = frame.filename.removeprefix(library)  # it tells where the machine has its Python
     shown.stack = traceback.StackSummary.from_list(kept)
     if not kept:
         shown.stack = None  # type: ignore[assignment]  # then CPython writes no heading

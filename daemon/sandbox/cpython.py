@@ -155,8 +155,11 @@ class Spares:
             except asyncio.CancelledError:
                 self._starting.append(task)
                 raise
+            except SandboxError:
+                continue  # the next one says whether that is always so
             if child.is_there():
                 return child
+            child.kill()
             await child.process.reap()
         return await start_child(self._bounds)
 

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 HEADER = 4
 LIMIT = 16 * 2**20
 """Most bytes of a frame that a child may send."""
-PARTS = 1_000_000
+PARTS = 250_000
 """Most values in such a frame: they are decoded in the event loop, which others wait for."""
 ALIKE = 100
 """Most values with the same hash in one set or dict: with many, to build it would take for ever."""
 BITS = 8_192
 """Longest int that is sent: Python writes no digits of one that is much longer."""
 
-STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""Also one that never ends: so it takes no longer than the text is, whatever stands there."""
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -170,7 +171,10 @@ async def read_frame(reader: StreamReader, limit: int = LIMIT) -> dict[str, Any]
 
 def _check_parts(body: bytes) -> None:
     """Raise FrameError where there are too many values in this frame."""
-    if _count(body) > PARTS and (body.count(b'"') > PARTS or _count(STRING.sub(b"", body)) > PARTS):
+    if _count(body) <= PARTS:
+        return
+    quotes = body.count(b'"') - body.count(b'\\"')
+    if quotes > PARTS or _count(STRING.sub(b"", body)) > PARTS:
         raise FrameError(f"too many values for one message; {PARTS:,} may be sent")
 
 
