@@ -85,10 +85,11 @@ def surroundings() -> Iterator[Surroundings]:
         unix.listen(20)
         for listener in (tcp, udp, unix):
             listener.setblocking(False)
+        os.environ[VARIABLE] = MARK
+        stack.callback(os.environ.pop, VARIABLE, None)
         helper = subprocess.Popen(
             [sys.executable, "-S", "-c", "input()", MARK],
             stdin=subprocess.PIPE,
-            env={**os.environ, VARIABLE: MARK},
         )
         stack.enter_context(helper)
         stack.callback(helper.kill)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from daemon.environment import Execution
 from daemon.sandbox.cpython import ROOT, told
 from daemon.sandbox.frames import encode, pack, unpack
 from tests.attention import PATIENCE
-from tests.sandbox.probes import MARK, VARIABLE
 
 BOOT = """
 import os, sys
@@ -50,7 +48,6 @@ class Unconfined:
                 stdin=standard_input,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, VARIABLE: MARK},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
