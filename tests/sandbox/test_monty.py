@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -347,6 +348,8 @@ async def test_random_numbers_are_the_same_each_time(pool: MontyPool) -> None:
     one, other = await pool.open_monty({}), await pool.open_monty({})
     assert await run(one, code) == await run(other, code)
     assert await run(one, "random.random()") == await run(other, "random.random()")
+    random.seed(code)  # and the same as in CPython
+    assert await run(one, code) == [random.random() for _ in range(2)]
 
 
 async def test_nested_sandboxes_do_not_starve(pool: MontyPool) -> None:
