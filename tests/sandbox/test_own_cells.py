@@ -12,7 +12,6 @@ from daemon.sandbox.session import open_session
 from tests.sandbox.plain import Plain, open_plain
 from tests.source import ROOT
 
-
 CELLS = "tests/data/own_cells.txt"
 MOVES = " MOVES"
 
