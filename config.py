@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from dotenv import dotenv_values
 
 from daemon.errors import ConfigError
-from daemon.limits import PERSON, THREAD, TURN, Limits
+from daemon.limits import PERSON, READING, THREAD, TURN, Limits, ReadingLimits
 from daemon.misspelt import Unread, unread
 from daemon.setting import (
     count,
@@ -28,6 +28,7 @@ from daemon.setting import (
     loopback,
     model_url,
     name,
+    names,
     one_of,
     password,
     port,
@@ -55,6 +56,8 @@ IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
+SANDBOX_HINT = "Write auto, monty or cpython."
+READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
 CAPACITY_HINT = "Write high, medium, low or none."
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
 
@@ -87,6 +90,15 @@ class Settings:
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
     iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
     spawn_max_depth: int = setting(3, count(0, 10), "Three branches deep is usual.")
+    rlm_sandbox: str = setting("auto", one_of("auto", "monty", "cpython"), SANDBOX_HINT)
+    rlm_models: tuple[str, ...] = setting(("speak", "fast"), names, READERS_HINT)
+    rlm_max_depth: int = setting(READING.depth, count(0, 5), "One level of readings below it is usual.")
+    rlm_max_iterations: int = setting(READING.iterations, count(1, 100), "Twenty rounds are usual.")
+    rlm_max_calls: int = setting(READING.calls, count(1, 100_000), "Five hundred calls are usual.")
+    rlm_max_usd: float = setting(READING.usd, dollars, "Write a number; 0 takes this bound away.")
+    rlm_max_time: float = setting(READING.seconds, duration, "Write it like 15m or 1h.")
+    rlm_concurrency: int = setting(READING.concurrency, count(1, 200), "Sixteen at once are usual.")
+    rlm_threshold_tokens: int = setting(READING.threshold, count(0, 1_000_000), "8000 are usual.")
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
@@ -125,6 +137,19 @@ class Settings:
         if "anthropic_base_url" in values:
             values.setdefault("anthropic_api_key", DUMMY_KEY)
         return cls(**values)
+
+    @property
+    def reading(self) -> ReadingLimits:
+        """How far one reading goes."""
+        return ReadingLimits(
+            depth=self.rlm_max_depth,
+            iterations=self.rlm_max_iterations,
+            calls=self.rlm_max_calls,
+            usd=self.rlm_max_usd,
+            seconds=self.rlm_max_time,
+            concurrency=self.rlm_concurrency,
+            threshold=self.rlm_threshold_tokens,
+        )
 
     @property
     def slack(self) -> Mode:

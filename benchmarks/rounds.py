@@ -57,7 +57,7 @@ class Noting:
         self.asked: list[Mapping[str, Any]] = []
 
     def request(
-        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         return self._llm.request(memory, role, schema)
 

@@ -13,7 +13,7 @@ from socket import socket
 from aiohttp import web
 
 from config import Settings
-from daemon.behaviour import world_of
+from daemon.behaviour import nowhere, world_of
 from daemon.clock import SystemClock
 from daemon.connections import Rehearsal, access_for, claude_for, models_of, slack_for
 from daemon.console.guard import protect
@@ -25,7 +25,7 @@ from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live
 from daemon.mind.wording import catalogue
-from daemon.ports import Clock
+from daemon.ports import Clock, Open
 from daemon.process import Process
 from daemon.processes import PROCESSES
 from daemon.project import root, settle
@@ -83,6 +83,7 @@ async def awake(
     rehearsal: Rehearsal | None = None,
     processes: Mapping[str, Process] | None = None,
     writer: type[Writer] = Writer,
+    sandbox: Open | None = None,
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
@@ -115,6 +116,7 @@ async def awake(
             slack=slack,
             here=here,
             processes=processes,
+            open=sandbox or nowhere,
         )
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
         stack.push_async_callback(slack.stop)

@@ -26,3 +26,25 @@ TURN = Limits(calls=40, tokens=600_000, usd=1.0, seconds=900.0)
 THREAD = Limits(calls=400, tokens=6_000_000, usd=5.0)
 PERSON = Limits(calls=1_000, usd=3.0)
 """What holds where the owner says nothing else; a person's is counted anew each day (UTC)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingLimits:
+    """How far one reading goes, with all that it reads by calling itself: one budget for the whole tree.
+
+    `depth`: how many levels of readings there may be below it; `iterations` each has of its own. `calls` of a
+    model, dollars and seconds are those of the tree; `concurrency`: how many calls are on their way at once.
+    What has fewer tokens than `threshold` (estimated) is read in one call.
+    """
+
+    depth: int = 1
+    iterations: int = 20
+    calls: int = 500
+    usd: float = 1.0
+    seconds: float = 900.0
+    concurrency: int = 16
+    threshold: int = 8_000
+
+
+READING = ReadingLimits()
+"""What holds for a reading where the owner says nothing else."""

@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol
 from daemon import kinds
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Spawned
+from daemon.environment import Function, Sandbox
+from daemon.limits import ReadingLimits
 from daemon.memory import WorkingMemory
 from daemon.reply import Reply
 
@@ -37,9 +39,11 @@ class LLM(Protocol):
     """A model, called once. Never raises for what a model or a network can do wrong: see Reply."""
 
     def request(
-        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """The request that `call` would send: a pure function, JSON, hashed into the call's entry.
+
+        A role that is none is the name of a model.
 
         `schema` is the JSON schema that the answer is held to, where this model can be held to one.
         """
@@ -167,6 +171,20 @@ class Surroundings(Protocol):
         """
 
 
+class Files(Protocol):
+    """What people shared.
+
+    Whoever asks has seen to it that the file may be known where it is to be used, as for the words that it
+    was shared with: `may_know` of where the entry stands.
+    """
+
+    async def fetch(self, file: kinds.SharedFile) -> bytes:
+        """The content of this file, bounded in size and time.
+
+        Raises FileRefused, whose text is for whoever asked for it; FileAway, where it may be had later.
+        """
+
+
 class Library(Protocol):
     """The owner's folders, to be searched."""
 
@@ -240,3 +258,28 @@ class Tree(Protocol):
 
     async def cancel_timer(self, id: str) -> bool:
         """Will it not fire? Not where there is none of this id."""
+
+
+Open = Callable[[Mapping[str, Function]], Awaitable[Sandbox]]
+"""Opens a sandbox whose code may call these functions. Raises SandboxError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """How the soul reads what is long. `models` by depth, each a role or a name: of the root, of what it
+    calls, and so on; the last one stands for all that are deeper. `windows`: how many bytes a prompt of each
+    role or name may have.
+    """
+
+    limits: ReadingLimits
+    open: Open
+    models: Sequence[str]
+    windows: Mapping[str, int]
+
+    def model(self, depth: int) -> str:
+        """The model at this depth."""
+        return self.models[min(depth, len(self.models) - 1)]
+
+    def longest(self, model: str) -> int:
+        """How many bytes a prompt for this model may have; 0: there is no such model."""
+        return self.windows.get(model, 0)

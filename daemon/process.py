@@ -14,6 +14,7 @@ from daemon.kinds import (
     ModelCall,
     Observed,
     Planned,
+    ReadingEnded,
     Said,
     SelfCall,
     Spoken,
@@ -25,6 +26,10 @@ from daemon.limits import Limits
 from daemon.memory import Memory, WorkingMemory
 from daemon.ports import Choice, Hear, Role, Tree
 
+Load = Callable[[], Awaitable[Any]]
+"""Brings what is to be read: a text, or lists and dicts of texts and other plain values.
+Raises ContextError where it cannot."""
+Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")
 
@@ -261,6 +266,15 @@ class Turn(Protocol):
     async def limit(self, limits: Limits | None = None) -> Limited | None:
         """Which `bound` ("calls", "tokens", "money", "time") stands in the way of another call, and what a
         consent `resets` ("turn", "thread", "person", "day"); None: none. `limits` hold besides the owner's.
+        """
+
+    async def read_deeply(
+        self, question: str, load: Load, interrupt: Interrupt | None = None
+    ) -> Entry[ReadingEnded]:
+        """Answer a question about what `load` brings, however long it is (mind/recursion.py).
+
+        `interrupt` looks between two rounds what came meanwhile: True ends the reading, memories are what was
+        said. It may be brought again after a crash.
         """
 
     def facts(self) -> Facts | None:

@@ -40,6 +40,14 @@ def name(text: str) -> str:
     return text
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Names, with commas between."""
+    found = tuple(name(one.strip()) for one in text.split(",") if one.strip())
+    if not found:
+        raise ValueError("holds no name")
+    return found
+
+
 def secret(text: str) -> str:
     """A secret that goes along with requests; a broken line would break each of them."""
     if UNSENDABLE.search(text):

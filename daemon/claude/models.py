@@ -16,6 +16,9 @@ CHOSEN = 2_000
 THINKING = 4_000
 """More output tokens for models that think before they speak, which nobody can switch off."""
 
+BYTES = 3
+"""Bytes to a token of a prompt that is long, at the least: English has four, Chinese three."""
+
 SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
 """Where these prices stood, and on which day they were read there."""
 
@@ -36,7 +39,8 @@ class Model:
     """One model. `thinking` and `effort` are sent as they stand, None is left out.
 
     `long` is the price of a call whose prompt has more than `step` tokens; `thoughts` are the output tokens
-    that it may need before it speaks. `structured`: its answer can be held to a JSON schema.
+    that it may need before it speaks. `structured`: its answer can be held to a JSON schema. `window`: how
+    many tokens a prompt may have; of a local model nobody tells.
     """
 
     id: str
@@ -48,6 +52,7 @@ class Model:
     thoughts: int = 0
     caches: bool = False
     structured: bool = False
+    window: int = 128_000
 
 
 KNOWN = (
@@ -60,6 +65,7 @@ KNOWN = (
         effort="low",
         caches=True,
         structured=True,
+        window=1_000_000,
     ),
     Model(
         id="claude-sonnet-5-5",
@@ -69,6 +75,7 @@ KNOWN = (
         effort="low",
         caches=True,
         structured=True,
+        window=1_000_000,
     ),
     Model(
         id="claude-opus-5-5",
@@ -77,6 +84,7 @@ KNOWN = (
         thoughts=THINKING,
         caches=True,
         structured=True,
+        window=1_000_000,
     ),
     Model(
         id="claude-fable-5-1",
@@ -85,6 +93,7 @@ KNOWN = (
         thoughts=THINKING,
         caches=True,
         structured=True,
+        window=1_000_000,
     ),
 )
 """The models that are asked as they want to be asked, and whose calls the budget counts."""
@@ -111,3 +120,8 @@ def cost(spec: Model, usage: Usage) -> float:
         + usage.cache_write * price.cache_write
         + usage.output * price.output
     ) / MILLION
+
+
+def window(name: str) -> int:
+    """How many bytes a prompt for this model may have, so that it surely fits."""
+    return model(name).window * BYTES

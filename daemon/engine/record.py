@@ -70,6 +70,10 @@ class Record:
             if before is None or self._entries[key].seq < before:
                 self._unread.discard(key)
 
+    def goes_on(self, step: str) -> None:
+        """This step is done again: what a former attempt did of it may be of use, and need not be."""
+        self._read_parts(step_of(step))
+
     def goes_live(self, key: str) -> None:
         """A step that is not recorded is to be done. Raises Nondeterminism where a recorded one was missed.
 
@@ -77,7 +81,7 @@ class Record:
         beside it that is recorded must have been claimed. A context named by its content stands alone. What a
         former attempt did of the step itself is gone on from.
         """
-        self._read_parts(step_of(key))
+        self.goes_on(key)
         if not self._unread:
             return
         line = self._line(context_of(key))

@@ -42,6 +42,12 @@ class Steps:
         """A context named by what it is about: the order in which such contexts come does not matter."""
         return self.within(f":{fingerprint(*content)[:12]}")
 
+    def inside(self, key: str) -> Self:
+        """A context for what is done within the step of this key. It ends with that step: what is recorded
+        in it and is not asked for again is no difference."""
+        self.execution.record.goes_on(key)
+        return type(self)(self.execution, part(key, "in"))
+
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
         """Run contexts in parallel; all are awaited. Which error is raised follows from its kind."""
         self._check()
@@ -217,6 +223,15 @@ class Steps:
         return await self.execution.append(event, part(self._reached, f"{name}-{before + 1}"))
 
     # For steps of another shape, which a program makes itself
+
+    @property
+    def reached(self) -> str:
+        """The key of the step that is under way."""
+        return self._reached
+
+    def recorded(self, name: str) -> Entry[Any] | None:
+        """What is recorded of the first step of this name here; the look alone changes nothing."""
+        return self.execution.record.find(f"{self.path}/{name}#1")
 
     def key(self, name: str) -> str:
         """The next key of this name. To be taken before the first await of a step."""

@@ -18,6 +18,7 @@ class ModelCall(StepEvent):
 
     `texts`, `seqs` and `trailing` are what its prompt is made of; `wording` the owner's texts that this
     execution has read, `people` those whose messages it answers, `schema` what the answer was held to.
+    `reading`: it is part of one, whose calls and time have bounds of their own.
     """
 
     kind: ClassVar[str] = "model-call"
@@ -30,6 +31,7 @@ class ModelCall(StepEvent):
     wording: Mapping[str, str]
     people: tuple[str, ...]
     schema: Mapping[str, Any] | None = None
+    reading: bool = False
     outcome: Literal["ok", "cut", "refused", "over-budget", "cancelled", "failed"]
     model: str
     text: str = ""

@@ -13,11 +13,13 @@ from daemon.engine.event import Entry
 from daemon.engine.kinds import Spawned
 from daemon.kinds import (
     Answered,
+    CellRan,
     ContextCleared,
     InnerMessage,
     Log,
     ModelCall,
     Observed,
+    ReadingBegan,
     RunTold,
     Said,
     SelfCall,
@@ -54,7 +56,7 @@ def remember(entry: Entry[Any]) -> Memory:
         case Text(text=text):
             sha = entry.key.removeprefix("text:")
             return Memory(role="system", content=text, name=sha, region=CORE, seq=entry.seq)
-        case ModelCall(name=name, text=text) if name == DELIBERATE:
+        case ModelCall(name=name, text=text, reading=reading) if reading or name == DELIBERATE:
             return Memory(role="assistant", content=without_thoughts(text), seq=entry.seq)
         case ModelCall(name=name, text=text):
             kept = Answer(entry).kept if name in (*ALOUD, MONOLOGUE) else spoken(text)
@@ -71,6 +73,13 @@ def remember(entry: Entry[Any]) -> Memory:
             return Memory(role="user", content=summary, seq=entry.seq)
         case Observed(text=text):
             return Memory(role="user", content=fenced(text), seq=entry.seq)
+        case ReadingBegan(question=question, shape=shape):
+            asked = f"<question>\n{fenced(question)}\n</question>\n<shape>\n{fenced(shape)}\n</shape>"
+            return Memory(role="user", content=asked, seq=entry.seq)
+        case CellRan(text=text):
+            return Memory(
+                role="user", content=f"<observation>\n{fenced(text)}\n</observation>", seq=entry.seq
+            )
         case SelfCall():  # its words stand in the answer that it is part of
             return Memory(role="user", content="", seq=entry.seq)
         case InnerMessage() as message:
@@ -130,5 +139,5 @@ def _from_within(message: InnerMessage) -> str:
 
 def _message(said: Said) -> str:
     note = f' note="{said.note}"' if said.note else ""
-    files = "".join(f"\n[file, only its name can be seen: {file}]" for file in said.files)
+    files = "".join(f"\n[file, only its name can be seen: {file.name}]" for file in said.files)
     return f'<message from="{plain(said.name)}"{note}>\n{fenced(said.text + files)}\n</message>'

@@ -19,6 +19,7 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
 from daemon.soul.alarm import alarm
+from daemon.soul.ledger import Ledger
 from daemon.soul.reach import EVERYWHERE, USABLE
 from daemon.soul.world import World
 
@@ -29,17 +30,20 @@ class Wanted:
 
     `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
     owner's texts that were read so far (name to sha256), `people` the ids of those who are answered. With
-    `partial` an answer that broke off is an answer.
+    `partial` an answer that broke off is an answer. With a `ledger` it is part of a reading, and its bounds
+    hold, but for the `last` call.
     """
 
     name: str
     memory: WorkingMemory
-    role: Role
+    role: Role | str
     hear: Hear | None = None
     schema: Mapping[str, Any] | None = None
     wording: Mapping[str, str] = field(default_factory=dict)
     people: Sequence[str] = ()
     partial: bool = False
+    ledger: Ledger | None = None
+    last: bool = False
 
 
 async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
@@ -77,6 +81,16 @@ async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] |
     return said
 
 
+async def insist(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
+    """One that waits until the model can be reached, whatever is said meanwhile: for what runs in parallel.
+
+    Raises Unavailable when it was tried for long enough.
+    """
+    async with AsyncExitStack() as purse:
+        calling = Calling(world, ctx, wanted, purse)
+        return await ctx.step(wanted.name, calling.request, calling.insist, ModelCall, subject=calling.model)
+
+
 class Calling:
     """A call on its way: its request, and the event that comes of it.
 
@@ -108,8 +122,13 @@ class Calling:
         hear = None if execution.down else self._wanted.hear  # half answers would pile up while it lasts
         root = execution.thread.partition(".")[0]
         self._purse.enter_context(self._world.gauge.calling(root))
-        granted = await self._purse.enter_async_context(budget.reserved(llm.reserve(self.request)))
-        reply = Reply(outcome="over-budget", model=self.model)
+        amount = llm.reserve(self.request)
+        reached = None
+        if self._wanted.ledger:
+            reserved = self._wanted.ledger.reserved(amount, last=self._wanted.last)
+            reached = await self._purse.enter_async_context(reserved)
+        granted = not reached and await self._purse.enter_async_context(budget.reserved(amount))
+        reply = Reply(outcome="over-budget", model=self.model, failure=reached or "")
         if granted:
             reply = await llm.call(self.request, hear, execution.check_lease, execution.stopping)
         made = self._event(reply)
@@ -128,6 +147,7 @@ class Calling:
             wording=dict(self._wanted.wording),
             people=tuple(self._wanted.people),
             schema=self._wanted.schema,
+            reading=self._wanted.ledger is not None,
             outcome=reply.outcome,
             model=reply.model,
             text=reply.text,

@@ -12,11 +12,12 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Intent, Outage, Waiting
 from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
-from daemon.kinds import Acted, Answered, Asked, Observed, Spoken, TurnBegan, TurnEnded
+from daemon.kinds import Acted, Answered, Asked, CellBegan, CellRan, Observed, Spoken, TurnBegan, TurnEnded
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Process, Transition
 from daemon.soul import again, outage, questions, settling
+from daemon.soul.node import INTERRUPTED
 from daemon.soul.overhearing import overhear
 from daemon.soul.reminding import reminded
 from daemon.soul.taking import THINKING, from_within, taking
@@ -128,7 +129,9 @@ class Soul(Program):
         await super().settle(ctx)
         await settling.settle_abandoned(Turn(self._world, ctx))
 
-    def unknown(self, intent: Entry[Intent]) -> Observed:
+    def unknown(self, intent: Entry[Intent]) -> Observed | CellRan:
+        if isinstance(intent.event, CellBegan):
+            return INTERRUPTED
         return Observed(name=intent.event.name, text=UNKNOWN)
 
     async def failed(self, ctx: Context) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from daemon.engine.event import Entry, Event, only
 from daemon.engine.kinds import Outage, TurnResumed, Withdrawn
-from daemon.kinds import Answered, ModelCall, TurnBegan
+from daemon.kinds import Answered, ModelCall, ReadingBegan, ReadingEnded, TurnBegan
 from daemon.limits import CONTINUE, Limits
 
 PAUSES = (Answered, Withdrawn, TurnBegan, TurnResumed)
@@ -32,14 +32,18 @@ class Spent:
     seconds: float = 0.0
 
     def after(self, call: ModelCall) -> Spent:
-        """This and one more call, if it was made and is not the copy of one from before a restart."""
+        """This and one more call, if it was made and is not the copy of one from before a restart.
+
+        Calls and time of a reading are bounded by its own limits.
+        """
         if call.outcome == "over-budget" or call.taken_from:
             return self
+        counts = not call.reading
         return Spent(
-            calls=self.calls + 1,
+            calls=self.calls + counts,
             tokens=self.tokens + call.usage.total,
             usd=self.usd + call.cost,
-            seconds=self.seconds + call.seconds,
+            seconds=self.seconds + call.seconds * counts,
         )
 
     def reaches(self, limits: Limits) -> str:
@@ -85,8 +89,31 @@ def by_execution(entries: Sequence[Entry[Any]], now: float, owners: Collection[s
     spent = NOTHING
     for call in only(ModelCall, own):
         spent = spent.after(call.event)
-    lasted = [now - own[-1].at]
-    for before, then in pairwise(own):
-        if not isinstance(then.event, PAUSES) and not isinstance(before.event, Outage):
-            lasted.append(then.at - before.at)
-    return replace(spent, seconds=sum(max(one, 0.0) for one in lasted))  # a clock may have been set back
+    seconds = lasted(own, readings=False)
+    if not _depth(own):
+        seconds += max(now - own[-1].at, 0.0)
+    return replace(spent, seconds=seconds)
+
+
+def lasted(entries: Sequence[Entry[Any]], *, readings: bool = True) -> float:
+    """The seconds in which something was done between the first and the last of these.
+
+    Without `readings`, what was done in one does not count: it has a bound of its own.
+    """
+    seconds, depth = 0.0, 0
+    for before, then in pairwise(entries):
+        depth += _opens(before.event)
+        idle = isinstance(then.event, PAUSES) or isinstance(before.event, Outage)
+        if not idle and (readings or not depth):
+            seconds += max(then.at - before.at, 0.0)  # a clock may have been set back
+    return seconds
+
+
+def _opens(event: Event) -> int:
+    """1 where a reading begins, -1 where one ends."""
+    return isinstance(event, ReadingBegan) - isinstance(event, ReadingEnded)
+
+
+def _depth(entries: Sequence[Entry[Any]]) -> int:
+    """How many readings are on their way after these."""
+    return sum(_opens(entry.event) for entry in entries)

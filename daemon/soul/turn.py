@@ -23,6 +23,7 @@ from daemon.kinds import (
     Message,
     Overheard,
     PlanMade,
+    ReadingEnded,
     Said,
     SelfCall,
     SpeechBegan,
@@ -39,8 +40,8 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.payloads import element
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
-from daemon.process import Answer, Facts, Question, Transition
-from daemon.soul import questions
+from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
+from daemon.soul import node, questions
 from daemon.soul.aloud import aloud
 from daemon.soul.facts import facts, last_execution
 from daemon.soul.message import is_broken_off
@@ -307,6 +308,14 @@ class Turn(Voice):
         """This will be an input of this thread so many seconds after it began, or last heard an answer."""
         note = questions.noted(reminder)
         await self.ctx.watch(within=seconds, since=self.began_at, note=note, name="remind")
+
+    async def read_deeply(
+        self, question: str, load: Load, interrupt: Interrupt | None = None
+    ) -> Entry[ReadingEnded]:
+        """Answer a question about what `load` brings, however long it is."""
+        if self.world.readings is None:
+            raise LookupError("this soul has nowhere to run programs")
+        return await node.read(self, self.world.readings, question, load, interrupt)
 
     async def relay(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from daemon.engine.journal import Journal
 from daemon.knowledge.people import PersonModels
-from daemon.ports import LLM, Clock, Speaker, Surroundings
+from daemon.ports import LLM, Clock, Readings, Speaker, Surroundings
 from daemon.process import Process
 from daemon.soul.budget import Budget
 from daemon.soul.limits import Gauge
@@ -23,6 +23,7 @@ class World:
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
     process `initial`; `offered` may be gone over into (name to the texts
     that say when), those `at_once` within the turn that chooses them. Branches go `depth` threads deep.
+    Without `readings` nothing long can be read.
     """
 
     journal: Journal
@@ -43,3 +44,4 @@ class World:
     owners: Sequence[str] = ()
     console: str = ""
     depth: int = 3
+    readings: Readings | None = None

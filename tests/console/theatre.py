@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
 from config import Settings
 from daemon.app import Awake, awake
 from daemon.clock import SystemClock
+from daemon.ports import Open
+from daemon.process import Process
 from rehearsal.claude.understudy import Understudy
 from rehearsal.people import SOUL
 from rehearsal.world import World
@@ -36,11 +39,20 @@ class Theatre:
 
 
 @asynccontextmanager
-async def theatre(home: Path) -> AsyncIterator[tuple[Awake, Understudy]]:
-    """The daemon, with no keys, and its model."""
+async def theatre(
+    home: Path, processes: Mapping[str, Process] | None = None, sandbox: Open | None = None, **settings: Any
+) -> AsyncIterator[tuple[Awake, Understudy]]:
+    """The daemon, with no keys, and its model; how it behaves and where its cells run may be given."""
     clock = SystemClock()
     model = Understudy(clock, pace=0)
-    settings = Settings(port=0, soul_home=home)
     rehearsal = Theatre(store=home / "rehearsal.db", model=model)
-    async with awake(settings, clock, grace=0.2, rehearsal=rehearsal) as soul:
+    start = awake(
+        Settings(port=0, soul_home=home, **settings),
+        clock,
+        grace=0.2,
+        rehearsal=rehearsal,
+        processes=processes,
+        sandbox=sandbox,
+    )
+    async with start as soul:
         yield soul, model

@@ -27,6 +27,7 @@ from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from tests.core.outside import Event, FileModel, FileSlack, StoryClock, note, read
+from tests.core.readers import READINGS
 from tests.core.story import Scenario
 from tests.lives import Boundary, MortalWriter, ended
 from tests.lives import fork as forked
@@ -121,6 +122,7 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
             initial="conversation",
             at_once=[DELIBERATION],
             owners=("U9",),
+            readings=READINGS,
         )
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])

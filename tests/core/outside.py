@@ -186,7 +186,7 @@ class FileModel:
     sees_all: bool = False
 
     def request(
-        self, memory: WorkingMemory, role: Role, schema: Mapping[str, Any] | None = None
+        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
@@ -220,7 +220,7 @@ class FileModel:
         seen = since_spoken(request["messages"])
         if self.sees_all:
             seen = "\n".join(text for role, text in request["messages"] if role != "system")
-        reply = self.script(seen, calls)
+        reply = self.script(seen or str(request["trailing"]), calls)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
             assert hear is not None
             await self.clock.go_on(self.pace)

@@ -35,6 +35,7 @@ from tests.core.minds import (
     ticking_off,
 )
 from tests.core.outside import PAGE, FileEarlier
+from tests.core.readers import reading, reads
 from tests.core.seekers import asking
 from tests.core.story import Scenario, dm
 from tests.core.thinkers import at_random, branching, collecting, thinking_on
@@ -190,6 +191,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         script=branching,
         sees_all=True,
         stops=False,
+    ),
+    "reads": Scenario(
+        events=[dm(1, "how many?")],
+        endings=[["12 in all, the last are plums"]],
+        script=reading,
+        processes=reads,
+        sees_all=True,
     ),
     "branches-stopped": Scenario(
         events=[dm(1, "both"), dm(2, "stop", phase=1, stops=True)],

@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from config import Settings
 from daemon.app import Awake, awake
 from daemon.engine.event import Entry, Input
+from daemon.ports import Open
 from daemon.process import Process
 from rehearsal.claude.understudy import Understudy
 from rehearsal.people import SOUL
@@ -49,6 +50,8 @@ class Stage:
     settings: dict[str, Any] = field(default_factory=dict)
     processes: Mapping[str, Process] | None = None
     """How the soul behaves, if it is not as its settings say."""
+    sandbox: Open | None = None
+    """Where cells run, if it is not as its settings say."""
     _soul: Awake | None = None
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -77,6 +80,7 @@ class Stage:
             grace=0.2,
             processes=self.processes,
             writer=CountedWriter,
+            sandbox=self.sandbox,
         )
         self._soul = await self._life.enter_async_context(start)
         await self._soul.worker.sweep()

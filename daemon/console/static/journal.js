@@ -1,17 +1,18 @@
-// The right pane: the soul's journal as it grows, of everything or of the thread that is open, or as a tree.
+// The right pane: the soul's journal as it grows, of everything or of the thread that is open, or as trees.
 
 import { atEnd, byId, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
 import { line } from "./lines.js";
 import { live } from "./live.js";
-import { isUnder } from "./names.js";
+import { isUnder, rootOf } from "./names.js";
 import { ask } from "./reach.js";
+import { Shelf } from "./shelf.js";
 import { Tree } from "./tree.js";
 
 const KEPT = 1000;
 const PAGE = 10;
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE, End: Infinity, Home: -Infinity };
-const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread.", thoughts: "" };
+const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread." };
 
 export class Journal {
   /** `onCall(seq)` is asked to open a model call; `onEntry(entry)` hears each new entry. */
@@ -20,7 +21,8 @@ export class Journal {
     this.onEntry = onEntry;
     this.onConnection = onConnection;
     this.list = byId("entries");
-    this.tree = new Tree({ onCall });
+    const openers = { onCall, onReading: (seq) => this.toReading(seq), onWhole: (thread) => this.openThread(rootOf(thread)) };
+    this.trees = { thoughts: new Tree(openers), readings: new Shelf(openers) };
     this.all = [];
     this.fresh = [];
     this.open = { key: null, id: null, entries: [] };
@@ -55,7 +57,7 @@ export class Journal {
   turnTo(open) {
     this.open = open;
     const whole = open.key !== null;
-    this.tree.fill(whole ? open.entries : this.all, whole);
+    for (const tree of Object.values(this.trees)) tree.fill(whole ? open.entries : this.all, whole);
     if (this.filter === "thread") this.render();
   }
 
@@ -68,14 +70,27 @@ export class Journal {
   /** Its newest entry in sight: for a list that was hidden. */
   toEnd() {
     toEnd(this.list);
-    this.tree.toEnd();
+    this.tree?.toEnd();
+  }
+
+  /** The tree that is shown, where one is. */
+  get tree() {
+    return this.trees[this.filter];
+  }
+
+  /** Turn to the reading that begins with this entry, in its conversation. */
+  async toReading(seq) {
+    const entry = [...this.open.entries, ...this.all].find((one) => one.seq === seq);
+    if (this.open.key === null) await this.openThread(rootOf(entry.thread));
+    this.show("readings");
+    this.trees.readings.goTo(entry);
   }
 
   show(filter) {
     this.filter = filter;
     byId("filter").querySelector(`[value="${filter}"]`).checked = true;
-    this.list.hidden = filter === "thoughts";
-    this.tree.show(filter === "thoughts");
+    this.list.hidden = Boolean(this.tree);
+    for (const [name, tree] of Object.entries(this.trees)) tree.show(name === filter);
     this.render();
   }
 
@@ -86,9 +101,10 @@ export class Journal {
     if (this.all.length > KEPT) this.all.shift();
     if (entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
     const here = this.open.id !== null && isUnder(entry.thread, this.open.id);
-    if (here && !(this.open.entries.at(-1)?.seq >= entry.seq)) this.open.entries.push(entry);
-    if (this.filter === "all" || here) this.add(entry);
-    if (here || this.open.key === null) this.tree.take(entry);
+    const fresh = here && !(this.open.entries.at(-1)?.seq >= entry.seq);
+    if (fresh) this.open.entries.push(entry);
+    if (this.filter === "all" || (this.filter === "thread" && fresh)) this.add(entry);
+    if (fresh || this.open.key === null) for (const tree of Object.values(this.trees)) tree.take(entry);
     this.onEntry(entry);
   }
 
@@ -124,8 +140,9 @@ export class Journal {
   render() {
     this.fresh = [];
     this.last = null;
-    const shown = this.filter === "all" ? this.all : this.open.entries;
     this.list.replaceChildren();
+    if (this.tree) return;
+    const shown = this.filter === "all" ? this.all : this.open.entries.slice(-KEPT);
     this.append(shown);
     if (!shown.length) this.list.append(el("li", { className: "empty" }, NOTHING[this.filter]));
     this.list.dataset.filter = this.filter;
@@ -133,7 +150,7 @@ export class Journal {
   }
 
   row(entry, before) {
-    const { weight, word, nodes, tone, opens } = line(entry);
+    const { weight, word, nodes, tone, opens, reads } = line(entry);
     const rest = weight === "step" && el("span", { className: "rest" }, nodes);
     return el(
       "li",
@@ -150,6 +167,7 @@ export class Journal {
         el("p", { className: "word" }, el("span", {}, word), rest, label(entry)),
         weight === "event" && nodes,
         opens && el("button", { type: "button", className: "open", tabIndex: -1 }, "What the model saw"),
+        reads && el("button", { type: "button", className: "to-reading", tabIndex: -1 }, "How it reads"),
       ),
     );
   }
@@ -157,14 +175,20 @@ export class Journal {
   choose(row, event) {
     if (!row) return;
     this.focus(row);
-    if (event.target.closest("button.open")) this.onCall(Number(row.dataset.seq));
+    this.press(event.target.closest("button"), row);
+  }
+
+  press(button, { dataset }) {
+    if (button?.matches(".open")) this.onCall(Number(dataset.seq));
+    else if (button?.matches(".to-reading")) this.toReading(Number(dataset.seq));
   }
 
   onKey(event) {
     const row = event.target.closest("#entries > li");
-    if (event.key === "Enter" && row?.querySelector("button.open")) {
+    const button = event.key === "Enter" && row?.querySelector("button");
+    if (button) {
       event.preventDefault();
-      this.onCall(Number(row.dataset.seq));
+      this.press(button, row);
     }
     const step = STEPS[event.key];
     if (!step) return;
@@ -174,7 +198,7 @@ export class Journal {
 
   /** So many entries down (or up: below zero) from where one is, from nowhere to the newest; returns its seq. */
   move(step, among = "") {
-    if (this.filter === "thoughts") return this.tree.move(step, among);
+    if (this.tree) return this.tree.move(step, among);
     const rows = [...this.list.querySelectorAll(`:scope > [data-seq]${among}, :scope > .current`)];
     const here = rows.findIndex((row) => row.classList.contains("current"));
     const there = here < 0 && Number.isFinite(step) ? Infinity : here + step;
@@ -189,7 +213,7 @@ export class Journal {
     this.list.querySelector(".current")?.classList.remove("current");
     row.classList.add("current");
     row.tabIndex = 0;
-    const button = row.querySelector("button.open");
+    const button = row.querySelector("button");
     if (button) button.tabIndex = 0;
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
@@ -197,8 +221,8 @@ export class Journal {
 
   /** Back to the entry that one came from. */
   refocus() {
-    if (this.filter === "thoughts") this.tree.refocus();
-    this.list.querySelector(".current")?.focus();
+    if (this.tree) this.tree.refocus();
+    else this.list.querySelector(".current")?.focus();
   }
 }
 

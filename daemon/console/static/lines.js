@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 import { clockSeconds, count, money, seconds } from "./format.js";
 import { markup } from "./markup.js";
 import { shortly } from "./names.js";
-import { fruitless, trouble, turnEnd } from "./outcomes.js";
+import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
 import { progress } from "./plan.js";
 import { freely, isOpen, manner, sections } from "./sections.js";
 
@@ -101,6 +101,10 @@ const KINDS = {
   outcome: ({ unknown }) => step("is done", unknown ? "or not: it was interrupted" : ""),
   reminder: () => step("comes back to it"),
   fault: ({ text }) => warning("cannot use a text", text, "The last good version stays in use."),
+  reading: ({ question, depth }) => ({ ...event(depth ? "reads a part by itself" : "begins to read", quote("heard brief", question)), reads: true }),
+  cell: ({ code }) => step("runs a cell", code.trim().split("\n")[0]),
+  "cell-ran": ({ text, failed }) => ({ ...step(failed ? "sees the cell fail" : "sees what came of it", text), tone: failed && "caution" }),
+  "reading-ended": (body) => step("has read", readingTold(body)),
 };
 
 function asked(body) {
@@ -149,9 +153,11 @@ const RUNS = {
 };
 /** Model calls that nobody was to read. */
 const PRIVATE = new Set(["think", "judge", "choose", "summarize", "learn"]);
+/** Model calls of a reading. */
+const READS = { recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
 const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
-const SCOPES = { turn: "for one turn.", thread: "for this thread.", person: "for this person's day.", day: "for today." };
+const SCOPES = { turn: "for one turn.", thread: "for this thread.", reading: "for one reading.", person: "for this person's day.", day: "for today." };
 const GIVEN_UP = new Set(["failed", "abandoned"]);
 const CLAIMS = { greeted: "meets someone for the first time", told: "tells of this outage, once" };
 
@@ -162,9 +168,15 @@ const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });
 const thought = (body) => ({
-  ...event(choice(body.text) ? "chooses" : "thinks", ...answer(body), el("p", { className: "figures" }, figures(body))),
+  ...event(READS[body.reading && body.name] ?? (choice(body.text) ? "chooses" : "thinks"), ...answer(body), el("p", { className: "figures" }, figures(body))),
   opens: true,
 });
+
+/** `partial, at its bound of calls: 3 rounds, 30 calls` */
+function readingTold(body) {
+  const { state, why } = readingEnd(body);
+  return `${[state, why].filter(Boolean).join(", ")}: ${count(body.iterations)} rounds, ${count(body.calls)} calls`;
+}
 
 function said(body) {
   const files = (body.files ?? []).map((file) => `⎘ ${file.name ?? file.title ?? file}`);
@@ -174,6 +186,7 @@ function said(body) {
 /** What the model answered, split into thought, speech and marks. */
 export function answer(body) {
   const why = trouble(body);
+  if (body.reading) return [why && el("p", { className: "outcome" }, why), body.text && quote("thought", body.text)];
   const said = isOpen(body) ? openly(body.text) : parts(body.text ?? "", body.schema || PRIVATE.has(body.name));
   return [why && el("p", { className: "outcome" }, why), ...said];
 }

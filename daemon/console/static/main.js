@@ -55,7 +55,7 @@ async function openCall(seq) {
 function cover(open) {
   byId("call").hidden = !open;
   const covered = open && document.body.dataset.world === "local";
-  for (const part of document.querySelectorAll("#journal > header, #entries, #tree")) part.inert = covered;
+  for (const part of document.querySelectorAll("#journal > header, #entries, #tree, #readings")) part.inert = covered;
 }
 
 function closeCall() {

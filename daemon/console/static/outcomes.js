@@ -1,4 +1,4 @@
-// How model calls and turns end, in plain words, when they do not simply end well.
+// How model calls, readings and turns end, in plain words, when they do not simply end well.
 
 const CALLS = {
   cut: "The answer was cut off at its greatest length.",
@@ -28,9 +28,19 @@ const TURNS = {
   abandoned: ["abandons the turn", "nothing more can be done"],
 };
 
+const READING_BOUNDS = {
+  iterations: "at its bound of rounds",
+  calls: "at its bound of calls",
+  money: "at its bound of money",
+  time: "at its bound of time",
+  stuck: "it went in circles",
+};
+const READINGS = { answered: ["answered", ""], stopped: ["stopped", "somebody stopped it"], failed: ["failed", "no model answered"] };
+
 /** What stands in the way of this call's answer, or null. */
 export function trouble({ outcome, failure }) {
   if (!outcome || outcome === "ok") return null;
+  if (outcome === "over-budget" && failure) return `The reading is ${READING_BOUNDS[failure] ?? failure}; the model was not asked.`;
   return CALLS[outcome] ?? FAILURES[failure] ?? `The call failed: ${failure || outcome}.`;
 }
 
@@ -42,4 +52,10 @@ export function fruitless({ outcome, text }) {
 /** [what happened, what that means] */
 export function turnEnd(outcome) {
   return TURNS[outcome] ?? ["ends the turn", outcome];
+}
+
+/** {state, why}: how a reading ended, and what stood in its way. */
+export function readingEnd({ reason, answer }) {
+  const [state, why] = READINGS[reason] ?? [answer ? "partial" : "no answer", READING_BOUNDS[reason] ?? reason];
+  return { state, why };
 }

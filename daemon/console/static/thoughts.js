@@ -1,6 +1,7 @@
 // The threads of conversations as a tree: what was said and thought in each, its branches, its plan, its state.
 
 import { above } from "./names.js";
+import { isCalled, pathOf } from "./readings.js";
 import { freely, isOpen, privately } from "./sections.js";
 
 const MOST = 400;
@@ -8,13 +9,14 @@ const MOST = 400;
 const TALK = new Set([
   "message", "stop", "answer", "timer", "wish", "relayed", "spoken", "asked", "answered", "limit", "note",
   "self-call", "inner-message", "system-message", "context-cleared", "action", "thread-ended", "attempt-failed", "restarted",
-  "outage", "given-up", "fault", "log",
+  "outage", "given-up", "fault", "log", "reading", "reading-ended",
 ]);
 
 export class Thoughts {
   constructor() {
     this.nodes = new Map();
     this.roots = [];
+    this.readings = new Set();
   }
 
   /** Take an entry in; returns the threads that look different now. */
@@ -22,8 +24,15 @@ export class Thoughts {
     if (!entry.thread.startsWith("sess-")) return [];
     const node = this.node(entry.thread);
     const more = STATES[entry.kind]?.(node, entry, this) ?? [];
-    if (belongs(entry)) node.add({ entry, repeats: this.repeats(entry) });
+    if (belongs(entry) && !this.isInReading(entry)) node.add({ entry, repeats: this.repeats(entry) });
     return [...lineage(node), ...more];
+  }
+
+  /** A reading has a tree of its own: here stands that it began, and how it ended. */
+  isInReading(entry) {
+    const path = pathOf(entry.key);
+    if (entry.kind === "reading") this.readings.add(path);
+    return entry.body.reading || isCalled(entry) || (this.readings.has(path) && !entry.kind.startsWith("reading"));
   }
 
   /** Is this the answer of a branch, as it stands at the end of that branch? */

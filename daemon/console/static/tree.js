@@ -1,24 +1,21 @@
 // The tree of thoughts: conversations, under them their branches, in each the soul's talk with itself, as it grows.
 
-import { atEnd, byId, el, toEnd } from "./dom.js";
+import { atEnd, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
 import { line, quote } from "./lines.js";
 import { shortly } from "./names.js";
 import { planView } from "./plan.js";
 import { Thoughts, thoughtOf } from "./thoughts.js";
+import { Walk } from "./walk.js";
 
 /** So many branches of a conversation begin unfolded. */
 const UNFOLDED = 6;
 const NOTHING = "Nothing was thought here yet.";
 const STATES = { begun: "begins" };
 
-export class Tree {
-  /** `onCall(seq)` is asked to open a model call. */
-  constructor({ onCall }) {
-    this.onCall = onCall;
-    this.list = byId("tree");
-    this.list.addEventListener("click", (event) => this.onClick(event));
-    this.list.addEventListener("keydown", (event) => this.onKey(event));
+export class Tree extends Walk {
+  constructor(openers) {
+    super("tree", openers);
     this.fill([], false);
   }
 
@@ -88,9 +85,13 @@ export class Tree {
     );
     view.node = node;
     view.open = node.parent ? node.number <= UNFOLDED : this.whole;
-    this.views.set(node, view);
+    this.views.set(node, this.keep(view));
     this.refresh(node);
     return view;
+  }
+
+  redraw(view) {
+    this.refresh(view.node);
   }
 
   refresh(node) {
@@ -128,103 +129,14 @@ export class Tree {
     const counts = this.thoughts.count(root).map(([state, count]) => `${count} ${worded(state)}`);
     return root.begun ? `${root.begun} ${root.begun === 1 ? "branch" : "branches"}: ${counts.join(", ")}` : "";
   }
-
-  // How one moves in it
-
-  onClick(event) {
-    const item = event.target.closest("[role='treeitem']");
-    if (!item) return;
-    this.focus(item);
-    if (event.target.closest("button.open")) this.onCall(Number(item.dataset.seq));
-    else if (event.target.closest(".head")) this.fold(item);
-  }
-
-  onKey(event) {
-    const item = event.target;
-    const does = item.matches("[role='treeitem']") && KEYS[event.key];
-    if (!does) return;
-    event.preventDefault();
-    does(this, item);
-  }
-
-  /** Open or close a branch. */
-  fold(item, open) {
-    const view = [...this.views.values()].find((one) => one.item === item);
-    if (!view || view.open === open) return;
-    view.open = !view.open;
-    this.refresh(view.node);
-  }
-
-  /** Into a branch: opened first, then to what stands first in it. */
-  into(item) {
-    if (item.getAttribute("aria-expanded") === "false") this.fold(item, true);
-    else this.focus(item.querySelector("[role='treeitem']") ?? item);
-  }
-
-  /** Out of it: closed first, then to the one above. */
-  outOf(item) {
-    if (item.getAttribute("aria-expanded") === "true") this.fold(item, false);
-    else this.focus(item.parentElement.closest("[role='treeitem']") ?? item);
-  }
-
-  enter(item) {
-    if (item.querySelector(":scope > .word > button.open")) this.onCall(Number(item.dataset.seq));
-    else this.fold(item);
-  }
-
-  /** So many items down (or up: below zero) from where one is; returns its seq. */
-  move(step, among = "") {
-    const seen = (item) => !item.parentElement.closest("[hidden]");
-    const wanted = among ? `.talk${among}` : "[role='treeitem']";
-    const items = [...this.list.querySelectorAll(`${wanted}, .current`)].filter(seen);
-    const here = items.findIndex((item) => item.classList.contains("current"));
-    const there = here < 0 && Number.isFinite(step) ? Infinity : here + step;
-    const next = items[Math.max(0, Math.min(items.length - 1, there))];
-    if (!next || next === items[here]) return null;
-    this.focus(next);
-    return Number(next.dataset.seq) || null;
-  }
-
-  focus(item) {
-    this.list.querySelector(".current")?.classList.remove("current");
-    for (const other of this.list.querySelectorAll("[role='treeitem'][tabindex='0']")) other.tabIndex = -1;
-    item.classList.add("current");
-    item.tabIndex = 0;
-    item.focus({ preventScroll: true });
-    (item.querySelector(":scope > .top-of-branch") ?? item).scrollIntoView({ block: "nearest" });
-  }
-
-  /** One of them is always in reach of the Tab key. */
-  first() {
-    if (this.list.querySelector("[role='treeitem'][tabindex='0']")) return;
-    const item = this.list.querySelector("[role='treeitem']");
-    if (item) item.tabIndex = 0;
-  }
-
-  refocus() {
-    this.list.querySelector(".current")?.focus();
-  }
 }
-
-const KEYS = {
-  ArrowDown: (tree) => tree.move(1),
-  ArrowUp: (tree) => tree.move(-1),
-  PageDown: (tree) => tree.move(10),
-  PageUp: (tree) => tree.move(-10),
-  Home: (tree) => tree.move(-Infinity),
-  End: (tree) => tree.move(Infinity),
-  ArrowRight: (tree, item) => tree.into(item),
-  ArrowLeft: (tree, item) => tree.outOf(item),
-  Enter: (tree, item) => tree.enter(item),
-  " ": (tree, item) => tree.enter(item),
-};
 
 const worded = (state) => STATES[state] ?? state;
 
 /** One thing that was said or thought. */
 function row(entry, repeats) {
   const isCall = entry.kind === "model-call";
-  const { weight, word, nodes, tone } = isCall ? thinks(entry.body) : line(entry);
+  const { weight, word, nodes, tone, reads } = isCall ? thinks(entry.body) : line(entry);
   return el(
     "li",
     {
@@ -240,6 +152,7 @@ function row(entry, repeats) {
       el("span", {}, word),
       weight === "step" && el("span", { className: "rest" }, nodes),
       isCall && el("button", { type: "button", className: "open", tabIndex: -1 }, "What the model saw"),
+      reads && el("button", { type: "button", className: "to-reading", tabIndex: -1 }, "How it reads"),
       el("time", {}, clockSeconds(entry.at)),
     ),
     weight === "event" && nodes,

@@ -1,0 +1,106 @@
+// The readings of a conversation, the newest first, each as a tree that grows.
+
+import { el } from "./dom.js";
+import { CellView, ReadingView } from "./reading.js";
+import { pathsTo, Readings } from "./readings.js";
+import { Walk } from "./walk.js";
+
+const NOTHING = "Nothing long was read here yet.";
+
+export class Shelf extends Walk {
+  constructor(openers) {
+    super("readings", openers);
+    this.onWhole = openers.onWhole;
+    this.rests = new WeakMap();
+    this.fill([], false);
+  }
+
+  /** Show these readings and no others; `whole`: all entries of their conversation are there. */
+  fill(entries, whole) {
+    this.readings = new Readings();
+    this.views = new Map();
+    this.due = new Set();
+    this.whole = whole;
+    this.list.replaceChildren(el("li", { className: "empty", role: "none" }, NOTHING));
+    for (const entry of entries) this.take(entry);
+    this.flush();
+    this.list.scrollTop = 0;
+  }
+
+  take(entry) {
+    const changed = this.readings.take(entry);
+    if (changed.length && !this.due.size) requestAnimationFrame(() => this.flush());
+    for (const node of changed) this.due.add(node);
+  }
+
+  flush() {
+    if (this.list.hidden) return;
+    const watched = this.watched();
+    const { roots } = this.readings;
+    for (const root of roots.filter((one) => !this.views.has(one))) {
+      this.list.querySelector(".empty")?.remove();
+      const view = this.view(root);
+      this.list.prepend(view.item);
+      if (root === roots.at(-1) && (root.began || this.whole)) this.fold(view.item, true);
+    }
+    for (const node of this.due) this.views.get(node)?.draw();
+    this.due.clear();
+    this.first();
+    if (watched) this.list.scrollTop += Math.max(0, below(watched, this.list));
+  }
+
+  /** The reading that grows, if its end is in sight: there it stays. */
+  watched() {
+    const item = this.list.querySelector(":scope > .root[data-state='reading'][aria-expanded='true']");
+    return item && Math.abs(below(item, this.list)) < this.list.clientHeight && below(item, this.list) < 80 ? item : null;
+  }
+
+  show(shown) {
+    this.list.hidden = !shown;
+    if (!shown) return;
+    this.flush();
+    this.toEnd();
+  }
+
+  /** The newest one in sight; of one that still grows, its end. */
+  toEnd() {
+    const newest = this.list.firstElementChild;
+    this.list.scrollTop = 0;
+    if (newest.dataset.state === "reading") this.list.scrollTop = Math.max(0, below(newest, this.list));
+  }
+
+  view(node) {
+    const known = this.views.get(node);
+    if (known) return known;
+    const view = node.path ? new ReadingView(this, node) : new CellView(this, node);
+    this.views.set(node, view);
+    return view;
+  }
+
+  redraw(view) {
+    const { root, began, thread } = view.node;
+    if (root === view.node && !began && !this.whole) this.onWhole(thread);
+    view.draw();
+  }
+
+  press(button, item) {
+    if (button.matches(".unfold")) this.folds.get(item).unfold();
+    else if (button.matches(".rest-of-it")) this.rests.get(button).further();
+    else super.press(button, item);
+  }
+
+  /** Turn to the reading of this entry: unfolded, with all around it. */
+  goTo(entry) {
+    this.flush();
+    const found = pathsTo(entry).map((path) => this.readings.byPath.get(path)).filter(Boolean);
+    const views = found.flatMap((node) => [node.parent, node]).filter(Boolean).map((node) => this.view(node));
+    for (const view of views) {
+      if (view.node.parent) this.view(view.node.parent).reach(view.node);
+      this.fold(view.item, true);
+    }
+    if (views.length) this.focus(views.at(-1).item);
+  }
+}
+
+/** How far the end of this item stands below the lower edge of the list. */
+const below = (item, list) => item.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;

@@ -1,0 +1,103 @@
+"""What stands in an answer of a model that reads: cells of code, or its final words. Pure.
+
+The dialects of the public implementations count alike: fences of `repl` or `python`, and a final answer as
+FINAL(…), FINAL_VAR(…) or SUBMIT(…).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LANGUAGES = frozenset({"repl", "python", "py", "python3"})
+FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,})\s*(?P<language>[\w+-]*)\s*$")
+FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a model wrote: its cells in order; where there is none, its final answer.
+
+    `final` is the text of it, `variable` the name of the variable that holds it. `finals` counts how many
+    different ones were given: with more than one none counts.
+    """
+
+    cells: tuple[str, ...] = ()
+    final: str | None = None
+    variable: str = ""
+    finals: int = 0
+
+
+def written(text: str, *, whole: bool = True) -> Written:
+    """What stands in this answer. A cell that is not closed counts only where the answer is `whole`."""
+    cells, prose = _split(text, whole)
+    if cells:
+        return Written(cells=tuple(cells))
+    found = list(dict.fromkeys(_finals(prose)))
+    if len(found) != 1:
+        return Written(finals=len(found))
+    name, content = found[0]
+    if name == "FINAL_VAR":
+        return Written(variable=_unquoted(content), finals=1)
+    return Written(final=_unquoted(content), finals=1)
+
+
+def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
+    """The cells, and the lines that stand in no fence."""
+    cells, prose = list[str](), list[str]()
+    open_fence, language = "", ""
+    inside = list[str]()
+    for line in text.splitlines():
+        fence = FENCE.match(line)
+        if not open_fence:
+            if fence:
+                open_fence, language = fence["ticks"], fence["language"].lower()
+            else:
+                prose.append(line)
+        elif fence and not fence["language"] and len(fence["ticks"]) >= len(open_fence):
+            if language in LANGUAGES:
+                cells.append("\n".join(inside))
+            open_fence, inside = "", []
+        else:
+            inside.append(line)
+    if open_fence and whole and language in LANGUAGES:
+        cells.append("\n".join(inside))
+    return [cell for cell in cells if cell.strip()], prose
+
+
+def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
+    """Each call of a final that begins a line, as its name and what stands in its brackets."""
+    found = []
+    at = 0
+    while at < len(prose):
+        begun = FINAL.match(prose[at])
+        if begun is None:
+            at += 1
+            continue
+        last = _closing(prose, at, begun["rest"])
+        lines = [begun["rest"], *prose[at + 1 : last + 1]]
+        content = "\n".join(lines).rstrip()
+        found.append((begun["name"], content.removesuffix(")").strip()))
+        at = last + 1
+    return found
+
+
+def _closing(prose: Sequence[str], first: int, rest: str) -> int:
+    """The line that ends what was opened: the first one that ends with a bracket; else the last."""
+    if rest.rstrip().endswith(")"):
+        return first
+    for number in range(first + 1, len(prose)):
+        if prose[number].rstrip().endswith(")"):
+            return number
+    return len(prose) - 1
+
+
+def _unquoted(content: str) -> str:
+    """The text of a literal in quotes; anything else as it is."""
+    try:
+        literal = ast.literal_eval(content)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return content
+    return literal if isinstance(literal, str) else content

@@ -1,0 +1,198 @@
+"""Recursion: a model reads what is longer than its window, by small programs and by calling itself.
+
+The loop of the seed (recursive-language-models.md): prompt, model, code, execution, observation, and again,
+until there is a final answer. It talks to nothing but the Node that it is given: one reading, and where its
+calls, its cells and its entries go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from daemon.engine.event import Entry
+from daemon.kinds import CellRan, Ending, ModelCall, ReadingBegan, ReadingEnded, SystemMessage
+from daemon.limits import ReadingLimits
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.mind.cells import Written, written
+from daemon.mind.recall import fenced, remember
+from daemon.mind.sections import without_thoughts
+from daemon.mind.stagnation import Stagnation
+from daemon.process import Interrupt
+
+SILENT = 3
+"""Answers in a row with nothing to run, after which it goes no further."""
+
+
+class Node(Protocol):
+    """One reading: the root, or one that a cell called. Each of its steps is recorded, and read back."""
+
+    limits: ReadingLimits
+
+    def system(self) -> Memory:
+        """The owner's words on how to read."""
+
+    def words(self, name: str, **words: str) -> str:
+        """A text of the owner's of prompts/reading/, filled."""
+
+    async def begin(self, question: str) -> Entry[ReadingBegan]:
+        """It begins: the context is there, and its shape is known."""
+
+    async def whole(self) -> str:
+        """The whole context as one text, for a single call."""
+
+    async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
+        """Ask the model of this depth. The `last` call may go past the reading's own bounds."""
+
+    async def run(self, code: str) -> Entry[CellRan]:
+        """Run this cell in a sandbox in which `context` is known, after all cells before it."""
+
+    async def tell(self, text: str) -> Entry[SystemMessage]:
+        """The model is told this."""
+
+    async def standing(self) -> Ending | None:
+        """Which bound stands in the way of another call."""
+
+    async def end(
+        self, answer: str, reason: Ending, *, partial: bool, iterations: int
+    ) -> Entry[ReadingEnded]:
+        """It has come to this."""
+
+
+async def run_recursion(node: Node, question: str, interrupt: Interrupt | None = None) -> Entry[ReadingEnded]:
+    """Answer a question about the context of this node.
+
+    What is long never stands in a prompt, only its shape does; what is short is read in one call, which does
+    better then. Raises nothing for what models and cells do.
+    """
+    began = await node.begin(question)
+    if began.event.fault:
+        return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
+    reading = Recursion(node, interrupt, began)
+    return await (reading.plainly() if began.event.short else reading.live())
+
+
+class Recursion:
+    """One reading on its way. The prompt only grows."""
+
+    def __init__(self, node: Node, interrupt: Interrupt | None, began: Entry[ReadingBegan]) -> None:
+        self._node = node
+        self._began = began
+        self._interrupt = interrupt
+        self._memory = working_memory([node.system(), remember(began)])
+        self._iterations = 0
+        self._silent = 0
+        """How many answers in a row had nothing to run."""
+        self._circles = Stagnation()
+
+    async def plainly(self) -> Entry[ReadingEnded]:
+        """In one call, which sees it all."""
+        self._iterations = 1
+        question = self._began.event.question
+        words = self._node.words("short", question=fenced(question), context=fenced(await self._node.whole()))
+        call = await self._node.ask("read", working_memory([]).with_region("instruction", words))
+        match call.event.outcome:
+            case "ok" | "cut":
+                return await self._end(without_thoughts(call.event.text).strip(), "answered")
+            case "cancelled":
+                return await self._stopped()
+            case "over-budget":
+                return await self._end("", "money", partial=True)
+        return await self._end("", "failed", partial=True)
+
+    async def live(self) -> Entry[ReadingEnded]:
+        """Round after round, to its end."""
+        while True:
+            reason = await self._bound()
+            if reason:
+                return await self._unfinished(reason)
+            if await self._interrupted():
+                return await self._end("", "stopped", partial=True)
+            self._iterations += 1
+            ended = await self._round()
+            if ended:
+                return ended
+
+    async def _bound(self) -> Ending | None:
+        if self._iterations >= self._node.limits.iterations:
+            return "iterations"
+        return await self._node.standing()
+
+    async def _interrupted(self) -> bool:
+        came = await self._interrupt() if self._interrupt else ()
+        if isinstance(came, bool):
+            return came
+        self._memory = self._memory.with_memory(*came)
+        return False
+
+    async def _round(self) -> Entry[ReadingEnded] | None:
+        """One call, and the cells that came of it; the end, where it is one."""
+        rounds = f"{self._iterations}/{self._node.limits.iterations}"
+        asked = self._memory.with_region("instruction", self._node.words("turn", round=rounds))
+        call = await self._node.ask("recurse", asked)
+        match call.event.outcome:
+            case "ok" | "cut":
+                self._memory = self._memory.with_memory(remember(call))
+            case "cancelled":
+                return await self._stopped()
+            case "over-budget":
+                return await self._unfinished("money")
+            case _:
+                return await self._unfinished("failed")
+        text = without_thoughts(call.event.text)
+        wrote = written(text, whole=call.event.outcome == "ok")
+        if wrote.final is not None:
+            return await self._end(wrote.final, "answered")
+        if wrote.variable:
+            wrote = Written(cells=(f"FINAL_VAR({wrote.variable!r})",))
+        if not wrote.cells:
+            return await self._nothing_to_run(wrote)
+        self._silent = 0
+        return await self._cells(wrote.cells)
+
+    async def _cells(self, cells: Sequence[str]) -> Entry[ReadingEnded] | None:
+        came = []
+        for code in cells:
+            ran = await self._node.run(code)
+            self._memory = self._memory.with_memory(remember(ran))
+            if ran.event.final is not None:
+                return await self._end(ran.event.final, "answered")
+            came.append(f"{code}\n{ran.event.text}")
+        match self._circles.notice("\n".join(came)):
+            case "nudge":
+                await self._tell("again")
+            case "end":
+                return await self._unfinished("stuck")
+        return None
+
+    async def _nothing_to_run(self, wrote: Written) -> Entry[ReadingEnded] | None:
+        """An answer without a cell is no answer yet: it may have been a thought."""
+        self._silent += 1
+        if self._silent >= SILENT:
+            return await self._unfinished("stuck")
+        await self._tell("twice" if wrote.finals else "codeless")
+        return None
+
+    async def _tell(self, name: str) -> None:
+        told = await self._node.tell(self._node.words(name))
+        self._memory = self._memory.with_memory(remember(told))
+
+    async def _stopped(self) -> Entry[ReadingEnded]:
+        """A call was broken off: whoever did that is heard."""
+        await self._interrupted()
+        return await self._end("", "stopped", partial=True)
+
+    async def _unfinished(self, reason: Ending) -> Entry[ReadingEnded]:
+        """Something stands in the way: one more call says what is known by now."""
+        if reason == "failed":
+            return await self._end("", reason, partial=True)
+        asked = self._memory.with_region("instruction", self._node.words("unfinished"))
+        call = await self._node.ask("extract", asked, last=True)
+        answer = ""
+        if call.event.outcome in ("ok", "cut"):
+            text = without_thoughts(call.event.text)
+            answer = written(text).final or text.strip()
+        return await self._end(answer, reason, partial=True)
+
+    async def _end(self, answer: str, reason: Ending, *, partial: bool = False) -> Entry[ReadingEnded]:
+        return await self._node.end(answer, reason, partial=partial, iterations=self._iterations)

@@ -1,0 +1,96 @@
+"""What one reading may still use, with all that it reads by calling itself: looked at before each call.
+
+Counts what the journal holds of it, what came since, and what is on its way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from daemon.engine.event import Entry
+from daemon.kinds import Ending, ModelCall
+from daemon.limits import ReadingLimits
+from daemon.ports import Clock
+
+
+class Ledger:
+    """Calls, dollars and seconds of one tree; `spent` and `seconds` are those of earlier lives."""
+
+    def __init__(
+        self, limits: ReadingLimits, clock: Clock, spent: Iterable[Entry[ModelCall]], seconds: float
+    ) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._began = clock.steady() - seconds
+        self._rounds = 1
+        """How often it may use all of that: once more with each consent."""
+        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._on_their_way = 0
+        self._reserved = 0.0
+        self._released = asyncio.Event()
+        self._counted = set[int]()
+        self.calls = 0
+        self.usd = 0.0
+        for call in spent:
+            self.count(call)
+
+    def count(self, call: Entry[ModelCall]) -> None:
+        """This call was made; it counts once. One that was taken over from before a restart is no new one."""
+        made = call.event
+        if call.seq in self._counted or made.outcome == "over-budget" or made.taken_from:
+            return
+        self._counted.add(call.seq)
+        self.calls += 1
+        self.usd += made.cost
+
+    def lift(self) -> None:
+        """Somebody who may has let it go on: it may use as much again."""
+        self._rounds += 1
+
+    @property
+    def reached(self) -> Ending | None:
+        """The bound that stands in the way of another call."""
+        limits, rounds = self._limits, self._rounds
+        if self.calls + self._on_their_way >= limits.calls * rounds:
+            return "calls"
+        if limits.usd and self.usd >= limits.usd * rounds:
+            return "money"
+        if self._clock.steady() - self._began >= limits.seconds * rounds:
+            return "time"
+        return None
+
+    @asynccontextmanager
+    async def reserved(self, amount: float, *, last: bool = False) -> AsyncIterator[Ending | None]:
+        """While inside, one call that may cost so much is on its way; what stands in its way, if anything.
+
+        It waits for one of the slots, and where only what is on its way stands in the way of its cost. The
+        `last` call of a reading may go past the bounds.
+        """
+        async with self._slots:
+            while not last and self._waits(amount):
+                await self._released.wait()
+            reached = None if last else self._refusal(amount)
+            held = 0.0 if reached else amount
+            self._on_their_way += reached is None
+            self._reserved += held
+            try:
+                yield reached
+            finally:
+                self._on_their_way -= reached is None
+                self._reserved -= held
+                self._released.set()
+                self._released = asyncio.Event()
+
+    def _left(self) -> float:
+        return self._limits.usd * self._rounds - self.usd
+
+    def _waits(self, amount: float) -> bool:
+        """Would it fit, but for what others may cost that are on their way?"""
+        return amount > 0 and self._left() - self._reserved < amount <= self._left()
+
+    def _refusal(self, amount: float) -> Ending | None:
+        if amount > 0 and amount > self._left():
+            return "money"
+        return self.reached

@@ -1,0 +1,126 @@
+"""A tree of readings: what all of them share, and the calls that their cells ask for. For node.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import Unavailable
+from daemon.kinds import ModelCall, ReadingBegan
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.sections import without_thoughts
+from daemon.ports import Readings
+from daemon.soul import calls
+from daemon.soul.ledger import Ledger
+from daemon.soul.spent import lasted
+from daemon.soul.voice import Voice
+
+
+class Reader:
+    """What all readings of one tree share. `show` puts their progress where people see it."""
+
+    def __init__(self, voice: Voice, readings: Readings, path: str, show: Callable[[str], None]) -> None:
+        self.voice = voice
+        self.world = voice.world
+        self.readings = readings
+        self.limits = readings.limits
+        self.ledger = self._ledger(path)
+        self._pieces = set[int]()
+        """The sub-calls that were answered."""
+        self.questions = 0
+        """How often a model was asked how to go on."""
+        self._show = show
+
+    def _ledger(self, path: str) -> Ledger:
+        """What was used under this path already, in earlier lives."""
+        execution = self.voice.execution
+        mine = [entry for entry in execution.entries(ModelCall) if entry.key.startswith(path)]
+        began = next((e for e in execution.entries(ReadingBegan) if e.key.startswith(path)), None)
+        seconds = 0.0
+        if began:
+            seconds = lasted([entry for entry in execution.lifetime() if entry.seq >= began.seq])
+        return Ledger(self.limits, self.world.clock, mine, seconds)
+
+    async def ask(self, ctx: Context, wanted: calls.Wanted) -> Entry[ModelCall]:
+        """One call of the tree, through outages. Raises Unavailable where nobody answers for a day."""
+        made = await calls.insist(self.world, ctx, wanted)
+        self.ledger.count(made)
+        return made
+
+    def wanted(self, name: str, memory: WorkingMemory, model: str, *, last: bool = False) -> calls.Wanted:
+        """A call that this tree wants to make."""
+        return calls.Wanted(
+            name=name,
+            memory=memory,
+            role=model,
+            wording=dict(self.voice.wording),
+            people=self.voice.people,
+            ledger=self.ledger,
+            last=last,
+        )
+
+    def answered(self, call: Entry[ModelCall]) -> None:
+        """This sub-call was answered."""
+        self._pieces.add(call.seq)
+        self.progress()
+
+    def progress(self) -> None:
+        """People see how far it is."""
+        self._show(f"{len(self._pieces)} pieces · {self.questions} questions · ${self.ledger.usd:.2f}")
+
+
+class SubCall:
+    """One prompt that a cell asks a model, named by its words."""
+
+    def __init__(self, reader: Reader, here: Context, prompt: str, model: str) -> None:
+        self.ctx = here.about("llm_query", prompt, model)
+        self._reader = reader
+        self._prompt = prompt
+        self._model = model
+
+    async def answer(self, ctx: Context) -> str:
+        """What the model says, or an error as a text."""
+        fault = self._fault()
+        if fault:
+            return fault
+        reached = self._reader.ledger.reached
+        if reached and not ctx.recorded("llm_query"):
+            return at_bound(reached)
+        memory = working_memory(()).with_region("instruction", self._prompt)
+        try:
+            call = await self._reader.ask(ctx, self._reader.wanted("llm_query", memory, self._model))
+        except Unavailable as error:
+            return unreachable(error)
+        self._reader.answered(call)
+        match call.event.outcome:
+            case "ok" | "cut":
+                return without_thoughts(call.event.text)
+            case "over-budget":
+                return at_bound(call.event.failure or "money")
+        return f"Error: no answer ({call.event.outcome})"
+
+    def _fault(self) -> str:
+        """Why this is not asked; empty where it can be."""
+        readings = self._reader.readings
+        if not self._prompt.strip():
+            return "Error: the prompt is empty"
+        most = readings.longest(self._model)
+        if not most:
+            return (
+                f"Error: there is no model {self._model!r}; there are {', '.join(sorted(readings.windows))}"
+            )
+        size = len(self._prompt.encode(errors="replace"))
+        if size > most:
+            return f"Error: the prompt has {size} bytes, and this model reads about {most}; split it"
+        return ""
+
+
+def at_bound(bound: str) -> str:
+    """What code sees where a bound of the reading stands in the way."""
+    return f"Error: this reading has reached its bound of {bound}; answer from what is known"
+
+
+def unreachable(error: Unavailable) -> str:
+    """What code sees where nobody answered for a day."""
+    return f"Error: the model could not be reached ({error.reason})"

@@ -1,0 +1,65 @@
+"""A soul that reads by small programs, and the model that writes them. Its child reads a part by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from daemon.limits import ReadingLimits
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.ports import Readings
+from daemon.process import Process, Turn
+from daemon.processes import PROCESSES
+from daemon.reply import Reply
+from tests.sandbox.plain import open_plain
+
+TEXT = {"a.txt": "apples: 3\n", "b.txt": "pears: 4\n", "c.txt": "plums: 5\n"}
+READINGS = Readings(
+    limits=ReadingLimits(threshold=0, calls=30),
+    open=open_plain,
+    models=("speak", "fast"),
+    windows={"speak": 10_000, "fast": 10_000},
+)
+EACH = """found = llm_query_batched([f'How many in {name}? {text}' for name, text in context.items()])
+twice = [llm_query('Is that much?'), llm_query('Is that much? Really?')]
+print(found, twice)"""
+DEEPER = """told = rlm_query('Which fruit is it?', context['c.txt'])
+print(told)"""
+LAST = """answer['content'] = f'{sum(map(int, found))} in all, the last are {told}'
+answer['ready'] = True"""
+
+
+def cell(code: str) -> Reply:
+    return written(f"```repl\n{code}\n```")
+
+
+def written(text: str) -> Reply:
+    return Reply(outcome="ok", model="echo", text=text, stop_reason="end_turn")
+
+
+def reading(seen: str, _calls: int) -> Reply:
+    """Asks of each part, lets another reading look at the last one, and puts it together."""
+    if seen.startswith("How many in"):
+        return written(seen.strip()[-1])
+    if seen.startswith("Is that much?"):
+        return written("no")
+    if "<question>\nWhich fruit" in seen:
+        return cell("FINAL(context.split(':')[0])")
+    rounds = seen.count("<observation>")
+    return cell([EACH, DEEPER, LAST][rounds])
+
+
+def reads(_home: Path) -> Mapping[str, Process]:
+    """Whoever speaks is told what stands in the text."""
+
+    async def process(turn: Turn) -> WorkingMemory:
+        async def load() -> Any:
+            return TEXT
+
+        ended = await turn.read_deeply("How many fruits are there?", load)
+        said = await turn.say(ended.event.answer or ended.event.reason)
+        return turn.memory.with_memory(*map(remember, said))
+
+    return {**PROCESSES, "conversation": process}
