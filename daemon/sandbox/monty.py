@@ -172,7 +172,7 @@ class MontySandbox:
         finally:
             self._running = None
             await feed.end()
-            if self._ended or running.result().lost:
+            if self._ended or running.exception() or running.result().lost:
                 self._end(self._ended or f"The cell before went over a bound; {GONE}")
                 await self._hand_back()
         if feed.raised is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import Any, Literal
 
 from daemon.environment import Bounds, CallError, Execution, Function, Sandbox, SandboxError
@@ -44,7 +45,7 @@ REMADE = {
 }
 """How what is no plain value is carried as one, and made again, by its type."""
 CARRIED = "__carried"
-UNCHANGING = (str, int, float, bytes, type(None))
+UNCHANGING = (str, int, float, bytes, NoneType)
 
 
 async def open_session(

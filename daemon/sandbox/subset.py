@@ -111,7 +111,8 @@ BUILTINS = (
 """Builtins that it has not."""
 
 METHODS = (
-    "__class_getitem__ __dict__ __doc__ __mro__ add_note as_integer_ratio bit_count bit_length ctime "
+    "__cause__ __class_getitem__ __context__ __traceback__ colno lineno "
+    "__dict__ __doc__ __mro__ add_note as_integer_ratio bit_count bit_length ctime "
     "default_factory difference_update format_map from_bytes fromisocalendar fromordinal "
     "intersection_update is_integer isocalendar lastgroup lastindex maketrans subn "
     "symmetric_difference_update timetuple to_bytes toordinal translate utcfromtimestamp utcnow "

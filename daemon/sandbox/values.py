@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from types import NoneType
 from typing import Any, Never
 
-SCALARS = (type(None), bool, int, float, bytes, date, datetime)
+SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
 
 
 def plain(value: Any, other: Callable[[Any], Any]) -> Any:

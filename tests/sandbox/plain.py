@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import io
+import random
 import sys
 import traceback
 import types
@@ -58,6 +59,7 @@ class Plain:
         before = sys.modules["__main__"]
         sys.modules["__main__"] = self._module  # dataclasses look there for their module
         value, error = None, ""
+        random.seed(code)
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
             with Caught() as caught:
                 value = evaluated(code, self._names)

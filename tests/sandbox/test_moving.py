@@ -82,7 +82,7 @@ NEEDS = {
     "raise ValueError('a', 1)": "ValueError with several arguments",
     "'a'.encode('latin-1')": "the encoding 'latin-1'",
     "list(map(llm_query, prompts))": "map with a function that calls the host",
-    "def ask(p): return llm_query(p)\nmin(x, key=lambda p: ask(p))": "min with a function that calls the host",
+    "def ask(p): return llm_query(p)\nmin(x, key=ask)": "min with a function that calls the host",
 }
 
 
