@@ -108,13 +108,12 @@ def _run(_: argparse.Namespace) -> int:
 def _read(asked: argparse.Namespace) -> int:
     settings = _settings()
     from daemon import lifetime, terminal
-    from daemon.behaviour import nowhere
 
     status = terminal.FAILED
 
     async def work() -> None:
         nonlocal status
-        status = await terminal.read(settings, asked.files, asked.question, nowhere)
+        status = await terminal.read(settings, asked.files, asked.question)
 
     asyncio.run(lifetime.until_told(work()))
     return status

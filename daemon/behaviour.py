@@ -12,7 +12,6 @@ from daemon.actions.run import Player
 from daemon.claude.models import window
 from daemon.connections import models_of
 from daemon.engine.journal import Journal
-from daemon.environment import Function, Sandbox, SandboxError
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
@@ -58,10 +57,6 @@ def processes_of(
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)
     return played(processes, player, texts.playbooks, expert=bool(settings.claude_model_expert))
-
-
-async def nowhere(_functions: Mapping[str, Function]) -> Sandbox:
-    raise SandboxError("There is no sandbox.")
 
 
 def readings_of(settings: Settings, open: Open) -> Readings:

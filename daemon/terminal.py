@@ -19,7 +19,7 @@ from config import KEY_HINT, Settings
 from daemon.behaviour import readings_of
 from daemon.claude.client import Claude
 from daemon.clock import SystemClock
-from daemon.connections import claude_for, models_of
+from daemon.connections import claude_for, models_of, sandboxes_for
 from daemon.documents.citing import check
 from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
@@ -62,7 +62,9 @@ REASONS = {
 }
 
 
-async def read(settings: Settings, paths: Sequence[Path], question: str, open: Open) -> int:
+async def read(
+    settings: Settings, paths: Sequence[Path], question: str, open: Open | None = None
+) -> int:
     """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
 
     Raises ConfigError where there is no model, JournalError where nothing can be written down.
@@ -75,7 +77,8 @@ async def read(settings: Settings, paths: Sequence[Path], question: str, open: O
         print(error, file=sys.stderr)
         return FAILED
     _unlike(documents)
-    ended = await _read(settings, documents, question, open)
+    async with sandboxes_for(settings) as sandboxes:
+        ended = await _read(settings, documents, question, open or sandboxes.open)
     if ended is None:
         return FAILED
     if ended.answer:
