@@ -62,9 +62,7 @@ REASONS = {
 }
 
 
-async def read(
-    settings: Settings, paths: Sequence[Path], question: str, open: Open | None = None
-) -> int:
+async def read(settings: Settings, paths: Sequence[Path], question: str, open: Open | None = None) -> int:
     """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
 
     Raises ConfigError where there is no model, JournalError where nothing can be written down.

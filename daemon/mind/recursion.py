@@ -14,10 +14,10 @@ from daemon.engine.event import Entry
 from daemon.kinds import CellRan, Ending, ModelCall, ReadingBegan, ReadingEnded, SystemMessage
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.writing import Written, written
 from daemon.mind.recall import fenced, remember
 from daemon.mind.sections import without_thoughts
 from daemon.mind.stagnation import Stagnation
+from daemon.mind.writing import Written, written
 from daemon.process import Interrupt
 
 SILENT = 3
