@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.unboxed import open_unboxed
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_reading import BOOK, cell, endings
@@ -20,7 +19,6 @@ READING = "<aside>Long.</aside><next>deep_reading</next><say>I am reading it.</s
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A world in which the soul can read."""
     async with staged(tmp_path) as stage:
-        stage.sandbox = open_unboxed
         await stage.wake()
         yield stage
 

@@ -10,7 +10,6 @@ import pytest
 
 from daemon.processes import PROCESSES
 from daemon.soul.spent import NOTHING
-from tests.sandbox.unboxed import open_unboxed
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
@@ -19,9 +18,8 @@ PARTLY = "This much is known."
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads with a sandbox that is none."""
+    """A world in which the soul reads by the real sandbox."""
     async with staged(tmp_path) as stage:
-        stage.sandbox = open_unboxed
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,8 +11,11 @@ import pytest
 
 from config import Settings
 from daemon import terminal
+from daemon.engine.reading import reading
 from daemon.errors import ConfigError
+from daemon.kinds import SOUL_KINDS, ModelCall
 from tests.sandbox.unboxed import open_unboxed
+from tests.stories.process import ended, start
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import BOOK, cell
 
@@ -86,3 +91,34 @@ async def test_the_same_question_is_read_anew_once_it_was_answered(stage: Stage)
         stage.model.say("FINAL(so)")
         assert await terminal.read(settings(stage), [book(stage)], QUESTION, open_unboxed) == 0
     assert len(list((stage.home / "reads").glob("*.db"))) == 2
+
+
+async def test_killed_among_a_hundred_sub_calls_it_pays_none_of_them_again(
+    stage: Stage, tmp_path: Path
+) -> None:
+    pieces = [f"Piece {n}." for n in range(100)]
+    stage.model.say(cell(f"FINAL(sorted(set(llm_query_batched({pieces}))))"))
+    held = asyncio.Event()
+    for n, piece in enumerate(pieces):
+        stage.model.say("yes", asks=piece, until=None if n < 60 else held)
+    command = ("read", str(book(stage)), "-q", QUESTION)
+    model = {"ANTHROPIC_API_KEY": "any", "ANTHROPIC_BASE_URL": stage.url}
+    first = await start(tmp_path / "home", *command, **model)
+    await stage.until(lambda: len(stage.model.requests) >= 70)
+    first.kill()
+    await ended(first)
+    [path] = (tmp_path / "home" / "reads").glob("*.db")
+    with reading(path, SOUL_KINDS) as journal:
+        paid = [call.event.trailing for call in journal.kind(ModelCall) if call.event.name == "llm_query"]
+    assert len(paid) >= 50
+    held.set()
+    for piece in pieces:
+        stage.model.say("yes", asks=piece)
+    second = await start(tmp_path / "home", *command, **model)
+    assert second.stdout
+    out = (await second.stdout.read()).decode()
+    status, err = await ended(second)
+    assert (status, out) == (0, '["yes"]\n')
+    assert "Going on where it was cut off." in err
+    asked = Counter(str(request["messages"][-1]["content"][-1]["text"]) for request in stage.model.requests)
+    assert {piece: asked[piece] for piece in paid} == dict.fromkeys(paid, 1)
