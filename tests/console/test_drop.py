@@ -45,6 +45,7 @@ async def seat(
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
+        page.on("filechooser", lambda _: None)  # from the first, or the first one opens the desktop's own
         await page.goto(here.url)
         await expect(page.locator(".thread" if said else "#messages .hello")).to_be_visible()
         await expect(page.locator("#composer textarea")).to_be_focused()  # it is, once all is there
