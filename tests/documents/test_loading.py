@@ -56,6 +56,8 @@ def refusal(name: str, data: bytes, room: Room | None = None) -> str:
         ("a.txt", codecs.BOM_UTF16_LE + "a\0b".encode("utf-16-le"), "a.txt is not text"),
         ("a.txt", "日本語の文です。".encode("shift-jis"), "save it as UTF-8"),
         ("a.txt", b"caf\xe9 \x81", "save it as UTF-8"),
+        ("a.txt", "Всё хорошо.".encode("koi8-r"), "save it as UTF-8"),
+        ("a.txt", b"\x81\0\xff", "a.txt is not text"),
         ("a.png", b"\x89PNG\r\n\x1a\n...", "a.png is an image"),
         ("a.txt", b"\xff\xd8\xff\xe0 JFIF", "a.txt is an image"),
         ("a.gif", b"GIF89a...", "a.gif is an image"),
@@ -95,6 +97,7 @@ def test_a_text_that_is_too_long_is_refused() -> None:
         ("a.xlsx", {"xl/workbook.xml": b""}, "a.xlsx is an Excel file: save the sheet that matters as .csv"),
         ("a.pptx", {"ppt/presentation.xml": b""}, "a.pptx is a PowerPoint file: save it as .pdf"),
         ("a.odt", {"content.xml": b""}, "a.odt is an OpenDocument file"),
+        ("a.epub", {"META-INF/container.xml": b""}, "a.epub is an e-book"),
         ("a.docx", {"word/document.xml": b"", "[Content_Types].xml": b"macroEnabled"}, "has macros"),
         ("a.docx", {"word/document.xml": b"<x"}, "a.docx is damaged"),
     ],
@@ -278,6 +281,13 @@ def test_a_text_comes_back_as_it_was_written(text: str, encoding: str, end: str)
     assert found.lines == len(text.splitlines())
 
 
+def test_all_count_the_same_lines() -> None:
+    """An editor, `splitlines`, and `split`."""
+    found = read("a.txt", "a\x0bb\x0cc\x1dd\x85e\u2028f\u2029\r\ng".encode())
+    assert found.text == "a b c d e f \ng"
+    assert found.lines == len(found.text.splitlines()) == 2
+
+
 @given(st.binary(max_size=300), st.sampled_from(["a.txt", "a.json", "a.csv", "a"]))
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_read_or_refused_in_a_sentence(data: bytes, name: str) -> None:
@@ -325,3 +335,4 @@ def test_a_line_is_found_by_its_place(lines: list[str], data: st.DataObject) -> 
 )
 def test_a_name_can_be_cited(name: str, clean: str) -> None:
     assert clean_name(name) == clean
+    assert read(name, b"words").name == clean
