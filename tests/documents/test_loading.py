@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from daemon.documents.confined import Room
 from daemon.documents.decoding import PIECE
 from daemon.documents.document import Document, DocumentError, clean_name
+from daemon.documents.docx_child import MOST_FILES
 from daemon.documents.loading import MOST_BYTES, read_document
 from tests.documents.made import (
     endless_pdf,
@@ -124,6 +125,8 @@ def test_a_docx_that_swells_is_refused_before_it_is_parsed() -> None:
     small = Room(unpacked=1_000_000)
     assert "a.docx unpacks to far more than it looks" in refusal("a.docx", bomb, small)
     assert "a.docx is damaged" in refusal("a.docx", lying(bomb, 2_000_000), small)
+    many = zipped(unzipped(paragraphs("one")) | {f"word/{number}": b"" for number in range(MOST_FILES)})
+    assert "a.docx unpacks to far more than it looks" in refusal("a.docx", many)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
