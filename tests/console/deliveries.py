@@ -1,4 +1,4 @@
-"""What the soul reads on the page, and how: a year of deliveries, some cells, and a reading below the reading."""
+"""What the soul reads on the page, and how: a year of deliveries, some cells, a reading below."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ SUPPLIERS = ("Norrland", "Sauer & Co", "Pereira", "Norrland", "Dube")
 LINE = "A lorry of {supplier} came on the {day}th of {month}, with {boxes} boxes.\n"
 LETTER = "Dear all, the ferry did not sail again, the harbour was frozen until noon.\n"
 DELIVERIES = {
-    month: "".join(LINE.format(supplier=SUPPLIERS[day % 5], day=day, month=month, boxes=day * 3) for day in range(1, 29))
+    month: "".join(
+        LINE.format(supplier=SUPPLIERS[day % 5], day=day, month=month, boxes=day * 3) for day in range(1, 29)
+    )
     for month in MONTHS
 } | {"letters": LETTER * 120}
 QUESTION = "Which supplier was late most often this year, and why?"
@@ -98,7 +100,9 @@ class Tidy:
     async def execute_code(self, code: str) -> Execution:
         execution = await self.inside.execute_code(code)
         head, _, tail = execution.error.partition('  File "<cell>"')
-        return replace(execution, error=f'{head.splitlines()[0]}\n  File "<cell>"{tail}') if tail else execution
+        return (
+            replace(execution, error=f'{head.splitlines()[0]}\n  File "<cell>"{tail}') if tail else execution
+        )
 
     async def bind(self, **names: Any) -> None:
         await self.inside.bind(**names)
