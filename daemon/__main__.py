@@ -67,6 +67,11 @@ def commands() -> argparse.ArgumentParser:
     add("rehearse", _rehearse, "only a local Slack and a local Claude")
     doctor = add("doctor", _doctor, "what is wrong, and how to mend it; exit 1 if anything is")
     doctor.add_argument("--json", action="store_true", help="the same, for a program")
+    read = add("read", _read, "answer a question about files, however long; exit 0 answered, 2 in part")
+    read.add_argument(
+        "files", nargs="+", metavar="FILE", type=Path, help="text, code, CSV, JSON, PDF or DOCX"
+    )
+    read.add_argument("-q", "--question", required=True, help="what is to be found out")
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
@@ -98,6 +103,20 @@ def _run(_: argparse.Namespace) -> int:
         rehearsal = _rehearsal(settings, slack=slack, claude=claude)
     asyncio.run(lifetime.until_told(app.run(settings, rehearsal)))
     return 0
+
+
+def _read(asked: argparse.Namespace) -> int:
+    settings = _settings()
+    from daemon import lifetime, terminal
+
+    status = terminal.FAILED
+
+    async def work() -> None:
+        nonlocal status
+        status = await terminal.read(settings, asked.files, asked.question)
+
+    asyncio.run(lifetime.until_told(work()))
+    return status
 
 
 def _rehearse(_: argparse.Namespace) -> int:

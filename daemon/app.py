@@ -13,9 +13,16 @@ from socket import socket
 from aiohttp import web
 
 from config import Settings
-from daemon.behaviour import nowhere, world_of
+from daemon.behaviour import world_of
 from daemon.clock import SystemClock
-from daemon.connections import Rehearsal, access_for, claude_for, models_of, slack_for
+from daemon.connections import (
+    Rehearsal,
+    access_for,
+    claude_for,
+    models_of,
+    sandboxes_for,
+    slack_for,
+)
 from daemon.console.guard import protect
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -104,6 +111,7 @@ async def awake(
         show(app, settings, journal, texts, budget, slack, reach)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
+        sandboxes = await enter(sandboxes_for(settings))
         world = world_of(
             settings,
             stack.enter_context(ExitStack()),
@@ -116,7 +124,7 @@ async def awake(
             slack=slack,
             here=here,
             processes=processes,
-            open=sandbox or nowhere,
+            open=sandbox or sandboxes.open,
         )
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
         stack.push_async_callback(slack.stop)

@@ -7,18 +7,28 @@ from contextlib import ExitStack
 
 from config import Settings
 from daemon.actions.built_in import built_in
+from daemon.actions.reading import Shelf
 from daemon.actions.run import Player
 from daemon.claude.models import window
 from daemon.connections import models_of
 from daemon.engine.journal import Journal
-from daemon.environment import Function, Sandbox, SandboxError
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.ports import LLM, Clock, Open, Readings
 from daemon.process import Process
-from daemon.processes import DELIBERATION, EXPERT, INITIAL, PROCESSES, offered, played, thinking
+from daemon.processes import (
+    DEEP_READING,
+    DELIBERATION,
+    EXPERT,
+    INITIAL,
+    PROCESSES,
+    offered,
+    played,
+    reading,
+    thinking,
+)
 from daemon.slack.surface import Slack
 from daemon.soul.budget import Budget
 from daemon.soul.limits import Gauge
@@ -29,7 +39,7 @@ from daemon.soul.world import World
 
 
 def processes_of(
-    settings: Settings, stack: ExitStack, journal: Journal, texts: Texts
+    settings: Settings, stack: ExitStack, journal: Journal, texts: Texts, shelf: Shelf
 ) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks.
 
@@ -39,17 +49,14 @@ def processes_of(
     registry = built_in(
         stack.enter_context(Memories(journal, Places(journal))),
         stack.enter_context(folders) if folders else None,
+        shelf,
         expert=bool(settings.claude_model_expert),
     )
-    processes = thinking(PROCESSES, registry, settings.iteration_capacity)
+    processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), shelf)
     if not settings.ism_enabled:
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)
     return played(processes, player, texts.playbooks, expert=bool(settings.claude_model_expert))
-
-
-async def nowhere(_functions: Mapping[str, Function]) -> Sandbox:
-    raise SandboxError("There is no sandbox.")
 
 
 def readings_of(settings: Settings, open: Open) -> Readings:
@@ -80,7 +87,7 @@ def world_of(
 ) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
-    processes = processes or processes_of(settings, stack, journal, texts)
+    processes = processes or processes_of(settings, stack, journal, texts, slack.shelf)
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in texts.playbooks if name != EXPERT]
@@ -99,7 +106,7 @@ def world_of(
         processes=processes,
         initial=INITIAL,
         offered=offered(processes, playbooks, iterates=settings.iteration_capacity != "none"),
-        at_once=frozenset([*playbooks, DELIBERATION]),
+        at_once=frozenset([*playbooks, DELIBERATION, DEEP_READING]),
         owners=tuple(sorted(settings.owner_user_ids)),
         console=f"{here}/",
         depth=settings.spawn_max_depth,

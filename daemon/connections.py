@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, cast
 
 from aiohttp import web
 
@@ -13,6 +13,8 @@ from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
 from daemon.ports import Clock, Role
+from daemon.sandbox.sandboxes import Sandboxes
+from daemon.sandbox.session import Kind
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
@@ -55,6 +57,11 @@ def models_of(settings: Settings) -> Mapping[Role, str]:
     if settings.claude_model_expert:
         models["expert"] = settings.claude_model_expert
     return models
+
+
+def sandboxes_for(settings: Settings) -> Sandboxes:
+    """Where the small programs run with which it reads."""
+    return Sandboxes(cast(Kind, settings.rlm_sandbox))
 
 
 def access_for(settings: Settings, rehearsal: Rehearsal | None = None, here: str = "") -> Access:

@@ -25,6 +25,10 @@ class SandboxError(Exception):
     """A sandbox cannot be opened, or a value cannot be brought into it: what happened, and what to do."""
 
 
+class ContextError(Exception):
+    """What is to be read cannot be brought: a plain sentence for whoever asked, and what to do."""
+
+
 class CallError(Exception):
     """What the host says of a call that came to nothing; the code that called can catch it."""
 

@@ -5,8 +5,10 @@ EngineError          the engine's own are in daemon/engine/exceptions.py: the jo
     ├── ConfigError      a setting is missing or wrong: the daemon does not start, or ends (exit 78)
     ├── SpeechFailed     Slack did not take what was to be said: the turn is tried again
     │   └── SpeechRefused  and takes nothing there at all: the turn ends
-    └── CardRefused      Slack will never show the card so: the turn goes on without
-        └── CardGone       because its message was deleted
+    ├── CardRefused      Slack will never show the card so: the turn goes on without
+    │   └── CardGone       because its message was deleted
+    └── FileRefused      a file that was shared cannot be had, and why: the text is for whoever asked for it
+        └── FileAway       now; later it may be
 """
 
 from daemon.engine.exceptions import EngineError
@@ -34,3 +36,11 @@ class CardRefused(SoulError):
 
 class CardGone(CardRefused):
     """The message that the card was is not there any more."""
+
+
+class FileRefused(SoulError):
+    """A file that was shared cannot be had. The text says why and what to do, to whoever asked for it."""
+
+
+class FileAway(FileRefused):
+    """It cannot be had now: Slack is out of reach, too slow, or takes no more requests for a while."""

@@ -171,6 +171,20 @@ class Surroundings(Protocol):
         """
 
 
+class Files(Protocol):
+    """What people shared.
+
+    Whoever asks has seen to it that the file may be known where it is to be used, as for the words that it
+    was shared with: `may_know` of where the entry stands.
+    """
+
+    async def fetch(self, file: kinds.SharedFile) -> bytes:
+        """The content of this file, bounded in size and time.
+
+        Raises FileRefused, whose text is for whoever asked for it; FileAway, where it may be had later.
+        """
+
+
 class Library(Protocol):
     """The owner's folders, to be searched."""
 

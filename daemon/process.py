@@ -28,7 +28,7 @@ from daemon.ports import Choice, Hear, Role, Tree
 
 Load = Callable[[], Awaitable[Any]]
 """Brings what is to be read: a text, or lists and dicts of texts and other plain values.
-Raises SandboxError where it is not there any more."""
+Raises ContextError where it cannot."""
 Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")

@@ -63,6 +63,8 @@ SOUL = App(
     scopes=(
         "app_mentions:read",
         "assistant:write",
+        "files:read",
+        "files:write",
         "reactions:read",
         "reactions:write",
         *HISTORY,

@@ -26,6 +26,12 @@ create table if not exists message (
 );
 create index if not exists message_by_channel on message (channel, stamp);
 create index if not exists message_by_thread on message (channel, thread, stamp);
+create table if not exists file (
+  id text primary key, user text not null, name text not null, title text not null, size integer not null,
+  created integer not null, ticket text unique, content blob, shared integer not null default 0
+);
+create table if not exists share (file text not null, channel text not null, stamp integer not null);
+create index if not exists share_by_file on share (file);
 create table if not exists delivery (
   id integer primary key, app text not null, event_id text not null, payload text not null,
   attempts integer not null default 0, sent real, acked real

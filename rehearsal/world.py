@@ -21,6 +21,7 @@ from rehearsal.sockets import Gate, Links
 from rehearsal.statuses import Statuses
 from rehearsal.store import open_store
 from rehearsal.switchboard import Switchboard, expose
+from rehearsal.transfer import Transfer
 from rehearsal.workspace import Workspace
 
 
@@ -57,13 +58,14 @@ class World:
             self.workspace.db.close()
 
     def mount(self, app: web.Application) -> None:
-        """Add `/api/…`, `/link/` and `/rehearsal/…` to a server."""
+        """Add `/api/…`, `/link/`, `/rehearsal/…` and where files come and go to a server."""
         here = self.workspace
         gate = Gate(here.links, here.clock, self.faults, hear=here.courier.hear, wake=here.courier.wake)
         app.router.add_route("*", "/api/{method:.*}", Api(here).answer)
         app.router.add_get("/link/", gate.enter)
         Control(here).mount(app.router)
         gestures.mount(here, app.router)
+        Transfer(here).mount(app.router)
         expose(app, self.faults)
         app.on_response_prepare.append(self._date)
         app.on_shutdown.append(self.hang_up)

@@ -16,7 +16,7 @@ from tests.source import Function, Module, imported, modules, parse
 ROOMS = (
     ("__main__",),
     ("doctor",),
-    ("app", "trace", "rules"),
+    ("app", "terminal", "trace", "rules"),
     ("view", "behaviour"),
     ("server", "clock", "log", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
@@ -26,7 +26,7 @@ ROOMS = (
     ("soul",),
     ("mind",),
     ("knowledge",),
-    ("claude", "sandbox"),
+    ("claude", "sandbox", "documents"),
     ("private",),
     ("process",),
     ("ports",),
@@ -36,7 +36,7 @@ ROOMS = (
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
-WIRING = ("__main__", "doctor", "app", "view", "behaviour", "introduction", "connections")
+WIRING = ("__main__", "doctor", "app", "terminal", "view", "behaviour", "introduction", "connections")
 """The only rooms that know the settings."""
 APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge", "sandbox")}
 """Surfaces never touch a process; the model and the sandbox arrive in the mind as arguments."""

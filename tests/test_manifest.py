@@ -31,6 +31,7 @@ SCOPES: dict[str, set[str]] = {
     "conversations_members": READ,
     "conversations_open": {"im:write"},
     "conversations_replies": HISTORY,
+    "files_info": {"files:read"},
     "users_conversations": READ,
     "users_info": {"users:read"},
 }

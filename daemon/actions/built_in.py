@@ -7,20 +7,23 @@ from typing import Any
 
 from daemon.actions.asking import ASK_PERSON, SCHEDULE, escalate
 from daemon.actions.memories import REMEMBER, read_thread, search_memory
+from daemon.actions.reading import Shelf, read_deeply
 from daemon.actions.registry import Registry
 from daemon.actions.research import research
 from daemon.actions.thinking import RESPOND, THINK
+from daemon.documents.document import Document
 from daemon.ports import Library, Memories, Said
 
 
-def built_in(memories: Memories, library: Library | None, *, expert: bool) -> Registry:
-    """All of them; without the owner's folders there is no Research."""
+def built_in(memories: Memories, library: Library | None, shelf: Shelf | None, *, expert: bool) -> Registry:
+    """All of them; without the owner's folders there is no Research, without a shelf no ReadDeeply."""
     return Registry(
         [
             THINK,
             RESPOND,
             ASK_PERSON,
             *([research(library)] if library else []),
+            *([read_deeply(shelf)] if shelf else []),
             search_memory(memories),
             read_thread(memories),
             REMEMBER,
@@ -31,7 +34,7 @@ def built_in(memories: Memories, library: Library | None, *, expert: bool) -> Re
 
 
 class Nowhere:
-    """Implements Memories and Library for whoever only reads what the actions are called."""
+    """Implements Memories, Library and Shelf for whoever only reads what the actions are called."""
 
     async def search(self, *_: object) -> Any:
         return ()
@@ -39,7 +42,12 @@ class Nowhere:
     async def earlier(self, *_: object, **__: object) -> Sequence[Said]:
         return ()
 
+    async def files(self, *_: object) -> Sequence[Document]:
+        return ()
+
+    thread = channel = files
+
 
 def catalogue() -> Registry:
     """All that there could be: for checks and documents."""
-    return built_in(Nowhere(), Nowhere(), expert=True)
+    return built_in(Nowhere(), Nowhere(), Nowhere(), expert=True)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, cast, get_args
 
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
@@ -91,7 +91,8 @@ class Claude:
         self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """The request that `call` would send for this memory; the schema is left out where it is refused."""
-        return request(memory, model(self._models.get(cast(Role, role), role)), schema)
+        name = self._models[cast(Role, role)] if role in get_args(Role) else role
+        return request(memory, model(name), schema)
 
     def reserve(self, request: Mapping[str, Any]) -> float:
         """The most that this request can cost, in dollars, with all its tries."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from daemon.engine import kinds as engine
 from daemon.engine.event import Event, Input, Rank
@@ -45,8 +47,32 @@ class AudienceNoted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFile:
+    """A file that was added to what somebody said, as Slack described it then. A model sees its `name` only.
+
+    `size` is in bytes (None: Slack did not say), `url` where its bytes are for who has the token. `mode` is
+    what Slack keeps it as (hosted, snippet, external, tombstone, …); `access` is how much of it Slack shows
+    (visible, check_file_info, …). All but the name is empty in journals that kept no more than that.
+    """
+
+    name: str
+    id: str = ""
+    mimetype: str = ""
+    filetype: str = ""
+    size: int | None = None
+    url: str = ""
+    mode: str = ""
+    access: str = ""
+
+
+def _with_fields(recorded: object) -> object:
+    """The fields of a file, of which older journals kept the name alone."""
+    return {"name": recorded} if isinstance(recorded, str) else recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Said(Event):
-    """Something that somebody said: `ts` is when, as Slack dates it, and `files` the names of what was added.
+    """Something that somebody said: `ts` is when, as Slack dates it, and `files` is what was added to it.
 
     `note` says what is special about it: edited, deleted, not answered, a reminder.
     """
@@ -56,7 +82,7 @@ class Said(Event):
     text: str
     ts: str
     bot: bool = False
-    files: tuple[str, ...] = ()
+    files: tuple[Annotated[SharedFile, BeforeValidator(_with_fields)], ...] = ()
     note: str = ""
 
     def line(self) -> str:

@@ -13,9 +13,12 @@ from typing import ClassVar, Literal
 from daemon.engine import kinds as engine
 from daemon.engine.event import StepEvent
 
-Ending = Literal["answered", "iterations", "calls", "money", "time", "stuck", "stopped", "failed"]
+Ending = Literal[
+    "answered", "iterations", "calls", "money", "time", "stuck", "stopped", "failed", "unreadable"
+]
 """Why a reading ended: with a final answer, at a bound, because it went round in circles or said nothing that
-could be run, because someone stopped it, or because no model answered."""
+could be run, because someone stopped it, because no model answered, or because what was to be read was not
+there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,7 @@ class ReadingBegan(StepEvent):
     """Something is to be read to answer a question. `shape` says of the context all that a model is told.
 
     `depth` is 0 for a reading that no other one called. One that is `short` is read in a single call.
+    `fault` says why it cannot be read at all.
     """
 
     kind: ClassVar[str] = "reading"
@@ -30,6 +34,7 @@ class ReadingBegan(StepEvent):
     shape: str
     depth: int = 0
     short: bool = False
+    fault: str = ""
 
     def line(self) -> str:
         return self.question

@@ -142,7 +142,9 @@ def _name(event: Worded) -> str:
 
 
 def _files(event: Worded) -> Sequence[str]:
-    return event.files if isinstance(event, Message | Heard) else ()
+    if not isinstance(event, Message | Heard):
+        return ()
+    return [file.name for file in event.files]
 
 
 def _version(key: str, event: Worded) -> str:

@@ -6,8 +6,9 @@ Processes call `converse`. Only the dialogue is spoken, while it streams; everyt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from daemon.kinds import MoodChanged
 from daemon.memory import WorkingMemory
@@ -25,6 +26,8 @@ from daemon.ports import Role
 from daemon.process import Speech, Turn
 
 FENCE = "```"
+Revise = Callable[[str, bool], str]
+"""Takes a text that is about to be said, and whether it is whole; returns what of it may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +52,13 @@ async def converse(
     notes: str = "",
     role: Role = "speak",
     bounded: bool = True,
+    revise: Revise | None = None,
 ) -> Said:
     """Think, speak and feel in one call. `guidance` is an instruction of the process, already filled.
 
     `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call. At a
-    bound an owner is asked first, unless whoever calls has asked (`bounded`).
+    bound an owner is asked first, unless whoever calls has asked (`bounded`). `revise` looks at what is to be
+    said before people read it.
     When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
     Where the model refused, this goes to the one that stands in for it. Then apologise.
     """
@@ -63,7 +68,7 @@ async def converse(
         if limited is None:
             seen = situated(turn, heard).with_region("notes", notes)
             owned = bounded and bool(turn.deciders)
-            if said := await _answered(turn, steps, guidance, seen, role, owned=owned):
+            if said := await _answered(turn, steps, guidance, seen, role, revise or _as_it_is, owned=owned):
                 return said
             limited = DAY
         heard, on = await at_bound(turn, heard, limited)
@@ -72,12 +77,19 @@ async def converse(
 
 
 async def _answered(
-    turn: Turn, steps: Sequence[str], guidance: str, memory: WorkingMemory, role: Role, *, owned: bool
+    turn: Turn,
+    steps: Sequence[str],
+    guidance: str,
+    memory: WorkingMemory,
+    role: Role,
+    revise: Revise,
+    *,
+    owned: bool,
 ) -> Said | None:
     """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
     chosen = [STEPS[name] for name in steps]
     spoken = [step for step in chosen if step.tag == SAY]
-    asking = Listening(turn, memory, _reader)
+    asking = Listening(turn, memory, partial(_reader, revise))
     async with turn.showing(feeling(turn).status):
         alone = chosen == spoken
         name = PLAINLY if alone else "pipeline"
@@ -93,7 +105,7 @@ async def _answered(
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
             return None
-        return await _conclude(turn, memory, asking.speech, answer, said or "")
+        return await _conclude(turn, memory, asking.speech, answer, revise(said or "", True))
 
 
 def _will_do(turn: Turn, answer: Answer, said: str | None) -> bool:
@@ -139,7 +151,11 @@ def _worded(turn: Turn, answer: Answer, said: str) -> str:
     return f"{said}{end}\n\n{sentence(turn, 'cut')}"
 
 
-def _reader() -> Reader:
+def _as_it_is(text: str, _whole: bool) -> str:
+    return text
+
+
+def _reader(revise: Revise) -> Reader:
     """What is said in the dialogue section."""
     coming = Sections(TAGS, PRIVATE)
-    return coming.feed, lambda: coming.said(SAY)
+    return coming.feed, lambda: revise(coming.said(SAY), False)

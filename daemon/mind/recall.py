@@ -139,5 +139,5 @@ def _from_within(message: InnerMessage) -> str:
 
 def _message(said: Said) -> str:
     note = f' note="{said.note}"' if said.note else ""
-    files = "".join(f"\n[file, only its name can be seen: {file}]" for file in said.files)
+    files = "".join(f"\n[file, only its name can be seen: {file.name}]" for file in said.files)
     return f'<message from="{plain(said.name)}"{note}>\n{fenced(said.text + files)}\n</message>'

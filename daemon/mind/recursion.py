@@ -14,10 +14,10 @@ from daemon.engine.event import Entry
 from daemon.kinds import CellRan, Ending, ModelCall, ReadingBegan, ReadingEnded, SystemMessage
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.cells import Written, written
 from daemon.mind.recall import fenced, remember
 from daemon.mind.sections import without_thoughts
 from daemon.mind.stagnation import Stagnation
+from daemon.mind.writing import Written, written
 from daemon.process import Interrupt
 
 SILENT = 3
@@ -66,6 +66,8 @@ async def run_recursion(node: Node, question: str, interrupt: Interrupt | None =
     better then. Raises nothing for what models and cells do.
     """
     began = await node.begin(question)
+    if began.event.fault:
+        return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
     reading = Recursion(node, interrupt, began)
     return await (reading.plainly() if began.event.short else reading.live())
 

@@ -7,16 +7,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 
+from daemon.actions.reading import Shelf
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import WHEN
 from daemon.ports import Role
 from daemon.process import MentalProcess, Process
+from daemon.processes.deep_reading import NAME as DEEP_READING
+from daemon.processes.deep_reading import DeepReading
 from daemon.processes.deliberation import ASKED, Deliberation
 from daemon.processes.deliberation import NAME as DELIBERATION
 
-__all__ = ["DELIBERATION", "EXPERT", "INITIAL", "PROCESSES", "found", "offered", "played", "thinking"]
+__all__ = [
+    "DEEP_READING",
+    "DELIBERATION",
+    "EXPERT",
+    "INITIAL",
+    "PROCESSES",
+    "found",
+    "offered",
+    "played",
+    "reading",
+    "thinking",
+]
 
 INITIAL = "conversation"
 """Where every thread begins."""
@@ -45,6 +59,11 @@ def thinking(
     """All of these, where open thought has these actions and goes so far."""
     run = Deliberation(registry=registry, capacity=capacity)
     return {**processes, DELIBERATION: replace(processes[DELIBERATION], run=run)}
+
+
+def reading(processes: Mapping[str, MentalProcess], shelf: Shelf) -> Mapping[str, MentalProcess]:
+    """All of these, where what people share can be read."""
+    return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=DeepReading(shelf=shelf))}
 
 
 def played(

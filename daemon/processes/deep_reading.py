@@ -1,23 +1,121 @@
-"""Reads what is long: files that people share, this thread, or the history of this channel."""
+"""Reads what is long: files that people share, a thread, or a channel's history, and tells what it found."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.actions.interrupts import look
+from daemon.actions.open_context import OpenContext
+from daemon.actions.reading import Cited, Read, Reading, Shelf, ToRead, told
+from daemon.documents.document import Document
+from daemon.environment import ContextError
+from daemon.kinds import Limited
+from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
+from daemon.mind.choosing import result_of
+from daemon.mind.consent import consent
+from daemon.mind.pipeline import converse
+from daemon.mind.recall import remember
+from daemon.mind.steps import extract
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 NAME = "deep_reading"
+THEN = "conversation"
+COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
+BOUNDS = frozenset({"iterations", "calls", "money", "time"})
+"""Why a reading ended that an owner may let go on."""
 
 
-async def deep_reading(turn: Turn) -> WorkingMemory | Transition:
-    """Not yet."""
-    return turn.memory
+class Heedful(OpenContext):
+    """What a reading is given that hears, between two rounds, what people say."""
+
+    def __init__(self, turn: Turn, memory: WorkingMemory, goal: str) -> None:
+        super().__init__(turn, memory)
+        self._goal = goal
+        self.stopped = False
+
+    async def interrupted(self) -> bool:
+        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        came = await look(self.turn, self._goal)
+        self.hear(came.memories)
+        self.stopped = self.stopped or came.stopped
+        return self.stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeepReading:
+    """The process, over what there is to read."""
+
+    shelf: Shelf | None = None
+
+    async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
+        """Find out what is to be read and what for, read it, and tell them."""
+        memory, wish = await extract(turn, turn.memory, ToRead, turn.text("prompts/reading/wanted"))
+        if wish is None or self.shelf is None:
+            return Transition(to=THEN, memory=memory)
+        run = Heedful(turn, memory, wish.question)
+        reading = Reading(self.shelf, run, wish)
+        so_far = ""
+        while True:
+            run.doing("ReadDeeply")
+            read = await reading.read(so_far)
+            if run.stopped or read.ended.reason == "stopped":
+                return await _stopped(run)
+            await _tell(run, reading, read)
+            if not await _goes_on(run, read):
+                return Transition(to=THEN, memory=run.memory)
+            so_far = run.words("prompts/reading/so_far", found=read.text)
+
+
+async def _tell(run: Heedful, reading: Reading, read: Read) -> None:
+    """In its own words; nothing is cited that does not stand there."""
+    notes = run.words("prompts/notes", findings=result_of("ReadDeeply", told(run, read)))
+    try:
+        documents: Sequence[Document] = await reading.documents()
+    except ContextError:
+        documents = ()
+    guidance = run.words("prompts/reading/conclude")
+    said = await converse(
+        run.turn,
+        COGNITIVE_STEPS,
+        guidance,
+        memory=run.memory,
+        notes=notes,
+        bounded=False,
+        revise=Cited(documents),
+    )
+    run.memory = said.memory
+    run.stopped = run.stopped or said.stopped
+
+
+async def _goes_on(run: Heedful, read: Read) -> bool:
+    """At a bound an owner decides."""
+    if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
+        return False
+    answered = await consent(run.turn, Limited(resets="reading", bound=read.ended.reason))
+    run.hear(answered.memories)
+    return answered.value == CONTINUE
+
+
+async def _stopped(run: Heedful) -> Transition:
+    """Whoever stopped it hears that it has stopped."""
+    await run.turn.withdraw()
+    spoken = await run.turn.say(run.words("prompts/sentences/stopped"))
+    return Transition(to=THEN, memory=run.memory.with_memory(*map(remember, spoken)))
 
 
 PROCESS = MentalProcess(
     name=NAME,
-    run=deep_reading,
-    called="not yet",
+    run=DeepReading(),
+    when="they want something read that is too long to see at once: a file that they shared, all of a long"
+    " thread, or the history of this channel; then tell them in the next section only, in a few words, that"
+    " $name is reading it.",
+    leads=(THEN,),
     texts={
+        "prompts/reading/wanted": Words(),
+        "prompts/reading/conclude": Words({"name"}),
+        "prompts/reading/so_far": Words({"found", "name"}, "found"),
         "prompts/reading/system": Words(None),
         "prompts/reading/turn": Words({"round"}),
         "prompts/reading/codeless": Words(),

@@ -79,6 +79,7 @@ async def introduce(web: Web, access: Access) -> Me:
         user=str(answer["user_id"]),
         bot=str(answer.get("bot_id") or ""),
         name=name,
+        url=str(answer.get("url") or ""),
     )
 
 

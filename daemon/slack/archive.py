@@ -74,6 +74,18 @@ class Archive:
                 return []
             raise
 
+    async def members(self, channel: str) -> set[str]:
+        """The ids of those who are in a conversation."""
+        found: set[str] = set()
+        cursor = ""
+        while True:
+            method = self._web.client.conversations_members
+            answer = await self._ask(method, channel=channel, limit=1_000, cursor=cursor)
+            found.update(map(str, answer.get("members") or ()))
+            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                return found
+
     async def _pages(
         self,
         method: Method,

@@ -192,7 +192,15 @@ class Inbox:
         entry, _ = await self._journal.append(
             place.thread, event, key=written, author=message.author, cause=place.seq
         )
+        await self._complete(entry, message, words)
         return {entry.thread} if isinstance(entry.event, Input) else set()
+
+    async def _complete(self, entry: Entry[kinds.Said], message: Message, words: Words) -> None:
+        """The mention of a message came first, without the files: write it down once more, with them."""
+        if message.files and not entry.event.files:
+            event = kinds.Heard(**words, note="edited")
+            key = f"{entry.key}:edited:{message.ts}"
+            await self._journal.append(entry.thread, event, key=key, author=message.author, cause=entry.seq)
 
     def _urgent(self, message: Message) -> bool:
         return command(message, self._me) == "stop"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.writable import writable
+from daemon.kinds import SharedFile
 from daemon.slack.payload import Malformed, identity, part, parts, stamp, told
 from daemon.slack.text import mentioned, named
 
@@ -15,6 +16,10 @@ KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 """Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
 SLACKBOT = "USLACKBOT"
+LONGEST_URL = 2_000
+LONGEST_WORD = 80
+LARGEST = 1 << 50
+"""More bytes than any file has: what says so does not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +38,7 @@ class Message:
     bot: str
     name: str
     text: str
-    files: tuple[str, ...]
+    files: tuple[SharedFile, ...]
     called: bool
     change: str = ""
     changed: str = ""
@@ -85,11 +90,33 @@ def said(
         bot=bot,
         name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
         text=_words(message),
-        files=tuple(writable(told(file, "name") or "a file") for file in parts(message, "files")),
+        files=tuple(map(shared_file, parts(message, "files"))),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
     )
+
+
+def shared_file(file: Mapping[str, Any]) -> SharedFile:
+    """A file as messages and files.info hold it. What has no name (it was deleted, say) is called a file."""
+    size = file.get("size")
+    known = isinstance(size, int) and not isinstance(size, bool) and 0 <= size < LARGEST
+    url = told(file, "url_private_download", "url_private")
+    return SharedFile(
+        name=writable(told(file, "name") or "a file"),
+        id=_short(told(file, "id")),
+        mimetype=_short(told(file, "mimetype")),
+        filetype=_short(told(file, "filetype")),
+        size=size if known else None,
+        url=writable(url) if len(url) <= LONGEST_URL else "",
+        mode=_short(told(file, "mode")),
+        access=_short(told(file, "file_access")),
+    )
+
+
+def _short(word: str) -> str:
+    """A word of Slack's; nothing where it cannot be one."""
+    return named(word) if len(word) <= LONGEST_WORD else ""
 
 
 def _edit(event: Mapping[str, Any]) -> Message | None:

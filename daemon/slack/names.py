@@ -15,6 +15,7 @@ from typing import Any, Literal, TypedDict
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from daemon.kinds import SharedFile
 from daemon.ports import Clock
 from daemon.slack.message import Message
 from daemon.slack.order import Order
@@ -65,7 +66,7 @@ class Words(TypedDict):
     text: str
     ts: str
     bot: bool
-    files: tuple[str, ...]
+    files: tuple[SharedFile, ...]
 
 
 class People:

@@ -20,6 +20,8 @@ class Me:
     user: str
     bot: str
     name: str
+    url: str = ""
+    """Where the workspace is: links to its messages begin so."""
 
     def said(self, user: object, bot: object) -> bool:
         """Is a message of this user, or of this bot, one of our own?"""

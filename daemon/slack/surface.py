@@ -12,16 +12,19 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.journal import Journal
+from daemon.knowledge.places import Places
 from daemon.ports import Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
+from daemon.slack.files import SlackFiles
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.line import Hearing
 from daemon.slack.names import People
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.refusals import Scopes
+from daemon.slack.shelf import SlackShelf
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT
@@ -73,6 +76,15 @@ class Slack:
             me = await arrive(web, self._access)
             self.name = me.name
             people = People(web, me)
+            self.files = SlackFiles(web=web, access=self._access)
+            self.shelf = SlackShelf(
+                archive=Archive(web),
+                people=people,
+                me=me,
+                fetcher=self.files,
+                journal=self._journal,
+                places=Places(self._journal),
+            )
             self.surroundings = History(web, people, me, self._journal)
             self.speaker = SlackSpeaker(web, self._journal, me, self._owners, people)
             self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)

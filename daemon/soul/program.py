@@ -17,8 +17,8 @@ from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Process, Transition
 from daemon.soul import again, outage, questions, settling
+from daemon.soul.node import INTERRUPTED
 from daemon.soul.overhearing import overhear
-from daemon.soul.reader import INTERRUPTED
 from daemon.soul.reminding import reminded
 from daemon.soul.taking import THINKING, from_within, taking
 from daemon.soul.taking import Taken as TakenBySoul

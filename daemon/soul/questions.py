@@ -21,6 +21,7 @@ from daemon.kinds import (
     Press,
     Relayed,
     Said,
+    SharedFile,
     Spoken,
     Timer,
     TurnBegan,
@@ -271,4 +272,5 @@ def noted(reminder: Timer) -> Mapping[str, Any]:
 
 def reminded(note: Mapping[str, Any]) -> Timer:
     """The reminder that was noted."""
-    return Timer(**{**note, "files": tuple(note["files"])})
+    files = tuple(SharedFile(**file) for file in note["files"])
+    return Timer(**{**note, "files": files})

@@ -1,55 +1,20 @@
-"""A reading in the journal: its calls, its cells and their sub-calls as steps. Implements recursion.Node.
-
-A cell is one step, and what it asks for stands within it, named by its words. After a kill the cells run
-again in a new sandbox: what they had asked for is read back, and only what is new is paid.
-"""
+"""A tree of readings: what all of them share, and the calls that their cells ask for. For node.py."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Callable
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.keys import part
-from daemon.environment import CallError, Execution, Function, Sandbox, SandboxError
-from daemon.kinds import (
-    CellBegan,
-    CellRan,
-    Ending,
-    Limited,
-    ModelCall,
-    ReadingBegan,
-    ReadingEnded,
-    SystemMessage,
-)
-from daemon.limits import ReadingLimits
-from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.observing import as_text, characters, cut, final_text, observation, shape
-from daemon.mind.recall import remember
-from daemon.mind.recursion import run_recursion
+from daemon.kinds import ModelCall, ReadingBegan
+from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
-from daemon.mind.wording import fill
 from daemon.ports import Readings
-from daemon.process import Interrupt, Load
 from daemon.soul import calls
 from daemon.soul.ledger import Ledger
 from daemon.soul.spent import lasted
 from daemon.soul.voice import Voice
-
-LETTERS = 4
-"""Characters to a token, about."""
-TEXTS = "prompts/reading/"
-"""How the names of the texts begin that a reading needs."""
-SHORT = 2_000
-"""Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
-STOPPED = "stopped"
-INTERRUPTED = CellRan(text="(interrupted)", failed=True, lost=True)
-"""What came of a cell that was left half done when the code of its process changed."""
 
 
 class Reader:
@@ -105,272 +70,6 @@ class Reader:
         self._show(f"{len(self._pieces)} pieces · {self.questions} questions · ${self.ledger.usd:.2f}")
 
 
-@dataclass(slots=True, kw_only=True)
-class Cell:
-    """A cell while it runs: where its sub-calls take their steps from, and what it has said is final."""
-
-    ctx: Context
-    finals: list[Any] = field(default_factory=list)
-    variable: str = ""
-
-
-class ReadingNode:
-    """One reading. `depth` is 0 for the root; `ctx` is where its steps stand."""
-
-    def __init__(self, reader: Reader, ctx: Context, load: Load, depth: int = 0) -> None:
-        self.limits: ReadingLimits = reader.limits
-        self._load = load
-        self._context: Any = None
-        self._loaded = False
-        self._reader = reader
-        self._voice = reader.voice
-        self._ctx = ctx
-        self._depth = depth
-        self._sandbox: Sandbox | None = None
-        self._history = list[tuple[str, CellBegan]]()
-        """The key of each cell that has run so far, and the cell."""
-        self._in_sandbox = 0
-        """How many of them the sandbox has run."""
-        self._lost = set[str]()
-        """The keys of those that the sandbox was lost over: they do not run again."""
-        self._cell: Cell | None = None
-        self._variables: Mapping[str, str] = {}
-
-    # What recursion.Node is
-
-    def system(self) -> Memory:
-        """The owner's words on how to read."""
-        self._voice.text(f"{TEXTS}system")
-        sha = self._voice.first.event.texts[f"{TEXTS}system"]
-        return remember(self._voice.world.texts.read(sha))
-
-    def words(self, name: str, **words: str) -> str:
-        """A text of the owner's of prompts/reading/, filled."""
-        return fill(self._voice.text(f"{TEXTS}{name}"), **words)
-
-    async def begin(self, question: str) -> Entry[ReadingBegan]:
-        """It begins: the context is there, and its shape is known."""
-
-        async def began() -> ReadingBegan:
-            context = await self._there()
-            short = characters(context) < self.limits.threshold * LETTERS
-            return ReadingBegan(question=question, shape=shape(context), depth=self._depth, short=short)
-
-        return await self._ctx.step("reading", question, began, ReadingBegan)
-
-    async def whole(self) -> str:
-        """The whole context as one text."""
-        return as_text(await self._there())
-
-    async def _there(self) -> Any:
-        """The context, which is brought once it is needed."""
-        if not self._loaded:
-            self._context = await self._load()
-            self._loaded = True
-        return self._context
-
-    async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
-        """Ask the model of this depth."""
-        self._reader.questions += 1
-        self._reader.progress()
-        wanted = self._reader.wanted(name, memory, self._reader.readings.model(self._depth), last=last)
-        return await self._reader.ask(self._ctx, wanted)
-
-    async def tell(self, text: str) -> Entry[SystemMessage]:
-        """The model is told this."""
-        return await self._ctx.record(SystemMessage(text=text))
-
-    async def standing(self) -> Ending | None:
-        """Which bound of the tree stands in the way; a replay sees what was seen then."""
-
-        def look() -> Limited | None:
-            reached = self._reader.ledger.reached
-            return Limited(bound=reached, resets="reading") if reached else None
-
-        found = await self._ctx.notice("bound", look)
-        return cast(Ending, found.event.bound) if found else None
-
-    async def end(
-        self, answer: str, reason: Ending, *, partial: bool, iterations: int
-    ) -> Entry[ReadingEnded]:
-        """It has come to this."""
-        await self.close()
-        ledger = self._reader.ledger
-        ended = ReadingEnded(
-            answer=answer,
-            reason=reason,
-            partial=partial,
-            iterations=iterations,
-            calls=ledger.calls,
-            usd=ledger.usd,
-        )
-
-        async def last_word() -> ReadingEnded:
-            return ended
-
-        return await self._ctx.step("reading-ended", [answer, reason, iterations], last_word, ReadingEnded)
-
-    # Cells
-
-    async def run(self, code: str) -> Entry[CellRan]:
-        """Run this cell after all before it; or read back what came of it."""
-        intent = CellBegan(name="cell", code=code)
-
-        async def ran() -> CellRan:
-            return await self._run(self._ctx.reached, code)
-
-        done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
-        key = done.key.removesuffix(part("", "done"))
-        self._history.append((key, intent))
-        self._variables = done.event.variables
-        if done.event.lost:
-            self._lost.add(key)
-        return done
-
-    async def close(self) -> None:
-        """The sandbox is not needed any more."""
-        sandbox, self._sandbox = self._sandbox, None
-        self._in_sandbox = 0
-        if sandbox:
-            await sandbox.close()
-
-    async def _run(self, key: str, code: str) -> CellRan:
-        try:
-            sandbox = await self._caught_up()
-        except SandboxError as error:
-            return CellRan(text=str(error), failed=True, lost=True)
-        cell = Cell(ctx=self._ctx.inside(key))
-        execution = await self._executed(sandbox, cell, code)
-        final = None if execution.error else await self._final(sandbox, cell, code)
-        if execution.lost:
-            await self.close()
-        else:
-            self._in_sandbox = len(self._history) + 1
-        return CellRan(
-            text=observation(execution),
-            final=final,
-            failed=bool(execution.error),
-            lost=execution.lost,
-            variables=dict(execution.variables),
-        )
-
-    async def _caught_up(self) -> Sandbox:
-        """A sandbox that has run all cells so far. In a new one they run again, and read back their answers.
-
-        Raises SandboxError where there is none.
-        """
-        if self._sandbox is None:
-            self._sandbox = await self._reader.readings.open(self._functions())
-            answer = {"content": "", "ready": False}
-            await self._sandbox.bind(context=await self._there(), answer=answer)
-        sandbox = self._sandbox
-        for key, cell in self._history[self._in_sandbox :]:
-            if key not in self._lost:
-                again = Cell(ctx=self._ctx.inside(key))
-                await self._executed(sandbox, again, cell.code)
-            self._in_sandbox += 1
-        return sandbox
-
-    async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
-        """Run it; somebody's stop ends it at once, and the sandbox with it."""
-        self._cell = cell
-        running = asyncio.create_task(sandbox.execute_code(code))
-        stopping = asyncio.create_task(self._ctx.execution.stopping.wait())
-        try:
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                return await running
-            return Execution(error=STOPPED, lost=True)
-        finally:
-            stopping.cancel()
-            if not running.done():
-                running.cancel()
-                with suppress(asyncio.CancelledError):
-                    await running
-
-    async def _final(self, sandbox: Sandbox, cell: Cell, code: str) -> str | None:
-        """The final answer that the cell gave, if it did: the first one counts."""
-        if cell.finals:
-            return final_text(cell.finals[0])
-        if cell.variable:
-            return final_text((await sandbox.execute_code(cell.variable)).value)
-        if "answer" in code or any("answer" in earlier.code for _, earlier in self._history):
-            answer = (await sandbox.execute_code("answer")).value
-            if isinstance(answer, Mapping) and answer.get("ready"):
-                return final_text(answer.get("content", ""))
-        return None
-
-    # What a cell may call
-
-    def _functions(self) -> Mapping[str, Function]:
-        return {
-            "llm_query": self._llm_query,
-            "llm_query_batched": self._llm_query_batched,
-            "rlm_query": self._rlm_query,
-            "FINAL": self._gives,
-            "SUBMIT": self._gives,
-            "FINAL_VAR": self._gives_variable,
-            "SHOW_VARS": self._show_variables,
-        }
-
-    async def _llm_query(self, prompt: object, model: str | None = None) -> str:
-        [answer] = await self._ask_all([prompt], model)
-        return answer
-
-    async def _llm_query_batched(self, prompts: Sequence[object], model: str | None = None) -> list[str]:
-        """All of them beside each other; the answers in their order."""
-        if isinstance(prompts, str) or not isinstance(prompts, Sequence):
-            raise CallError("llm_query_batched takes a list of prompts")
-        return await self._ask_all(prompts, model)
-
-    async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
-        """Each as one message of a user; an error is a text that says so."""
-        name = model or self._reader.readings.model(self._depth + 1)
-        here = self._here.ctx
-        asked = [SubCall(self._reader, here, _as_prompt(prompt), name) for prompt in prompts]
-        return await here.gather(*[(one.ctx, one.answer) for one in asked])
-
-    async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
-        """A reading of its own, one deeper; at the greatest depth, one call."""
-        asked = _as_prompt(prompt)
-        if self._depth >= self.limits.depth:
-            whole = asked if context is None else f"{asked}\n\n{final_text(context)}"
-            return await self._llm_query(whole, model)
-        sub = self._here.ctx.about("rlm_query", asked, repr(context))
-        ended = sub.recorded("reading-ended")
-        if ended is None:
-            reached = self._reader.ledger.reached
-            if reached:
-                return _at_bound(reached)
-            child = ReadingNode(self._reader, sub, _given(asked, context), self._depth + 1)
-            try:
-                ended = await run_recursion(child, cut(asked, SHORT))
-            except Unavailable as error:
-                return _unreachable(error)
-            finally:
-                await child.close()
-        answer: str = ended.event.answer
-        return answer or f"Error: nothing came of it ({ended.event.reason})"
-
-    async def _gives(self, *values: Any, **named: Any) -> None:
-        self._here.finals.append(named or (values[0] if len(values) == 1 else list(values)))
-
-    async def _gives_variable(self, name: Any) -> None:
-        """The name of a variable, or its value where the code had no quotes."""
-        if isinstance(name, str) and name.isidentifier():
-            self._here.variable = self._here.variable or name
-        else:
-            self._here.finals.append(name)
-
-    async def _show_variables(self) -> dict[str, str]:
-        return dict(self._variables)
-
-    @property
-    def _here(self) -> Cell:
-        assert self._cell, "only a cell calls"
-        return self._cell
-
-
 class SubCall:
     """One prompt that a cell asks a model, named by its words."""
 
@@ -382,23 +81,23 @@ class SubCall:
 
     async def answer(self, ctx: Context) -> str:
         """What the model says, or an error as a text."""
-        error = self._fault()
-        if error:
-            return error
+        fault = self._fault()
+        if fault:
+            return fault
         reached = self._reader.ledger.reached
         if reached and not ctx.recorded("llm_query"):
-            return _at_bound(reached)
+            return at_bound(reached)
         memory = working_memory(()).with_region("instruction", self._prompt)
         try:
             call = await self._reader.ask(ctx, self._reader.wanted("llm_query", memory, self._model))
-        except Unavailable as unreachable:
-            return _unreachable(unreachable)
+        except Unavailable as error:
+            return unreachable(error)
         self._reader.answered(call)
         match call.event.outcome:
             case "ok" | "cut":
                 return without_thoughts(call.event.text)
             case "over-budget":
-                return _at_bound(call.event.failure or "money")
+                return at_bound(call.event.failure or "money")
         return f"Error: no answer ({call.event.outcome})"
 
     def _fault(self) -> str:
@@ -417,34 +116,11 @@ class SubCall:
         return ""
 
 
-def _given(question: str, context: Any) -> Load:
-    """What a cell hands on to be read; without that, its question is what is read."""
-
-    async def load() -> Any:
-        return question if context is None else context
-
-    return load
-
-
-def _as_prompt(prompt: object) -> str:
-    return prompt if isinstance(prompt, str) else final_text(prompt)
-
-
-def _at_bound(bound: str) -> str:
+def at_bound(bound: str) -> str:
+    """What code sees where a bound of the reading stands in the way."""
     return f"Error: this reading has reached its bound of {bound}; answer from what is known"
 
 
-def _unreachable(error: Unavailable) -> str:
+def unreachable(error: Unavailable) -> str:
+    """What code sees where nobody answered for a day."""
     return f"Error: the model could not be reached ({error.reason})"
-
-
-async def read(
-    voice: Voice, readings: Readings, question: str, load: Load, interrupt: Interrupt | None
-) -> Entry[ReadingEnded]:
-    """A reading of this turn, from its beginning to its end."""
-    ctx = voice.ctx.within("read")
-    node = ReadingNode(Reader(voice, readings, ctx.path, voice.show), ctx, load)
-    try:
-        return await run_recursion(node, question, interrupt)
-    finally:
-        await node.close()

@@ -41,7 +41,7 @@ from daemon.mind.payloads import element
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
-from daemon.soul import questions, reader
+from daemon.soul import node, questions
 from daemon.soul.aloud import aloud
 from daemon.soul.facts import facts, last_execution
 from daemon.soul.message import is_broken_off
@@ -315,7 +315,7 @@ class Turn(Voice):
         """Answer a question about what `load` brings, however long it is."""
         if self.world.readings is None:
             raise LookupError("this soul has nowhere to run programs")
-        return await reader.read(self, self.world.readings, question, load, interrupt)
+        return await node.read(self, self.world.readings, question, load, interrupt)
 
     async def relay(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""

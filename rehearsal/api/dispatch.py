@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.api import chat, conversations, reactions, status, users
+from rehearsal.api import chat, conversations, reactions, status, uploads, users
 from rehearsal.api.call import Call, arguments, caller_of
 from rehearsal.faults import Value
 from rehearsal.people import Caller
@@ -23,6 +23,7 @@ METHODS = {
     **users.METHODS,
     **reactions.METHODS,
     **status.METHODS,
+    **uploads.METHODS,
 }
 
 

@@ -12,7 +12,7 @@ from daemon.mind.recall import remember
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from rehearsal.claude.prompt import Body, texts
-from tests.sandbox.plain import open_plain
+from tests.sandbox.unboxed import open_unboxed
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
 SUPPLIERS = ("Norrland", "Sauer & Co", "Pereira", "Norrland", "Dube")
@@ -88,7 +88,7 @@ def reading(context: Any, question: str = "") -> Mapping[str, Process]:
 
 async def open_sandbox(functions: Mapping[str, Function]) -> Sandbox:
     """A sandbox that is none, and whose errors tell of the cell alone."""
-    return Tidy(await open_plain(functions))
+    return Tidy(await open_unboxed(functions))
 
 
 @dataclass(frozen=True)

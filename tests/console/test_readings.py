@@ -37,8 +37,10 @@ MANY = 2_000
 
 
 async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_path: Path) -> None:
-    a_reader = theatre(tmp_path, reading(DELIVERIES), open_sandbox, rlm_threshold_tokens=0)
-    async with a_reader as (soul, model), browser() as chromium:
+    async with (
+        theatre(tmp_path, reading(DELIVERIES), open_sandbox, rlm_threshold_tokens=0) as (soul, model),
+        browser() as chromium,
+    ):
         model.script = pieces
         page = await chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
         complaints: list[str] = []
@@ -259,7 +261,9 @@ async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path) -> No
         path, child = READ, tree.locator("> .root")
         for depth in range(4):
             question = f"At depth {depth}?"
-            await write(world, f"{path}/reading#1", ReadingBegan(question=question, shape="a str", depth=depth))
+            await write(
+                world, f"{path}/reading#1", ReadingBegan(question=question, shape="a str", depth=depth)
+            )
             await expect(name(child)).to_have_text(question)
             code = f"rlm_query('{'deeper ' * 12}')"
             await write(world, f"{path}/cell#1", CellBegan(name="cell", code=code))

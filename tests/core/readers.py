@@ -13,12 +13,12 @@ from daemon.ports import Readings
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from daemon.reply import Reply
-from tests.sandbox.plain import open_plain
+from tests.sandbox.unboxed import open_unboxed
 
 TEXT = {"a.txt": "apples: 3\n", "b.txt": "pears: 4\n", "c.txt": "plums: 5\n"}
 READINGS = Readings(
     limits=ReadingLimits(threshold=0, calls=30),
-    open=open_plain,
+    open=open_unboxed,
     models=("speak", "fast"),
     windows={"speak": 10_000, "fast": 10_000},
 )

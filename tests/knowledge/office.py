@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import AudienceNoted, Heard, Message, Opened, Said, Spoken
+from daemon.kinds import AudienceNoted, Heard, Message, Opened, Said, SharedFile, Spoken
 
 E = TypeVar("E", bound=Event)
 
@@ -42,7 +42,9 @@ class Office:
         noted = AudienceNoted(team=team, channel=channel, audience=audience)
         await self.journal.append(f"slack:{team}", noted, key=f"audience:{self._next()}", author="core")
 
-    async def say(self, thread: str, name: str, text: str, files: tuple[str, ...] = ()) -> Entry[Message]:
+    async def say(
+        self, thread: str, name: str, text: str, files: tuple[SharedFile, ...] = ()
+    ) -> Entry[Message]:
         """Someone says something to the soul."""
         said = Message(address="dm", user=f"U{name}", name=name, text=text, ts=self._next(), files=files)
         entry, _ = await self.journal.append(thread, said, key=f"msg:{thread}:{said.ts}", author=said.user)

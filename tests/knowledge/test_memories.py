@@ -11,7 +11,7 @@ import pytest
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Woke
-from daemon.kinds import SOUL_KINDS, Afterthought, Noted, Press, StopAsked, Timer
+from daemon.kinds import SOUL_KINDS, Afterthought, Noted, Press, SharedFile, StopAsked, Timer
 from daemon.knowledge.memories import PAGE, Memories
 from daemon.knowledge.places import Places
 from daemon.ports import Said
@@ -134,7 +134,7 @@ async def test_what_is_no_message_is_not_found(office: Office, memories: Memorie
 
 async def test_names_of_files_are_found(office: Office, memories: Memories) -> None:
     thread = await office.open("C1")
-    await office.say(thread, "Alice", "Look at this", files=("budget.xlsx",))
+    await office.say(thread, "Alice", "Look at this", files=(SharedFile(name="budget.xlsx"),))
     assert await found(memories, "budget", thread) == ["Look at this\n[file: budget.xlsx]"]
 
 

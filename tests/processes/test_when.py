@@ -21,7 +21,8 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def test_those_are_offered_that_say_when_and_the_first_is_where_a_thread_begins() -> None:
-    assert [*offered(PROCESSES, [])] == ["conversation", "closing", "deliberation", "problem_solving"]
+    found = [*offered(PROCESSES, [])]
+    assert found == ["conversation", "closing", "deep_reading", "deliberation", "problem_solving"]
     assert offered(PROCESSES, ["mending", "problem_solving"])["problem_solving"] == (
         "playbooks/problem_solving",
         "prompts/when/problem_solving",

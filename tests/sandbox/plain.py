@@ -1,76 +1,100 @@
-"""A sandbox that is none: cells run in this very process, in a thread. For tests of what stands above it."""
+"""An environment for tests of moves: cells run in this process by `exec`, with no protection at all."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
-import contextlib
 import io
+import random
+import sys
 import traceback
+import types
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-from daemon.environment import CallError, Execution, Function, Sandbox
+from daemon.environment import Bounds, CallError, Execution, Function, Sandbox
 
 
-async def open_plain(functions: Mapping[str, Function]) -> Sandbox:
-    """Opens one."""
-    return Plain(functions)
+class Caught:
+    """Keeps what a cell raises."""
+
+    error: BaseException | None = None
+
+    def __enter__(self) -> Caught:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        self.error = error
+        return True
 
 
 class Plain:
-    """Implements Sandbox with `exec`."""
+    """CPython without a box. Functions are called in the loop, while the cell runs in a thread."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.is_closed = False
+        self._module = types.ModuleType("__main__")
+        self._names: dict[str, Any] = vars(self._module)
+        self._names.update({name: self._bridged(function) for name, function in functions.items()})
+        self._given = dict(self._names)
         self._loop = asyncio.get_running_loop()
-        self._raised: BaseException | None = None
-        self._given = {name: self._bridged(function) for name, function in functions.items()}
-        self._space: dict[str, Any] = dict(self._given)
-
-    async def execute_code(self, code: str) -> Execution:
-        out = io.StringIO()
-        execution = await asyncio.to_thread(self._run, code, out)
-        if self._raised:
-            raise self._raised
-        return execution
-
-    async def bind(self, **names: Any) -> None:
-        self._space.update(names)
-
-    async def close(self) -> None:
-        self._space.clear()
 
     def _bridged(self, function: Function) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
+            async def asked() -> Any:
+                return await function(*args, **kwargs)
+
             try:
-                return asyncio.run_coroutine_threadsafe(_awaited(function, args, kwargs), self._loop).result()
+                return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
             except CallError as error:
                 raise RuntimeError(str(error)) from None
-            except BaseException as error:  # noqa: BLE001
-                self._raised = error
-                raise SystemExit from None
 
         return call
 
-    def _run(self, code: str, out: io.StringIO) -> Execution:
-        error, value = "", None
-        try:
-            body = ast.parse(code)
-            last = body.body[-1] if body.body else None
-            if isinstance(last, ast.Expr):
-                body.body.pop()
-            with contextlib.redirect_stdout(out):
-                exec(compile(body, "<cell>", "exec"), self._space)
-                if isinstance(last, ast.Expr):
-                    value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), self._space)
-        except SystemExit:
-            pass
-        except BaseException:  # noqa: BLE001
-            error = traceback.format_exc()
-        names = {k: type(v).__name__ for k, v in self._space.items() if k not in self._given}
-        names.pop("__builtins__", None)
-        return Execution(stdout=out.getvalue(), value=value, error=error, variables=names)
+    async def execute_code(self, code: str) -> Execution:
+        return await asyncio.to_thread(self._execute, code)
+
+    def _execute(self, code: str) -> Execution:
+        before = sys.modules["__main__"]
+        sys.modules["__main__"] = self._module  # dataclasses look there for their module
+        value, error = None, ""
+        random.seed(code)
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            with Caught() as caught:
+                value = evaluated(code, self._names)
+            if caught.error is not None:
+                error = "".join(traceback.format_exception(caught.error))
+            sys.modules["__main__"] = before
+        variables = {
+            name: type(one).__name__
+            for name, one in self._names.items()
+            if not name.startswith("__")
+            and not isinstance(one, types.ModuleType)
+            and self._given.get(name, self) is not one
+        }
+        return Execution(
+            stdout=out.getvalue(), stderr=err.getvalue(), value=value, error=error, variables=variables
+        )
+
+    async def bind(self, **names: Any) -> None:
+        self._names.update(names)
+        self._given.update(names)
+
+    async def close(self) -> None:
+        self.is_closed = True
 
 
-async def _awaited(function: Function, args: Any, kwargs: Any) -> Any:
-    return await function(*args, **kwargs)
+def evaluated(code: str, names: dict[str, Any]) -> Any:
+    """Run a cell; the value of its last expression, where it ends with one."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<cell>", "exec"), names)
+    if isinstance(last, ast.Expr):
+        return eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
+    return None
+
+
+async def open_plain(functions: Mapping[str, Function], _: Bounds) -> Sandbox:
+    """Open one, in the place of a confined CPython."""
+    return Plain(functions)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import Input
-from daemon.kinds import Heard, Message, Opened
+from daemon.kinds import Heard, Message, Opened, SharedFile
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.office import GENERAL, ME, Office
 
@@ -103,7 +103,7 @@ async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
     await here.event(event={**where, **alert, **half})
     heard = here.one(Heard).event
     assert (heard.name, heard.text) == ("Pa\ufffdger\ufffd", "a\ufffd")
-    assert heard.files == ("pl\ufffdan\ufffd",)
+    assert heard.files == (SharedFile(name="pl\ufffdan\ufffd"),)
 
 
 async def test_a_name_is_one_short_line(here: Office) -> None:
@@ -126,7 +126,46 @@ async def test_a_name_that_slack_tells_is_one_short_line(here: Office) -> None:
 async def test_files_are_named(here: Office) -> None:
     files = [{"id": "F1", "name": "plan.pdf"}, {"id": "F2"}]
     await here.put("alice", await here.dm("alice"), subtype="file_share", files=files)
-    assert here.one(Message).event.files == ("plan.pdf", "a file")
+    plan, nameless = SharedFile(name="plan.pdf", id="F1"), SharedFile(name="a file", id="F2")
+    assert here.one(Message).event.files == (plan, nameless)
+
+
+async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: Office) -> None:
+    odd = [
+        {"id": "F1", "name": "a", "size": True, "mimetype": 3, "url_private": "x" * 2_001},
+        {"id": "F" * 81, "name": "b", "size": -1, "mode": "ho\nsted", "url_private": ["x"]},
+        {"id": "F3", "name": "c", "size": 1 << 60, "url_private": "u", "url_private_download": "d"},
+        {"id": "F4", "name": "d", "size": 5, "filetype": "pdf", "file_access": "check_file_info"},
+    ]
+    await here.put("alice", await here.dm("alice"), subtype="file_share", files=odd)
+    assert here.one(Message).event.files == (
+        SharedFile(name="a", id="F1"),
+        SharedFile(name="b", mode="ho sted"),
+        SharedFile(name="c", id="F3", url="d"),
+        SharedFile(name="d", id="F4", size=5, filetype="pdf", access="check_file_info"),
+    )
+
+
+async def test_files_come_with_the_message_where_its_mention_was_faster(here: Office) -> None:
+    """Of a mention Slack sends two events, in any order, and the files may stand in one of them only."""
+    said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1.000001"}
+    shared = {"subtype": "file_share", "channel_type": "channel", "files": [{"id": "F1", "name": "plan.pdf"}]}
+    await here.event(event={**said, "type": "app_mention"})
+    for _ in range(2):
+        await here.event(event={**said, **shared, "type": "message"})
+    assert here.one(Message).event.files == ()
+    assert here.one(Heard).event.files == (SharedFile(name="plan.pdf", id="F1"),)
+    assert here.one(Heard).thread == here.one(Message).thread
+
+
+async def test_files_that_came_with_the_message_do_not_come_again(here: Office) -> None:
+    said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1.000001"}
+    shared = {"subtype": "file_share", "channel_type": "channel", "files": [{"id": "F1", "name": "plan.pdf"}]}
+    for _ in range(2):
+        await here.event(event={**said, **shared, "type": "message"})
+        await here.event(event={**said, "type": "app_mention"})
+    assert here.one(Message).event.files == (SharedFile(name="plan.pdf", id="F1"),)
+    assert here.entries(Heard) == []
 
 
 async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) -> None:

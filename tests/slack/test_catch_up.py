@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from daemon.kinds import CaughtUp, Heard, Message, Opened
+from daemon.kinds import CaughtUp, Heard, Message, Opened, SharedFile
 from daemon.slack.web import PAGE
 from rehearsal.people import ALICE, BOB, SOUL, TEAM
 from tests.clock import FakeClock
@@ -199,4 +199,4 @@ async def test_files_have_their_names(tmp_path: Path) -> None:
         sent = {"token": "xoxp-alice", "channel": dm, "text": "see", "subtype": "file_share", "files": files}
         await here.control("message", **sent)
     async with later(tmp_path, clock) as here:
-        assert here.one(Message).event.files == ("plan.pdf",)
+        assert here.one(Message).event.files == (SharedFile(name="plan.pdf", id="F1"),)

@@ -12,7 +12,8 @@ from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.processes import PROCESSES
-from tests.sandbox.plain import open_plain
+from daemon.processes.deep_reading import Heedful
+from tests.sandbox.unboxed import open_unboxed
 from tests.stories.stage import ALICE, Stage, staged
 
 BOOK = "\n".join(f"line {n}: nothing of note" for n in range(1, 3_001)).replace(
@@ -32,7 +33,8 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
         async def load() -> Any:
             return context
 
-        ended = await turn.read_deeply(question, load)
+        heedful = Heedful(turn, turn.memory, question)
+        ended = await turn.read_deeply(question, load, heedful.interrupted)
         said = await turn.say(ended.event.answer or ended.event.reason)
         return turn.memory.with_memory(*map(remember, said))
 
@@ -43,9 +45,26 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A world in which the soul reads with a sandbox that is none."""
     async with staged(tmp_path) as stage:
-        stage.sandbox = open_plain
+        stage.sandbox = open_unboxed
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
+
+
+async def asked(stage: Stage, **settings: Any) -> list[str]:
+    """What Alice is told."""
+    await stage.wake(**settings)
+    ts = await stage.say("alice", ALICE, "Read it, please.")
+    return await stage.answers(ALICE, ts)
+
+
+def observed(stage: Stage) -> list[str]:
+    """What the model was shown of each cell."""
+    return [entry.event.text for entry in stage.entries("cell-ran")]
+
+
+def endings(stage: Stage) -> list[tuple[str, bool]]:
+    """Why each reading ended, and whether what it knew was not all."""
+    return [(entry.event.reason, entry.event.partial) for entry in stage.entries("reading-ended")]
 
 
 async def test_a_model_that_never_sees_the_text_finds_what_stands_in_it(stage: Stage) -> None:
@@ -65,3 +84,93 @@ async def test_a_model_that_never_sees_the_text_finds_what_stands_in_it(stage: S
         "Which number? line 1234: the magic number is 77"
     ]
     assert not sub.get("system")
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        cell("answer['content'] = 'So.'\nanswer['ready'] = True"),
+        cell("FINAL('So.')\nFINAL('Or so?')"),
+        cell("found = 'So.'\nFINAL_VAR('found')"),
+        cell("found = 'So.'\nFINAL_VAR(found)"),
+        cell("SUBMIT('So.')"),
+        "```python\nFINAL('So.')\n```",
+        "I know it.\nFINAL(So.)",
+        "FINAL('So.')\n\nThat is all.",
+    ],
+)
+async def test_a_final_answer_may_come_in_each_dialect(stage: Stage, final: str) -> None:
+    stage.model.say(final)
+    assert await asked(stage) == ["So."]
+    assert endings(stage) == [("answered", False)]
+
+
+async def test_a_variable_may_be_final_in_an_answer_without_a_cell(stage: Stage) -> None:
+    stage.model.say(cell("found = {'number': 77, 'lines': [1, 2]}"))
+    stage.model.say("FINAL_VAR(found)")
+    assert await asked(stage) == ['{"number": 77, "lines": [1, 2]}']
+
+
+async def test_several_cells_of_an_answer_run_one_after_the_other(stage: Stage) -> None:
+    stage.model.say(f"{cell('n = 1')}\nand then\n{cell('n += 1')}")
+    stage.model.say(cell("FINAL(n)"))
+    assert await asked(stage) == ["2"]
+
+
+async def test_what_was_assigned_before_an_error_stays(stage: Stage) -> None:
+    stage.model.say(cell("kept = llm_query('Paid?')\nnothing"))
+    stage.model.say("yes", asks="Paid?")
+    stage.model.say(cell("FINAL(kept)"))
+    assert await asked(stage) == ["yes"]
+    assert "NameError" in observed(stage)[0]
+
+
+async def test_an_observation_shows_both_ends_and_how_much_is_left_out(stage: Stage) -> None:
+    stage.model.say(cell("print('a' * 10_000 + 'z' * 10_000)"))
+    stage.model.say("FINAL(done)")
+    await asked(stage)
+    [shown] = observed(stage)
+    assert shown.startswith("aaa")
+    assert "[… 12000 characters left out …]" in shown
+    assert shown.splitlines()[2].endswith("zzz")
+
+
+async def test_pieces_are_asked_beside_each_other_and_answered_in_order(stage: Stage) -> None:
+    stage.model.say(cell("print(llm_query_batched(['Piece 1', 'Piece 2', 'Piece 3']))"))
+    for n in (3, 1, 2):
+        stage.model.say(f"answer {n}", asks=f"Piece {n}")
+    stage.model.say("FINAL(done)")
+    await asked(stage)
+    assert observed(stage) == ["['answer 1', 'answer 2', 'answer 3']"]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+async def test_readings_call_readings_as_deep_as_they_may(stage: Stage, depth: int) -> None:
+    """The deepest one asks a model in place of one more."""
+    for level in range(depth + 1):
+        stage.model.say(cell(f"FINAL(rlm_query('Level {level + 1}?', context[:-1]))"))
+    stage.model.say("The bottom.")
+    assert await asked(stage, rlm_max_depth=depth) == ["The bottom."]
+    assert [entry.event.depth for entry in stage.entries("reading")] == list(range(depth + 1))
+    *_, last = stage.asked()
+    assert f"Level {depth + 1}?" in last
+
+
+async def test_roots_and_children_of_each_depth_have_models_of_their_own(stage: Stage) -> None:
+    stage.model.say(cell("FINAL(rlm_query('Deeper?', context))"))
+    stage.model.say(cell("FINAL(llm_query('Deepest?') + llm_query('Which?', model='speak'))"))
+    stage.model.say("one", asks="Deepest?")
+    stage.model.say("two", asks="Which?")
+    assert await asked(stage, rlm_models=("speak", "fast", "some-model")) == ["onetwo"]
+    used = [request["model"] for request in stage.model.requests]
+    assert used == ["claude-sonnet-5-5", "claude-haiku-5-5", "some-model", "claude-sonnet-5-5"]
+
+
+async def test_what_is_short_is_read_in_one_plain_call(stage: Stage) -> None:
+    stage.processes = {**PROCESSES, "conversation": reads("The number is 77.")}
+    stage.model.say("It is 77.")
+    assert await asked(stage) == ["It is 77."]
+    [call] = stage.entries("model-call")
+    assert (call.event.name, call.event.reading) == ("read", True)
+    assert "The number is 77." in stage.asked()[0]
+    assert not stage.entries("cell")

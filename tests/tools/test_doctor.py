@@ -124,7 +124,7 @@ async def test_an_app_token_that_is_refused_is_named(world: Stage) -> None:
 async def test_missing_scopes_are_named(world: Stage) -> None:
     said = await ill(world, slack_bot_token=ECHO.bot_token)
     assert said.startswith(
-        "scopes: assistant:write, reactions:read are missing. Add them at https://api.slack.com/apps"
+        "scopes: assistant:write, files:read, reactions:read are missing. Add them at https://api.slack.com/apps"
     )
 
 

@@ -1,5 +1,6 @@
 // Where one writes: Enter sends, Shift+Enter begins a new line, what was not sent stays and says why.
 
+import { Attachments } from "./attachments.js";
 import { el } from "./dom.js";
 import { Unreachable } from "./reach.js";
 
@@ -9,8 +10,8 @@ const AWAY = "The daemon cannot be reached; your text is kept. Try again in a mo
 const drafts = new Map();
 
 export class Composer {
-  /** Fills this form. `send(text)` posts and may throw. */
-  constructor(form, { send, tools = [] }) {
+  /** Fills this form. `send(text, files)` posts and may throw. What is dropped on `drop` goes with it. */
+  constructor(form, { send, tools = [], drop = form }) {
     this.send = send;
     this.refused = el("p", { className: "refused", role: "alert", hidden: true });
     this.field = el("textarea", {
@@ -19,15 +20,19 @@ export class Composer {
       oninput: () => drafts.set(this.place, this.field.value),
       onkeydown: (event) => this.onKey(event),
     });
+    this.attached = new Attachments({ onWrong: (why) => this.tell(why), onWrite: () => this.field.focus() });
+    this.attached.takeDrops(drop, form);
+    const { button: add, picker, chips } = this.attached;
     const button = el("button", { type: "submit", className: "send" }, "Send");
-    const foot = tools.length ? el("div", { className: "tools" }, tools, button) : "";
-    form.replaceChildren(el("div", { className: "writing" }, this.refused, this.field, foot));
+    const foot = tools.length ? el("div", { className: "tools" }, tools, add, button) : add;
+    form.replaceChildren(el("div", { className: "writing" }, this.refused, chips, this.field, foot, picker));
     form.onsubmit = (event) => (event.preventDefault(), this.submit());
   }
 
   /** Write there from now on, and go on with what was left unsent. */
   turnTo(place, label) {
     this.place = place;
+    this.attached.turnTo(place);
     this.field.value = drafts.get(place) ?? "";
     this.field.placeholder = label;
     this.field.setAttribute("aria-label", label);
@@ -43,21 +48,27 @@ export class Composer {
   async submit() {
     const { place } = this;
     const text = this.field.value;
-    if (!text.trim()) return;
+    if (!text.trim() && !this.attached.files.length) return;
+    const files = this.attached.take();
     drafts.delete(place);
     this.turnTo(place, this.field.placeholder);
     try {
-      await this.send(escaped(text.trim()));
+      await this.send(escaped(text.trim()), files);
     } catch (error) {
-      this.refuse(place, text, error);
+      this.refuse(place, text, files, error);
     }
   }
 
-  refuse(place, text, error) {
+  refuse(place, text, files, error) {
     drafts.set(place, drafts.get(place) || text);
+    this.attached.giveBack(place, files);
     if (this.place !== place) return;
     this.field.value = drafts.get(place);
-    this.refused.textContent = error instanceof Unreachable ? AWAY : `This was not sent: ${error.message}.`;
+    this.tell(error instanceof Unreachable ? AWAY : `This was not sent: ${error.message}.`);
+  }
+
+  tell(why) {
+    this.refused.textContent = why;
     this.refused.hidden = false;
   }
 }

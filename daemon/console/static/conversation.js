@@ -84,7 +84,7 @@ export class Conversation {
 
   begin(root) {
     const thread = new Thread(root, this.world, {
-      post: (text) => this.post(text, root.ts),
+      post: (text, files) => this.post(text, files, root.ts),
       stop: () => this.stop(root.ts),
       onOpen: () => this.select(root.ts),
     });
@@ -126,10 +126,11 @@ export class Conversation {
     return gesture("stop", { user: this.world.me, channel: this.place.id, thread_ts }).catch(() => {});
   }
 
-  async post(text, thread_ts) {
+  async post(text, files, thread_ts) {
     const channel = this.place.id;
-    const args = { channel, text: this.world.mentions(text), thread_ts };
-    const { ts } = await this.world.slack.call("chat.postMessage", args);
+    const { slack, mentions } = this.world;
+    const said = { channel, text: mentions(text), thread_ts };
+    const ts = files.length ? await slack.share(files, said) : (await slack.call("chat.postMessage", said)).ts;
     if (thread_ts || this.place.id !== channel) return;
     this.select(ts);
     toEnd(this.box);
@@ -146,7 +147,8 @@ export class Conversation {
   tell({ type, message }) {
     const done = type === "message" ? !message.streaming : this.streamed === message.ts && !message.streaming;
     if (message.streaming) this.streamed = message.ts;
-    if (done) announce(`${this.world.names[message.user] ?? "Someone"}: ${message.text ?? ""}`);
+    const words = [message.text, ...(message.files ?? []).map(({ name }) => name)].filter(Boolean).join(", ");
+    if (done) announce(`${this.world.names[message.user] ?? "Someone"}: ${words}`);
   }
 
   earlier() {

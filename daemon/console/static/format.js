@@ -15,6 +15,13 @@ export const day = (seconds) => DAY.format(date(seconds));
 export const full = (seconds) => FULL.format(date(seconds));
 export const count = (number) => COUNT.format(number ?? 0);
 
+/** The size of a file. */
+export function bytes(number) {
+  if (number < 1000) return `${number} ${number === 1 ? "byte" : "bytes"}`;
+  if (number < 999_500) return `${Math.round(number / 1000)} kB`;
+  return `${(number / 1_000_000).toFixed(1)} MB`;
+}
+
 /** Dollars with as many digits as a small sum needs. */
 export function money(dollars) {
   const sum = Number(dollars ?? 0);

@@ -1,5 +1,6 @@
 // One message, as it stands now.
 
+import { fileChip } from "./attachments.js";
 import { avatar } from "./avatar.js";
 import { el } from "./dom.js";
 import { clock, full } from "./format.js";
@@ -35,7 +36,8 @@ function time(ts) {
 }
 
 function content(message, world) {
-  const files = (message.files ?? []).map((file) => el("p", {}, `⎘ ${file.name ?? file.title ?? file.id}`));
+  const chips = (message.files ?? []).map((file) => fileChip({ ...file, name: file.name ?? file.title ?? file.id }));
+  const files = chips.length ? [el("ul", { className: "files" }, chips)] : [];
   const star = message.bot_id ? "em" : "strong";
   const words = message.blocks ? blocksView(message, world) : markup(message.text ?? "", { names: world.names, star });
   const nodes = [...words, ...files];

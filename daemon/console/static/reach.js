@@ -2,6 +2,15 @@
 
 export class Unreachable extends Error {}
 
+/** Send these bytes there. Were they taken? */
+export async function put(address, body) {
+  try {
+    return (await fetch(address, { method: "POST", body })).ok;
+  } catch {
+    throw new Unreachable("the daemon cannot be reached");
+  }
+}
+
 /** The JSON that this address answers with. */
 export async function ask(address, options) {
   try {

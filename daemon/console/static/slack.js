@@ -1,7 +1,7 @@
 // A plain Slack client: the Web API with one person's token, and their live events.
 
 import { live } from "./live.js";
-import { ask } from "./reach.js";
+import { ask, put } from "./reach.js";
 
 export class Refused extends Error {}
 
@@ -29,6 +29,23 @@ export class Slack {
     });
     if (!body.ok) throw new Refused(body.error);
     return body;
+  }
+
+  /** Say something with these files, as one message; its ts. */
+  async share(files, { channel, text, thread_ts }) {
+    const sent = await Promise.all(files.map((file) => this.upload(file)));
+    const said = { files: sent, channel_id: channel, initial_comment: text, thread_ts };
+    const { files: shared } = await this.call("files.completeUploadExternal", said);
+    const places = Object.assign({}, ...Object.values(shared[0].shares));
+    return places[channel].at(-1).ts;
+  }
+
+  /** Bring one file there; who completes the upload names it so. */
+  async upload(file) {
+    const { name, size } = file;
+    const { upload_url, file_id } = await this.call("files.getUploadURLExternal", { filename: name, length: size });
+    if (!(await put(new URL(upload_url).pathname, file))) throw new Refused(`${name} was not taken`);
+    return { id: file_id, title: name };
   }
 
   /** All pages of a list. */

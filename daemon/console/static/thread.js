@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 import { messageView } from "./message.js";
 
 export class Thread {
-  /** `post(text)` replies; `stop()` presses Stop; `onOpen()` is called when one turns to this thread. */
+  /** `post(text, files)` replies; `stop()` presses Stop; `onOpen()` is called when one turns to this thread. */
   constructor(root, world, { post, stop, onOpen }) {
     this.world = world;
     this.ts = root.ts;

@@ -1,5 +1,6 @@
 // The left and middle panes together: who one posts as, what they see, and the live events of it.
 
+import { keepThePage } from "./attachments.js";
 import { avatar } from "./avatar.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
@@ -33,9 +34,11 @@ export class Workspace {
     this.known = await this.meet(new Slack(last.token));
     this.place = location.hash.slice(1);
     this.composer = new Composer(byId("composer"), {
-      send: (text) => this.conversation.post(text),
+      send: (text, files) => this.conversation.post(text, files),
+      drop: byId("conversation"),
       tools: [this.people(last)],
     });
+    keepThePage();
     await this.become(last);
     this.composer.field.focus();
   }

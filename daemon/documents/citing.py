@@ -1,0 +1,187 @@
+"""Checks what an answer cites before it is said: the place exists, and holds the words that are quoted.
+
+A model is told to cite so: [report.txt:120 "the quoted words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"]
+or [https://team.slack.com/archives/C1/p17 "…"]; several in one bracket are parted by semicolons. A quotation
+may leave out words by "…", and run on into the lines after its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from daemon.documents.document import Document
+from daemon.documents.quotation import holds, normal
+from daemon.documents.seam import Seams
+
+NEAR = 1
+"""So many lines after its place a quotation may begin: programs count from 0, people from 1."""
+RUN = 4
+"""So many lines after its place a quotation may run on."""
+MOST_LINES = 200
+"""Lines that one citation may name."""
+MOST_SEARCHED = 100_000_000
+"""Characters that are looked through for all citations of an answer; those after that do not hold."""
+ROUNDS = 4
+"""What is left out may leave a citation that was hidden in it; nobody but an attacker nests them deeper."""
+
+OPEN, CLOSE = '"“„«', '"”“»'
+HEAD = re.compile(rf'\[([^\[\]"“”„«»\n]{{1,400}})([{OPEN}\]])')
+NEXT = re.compile(rf'\s?[;,]\s?([^\[\]"“”„«»\n]{{1,400}})([{OPEN}])')
+END = re.compile(rf"[{CLOSE}]\s?([\];,])")
+LINES = re.compile(r"(.+?)(?::l?|#l|,? lines? )(\d+)(?:[-\u2013]l?(\d+))?")
+PAGE = re.compile(r"(.+?),? (?:p|pp|page|pages)\.? ?(\d+)(?:[-\u2013]\d+)?")
+LINK = re.compile(r"https?://\S+")
+AROUND = " <>,:-\u2013"
+"""What may stand around the name of a place."""
+TARGET = re.compile(r"\([^()\s]{0,500}\)")
+"""What makes a link of the bracket before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """An answer whose citations all hold; how many do, and how many were left out."""
+
+    text: str
+    held: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """One place of a bracket: what it names, what it quotes (None: nothing), and how it is written."""
+
+    head: str
+    quote: str | None
+    raw: str
+
+
+def check(text: str, documents: Sequence[Document]) -> Checked:
+    """The answer, without the citations that do not hold.
+
+    What is in brackets and cites nothing stays as it is. Takes time as the answer is long, and as what is
+    cited is: where that is much, call it in a thread.
+    """
+    library = Library(documents)
+    dropped = 0
+    for _ in range(ROUNDS):
+        checked = _once(text, library)
+        dropped += checked.dropped
+        if not checked.dropped:
+            return Checked(text=checked.text, held=checked.held, dropped=dropped)
+        text = checked.text
+    return Checked(text=text.replace("[", "(").replace("]", ")"), held=0, dropped=dropped + checked.held)
+
+
+def _once(text: str, library: Library) -> Checked:
+    starts = [one for one in HEAD.finditer(text) if library.is_cited(one[1], quoted=one[2] != "]")]
+    kept = Seams()
+    at = held = dropped = 0
+    for number, start in enumerate(starts):
+        bound = starts[number + 1].start() if number + 1 < len(starts) else len(text)
+        found, end = _bracket(text, start, bound, library)
+        good = [one.raw for one in found if library.holds(one)]
+        kept.add(text[at : start.start()])
+        at = end
+        held += len(good)
+        dropped += max(len(found), 1) - len(good)
+        if good:
+            kept.add(f"[{'; '.join(good)}]")
+        else:
+            target = TARGET.match(text, end)
+            at = target.end() if target else end
+            kept.leave_out()
+    kept.add(text[at:])
+    return Checked(text=kept.text(), held=held, dropped=dropped)
+
+
+def _bracket(text: str, start: re.Match[str], bound: int, library: Library) -> tuple[list[Citation], int]:
+    """The citations of a bracket, and where it ends; one that is never closed has none."""
+    if start[2] == "]":
+        return [Citation(head=start[1], quote=None, raw=start[1])], start.end()
+    found: list[Citation] = []
+    head, opened, began = start[1], start.end(), start.start(1)
+    for end in END.finditer(text, opened, bound):
+        more = NEXT.match(text, end.start() + 1, bound) if end[1] != "]" else None
+        if end.start() < opened or (end[1] != "]" and not (more and library.is_cited(more[1], quoted=True))):
+            continue
+        raw = text[began : end.start() + 1]
+        found.append(Citation(head=head, quote=text[opened : end.start()], raw=raw))
+        if more is None:
+            return found, end.end()
+        head, opened, began = more[1], more.end(), more.start(1)
+    closed = text.find("]", start.end(), bound)
+    line = text.find("\n", start.end(), bound)
+    return [], closed + 1 if closed >= 0 else line if line >= 0 else bound
+
+
+class Library:
+    """The documents that may be cited, by the names of their places. For one answer."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._named: dict[str, list[Document]] = {}
+        self._parts: dict[str, list[tuple[Document, int]]] = {}
+        for document in documents:
+            self._named.setdefault(_key(document.name), []).append(document)
+            for number, part in enumerate(document.parts):
+                self._parts.setdefault(_key(part.name), []).append((document, number))
+        self._left = MOST_SEARCHED
+        self._passages: dict[tuple[int, int, int], str] = {}
+
+    def is_cited(self, head: str, *, quoted: bool) -> bool:
+        """Whether a bracket that begins so cites something, rightly or wrongly."""
+        key = _key(head)
+        found = LINES.match(key) or PAGE.match(key)
+        known = key in self._parts or (found is not None and found[1] in self._named)
+        if not quoted:
+            return known
+        place = LINES.fullmatch(key) or PAGE.fullmatch(key) or LINK.fullmatch(key)
+        return known or place is not None or key in self._named
+
+    def holds(self, citation: Citation) -> bool:
+        """Whether the place exists, and holds the words."""
+        if citation.quote is None:
+            return False
+        return any(
+            holds(passage, citation.quote, begins)
+            for passage, begins in self._found(_key(citation.head))
+            if self._afford(len(passage))
+        )
+
+    def _found(self, key: str) -> Iterator[tuple[str, int]]:
+        """The passages of this name, each with where in it the quotation has to begin."""
+        page = PAGE.fullmatch(key)
+        for document, number in self._parts.get(f"{page[1]} p.{int(page[2])}" if page else key, ()):
+            part = document.parts[number]
+            own = self._normal(document, part.first, part.last)
+            yield own, len(own)
+            if document.kind == "pdf" and number + 1 < len(document.parts):
+                after = document.parts[number + 1]
+                more = self._normal(document, after.first, min(after.first + RUN, after.last))
+                yield f"{own} {more}", len(own)
+        lines = LINES.fullmatch(key)
+        for document in self._named.get(lines[1], ()) if lines else ():
+            assert lines
+            first, last = int(lines[2]), int(lines[3] or lines[2])
+            if 1 <= first <= last <= document.lines:
+                last = min(last, first + MOST_LINES)
+                own = self._normal(document, first, last + NEAR)
+                yield self._normal(document, first, last + RUN), len(own)
+
+    def _normal(self, document: Document, first: int, last: int) -> str:
+        """These lines as they are compared; nothing, once too much was looked through."""
+        key = (id(document), first, last)
+        if key not in self._passages:
+            raw = document.passage(first, last)
+            self._passages[key] = normal(raw) if self._afford(len(raw)) else ""
+        return self._passages[key]
+
+    def _afford(self, letters: int) -> bool:
+        self._left -= letters
+        return self._left > 0
+
+
+def _key(name: str) -> str:
+    """A name as it is looked up."""
+    return " ".join(name.strip(AROUND).split()).casefold()

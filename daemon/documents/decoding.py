@@ -1,0 +1,117 @@
+"""The text of bytes. A large file is turned over piece by piece: beside the loop, no piece holds it up."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from io import IncrementalNewlineDecoder
+
+from daemon.documents.document import DocumentError
+from daemon.documents.formats import BINARY
+
+PIECE = 2**18
+"""Bytes that are turned over at once."""
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""How a text says its encoding; UTF-32 before UTF-16, whose mark it begins with."""
+OTHER_LINES = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""Where `str.splitlines` would begin a line, and no editor does. They become spaces: all count alike."""
+CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+MOST_CONTROL = 0.05
+"""A larger share of control characters is no text."""
+HIGH = re.compile(rb"[\x80-\xff]+")
+MOST_HIGH = 0.3
+"""A larger share of bytes over 127 is no western text: any guess would be wrong."""
+FEW = 10
+"""So many good letters for each broken one, and a text is damaged UTF-8 rather than something else."""
+
+GUESSED = "The encoding of {name} is not known: it was read as Windows-1252, so some letters may be wrong."
+DAMAGED = "{name} is not all in its encoding ({encoding}): {broken} characters could not be read (\ufffd)."
+UNKNOWN = "The encoding of {name} is not known: save it as UTF-8, and share that."
+TOO_LONG = (
+    "{name} holds more than {characters:,} characters of text: share the part that matters, or split it."
+)
+BLANK = "{name} holds no text: there is nothing to read in it."
+
+
+def decode(name: str, data: bytes, most: int) -> tuple[str, tuple[str, ...]]:
+    """Its text, lines ended by "\\n", and notes. Raises DocumentError for what is none, or is too long."""
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return _damaged(name, data[len(mark) :], encoding, most)
+    if b"\0" in data:
+        raise DocumentError(f"{name} {BINARY}.")
+    try:
+        return _text(name, data, "utf-8", "strict", most), ()
+    except UnicodeDecodeError:
+        broken, good = _quality(data)
+    if good >= FEW * broken:
+        return _damaged(name, data, "utf-8", most)
+    try:
+        return _guessed(name, data, most)
+    except UnicodeDecodeError:
+        raise DocumentError(UNKNOWN.format(name=name)) from None
+
+
+def text_pieces(data: bytes, encoding: str, errors: str) -> Iterator[str]:
+    """The text of these bytes, piece by piece, lines ended by "\\n" alone. Raises UnicodeDecodeError."""
+    decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
+    for at in range(0, len(data), PIECE):
+        yield OTHER_LINES.sub(" ", decoder.decode(data[at : at + PIECE]))
+    yield OTHER_LINES.sub(" ", decoder.decode(b"", final=True))
+
+
+def _damaged(name: str, data: bytes, encoding: str, most: int) -> tuple[str, tuple[str, ...]]:
+    """The text, with what is broken in it replaced, and told of."""
+    try:
+        return _text(name, data, encoding, "strict", most), ()
+    except UnicodeDecodeError:
+        text = _text(name, data, encoding, "replace", most)
+    broken = text.count("\ufffd")
+    return text, (DAMAGED.format(name=name, encoding=encoding.upper(), broken=broken),)
+
+
+def _guessed(name: str, data: bytes, most: int) -> tuple[str, tuple[str, ...]]:
+    """The text as Windows writes it in the west."""
+    high = sum(
+        len(piece) - len(HIGH.sub(b"", piece))
+        for piece in (data[at : at + PIECE] for at in range(0, len(data), PIECE))
+    )
+    if high > MOST_HIGH * len(data):
+        raise DocumentError(UNKNOWN.format(name=name))
+    return _text(name, data, "cp1252", "strict", most), (GUESSED.format(name=name),)
+
+
+def _quality(data: bytes) -> tuple[int, int]:
+    """How many characters are broken if this is UTF-8, and how many beyond ASCII are good."""
+    broken = good = 0
+    for piece in text_pieces(data, "utf-8", "replace"):
+        lost = piece.count("\ufffd")
+        broken += lost
+        good += sum(1 for _ in re.finditer("[^\0-\x7f\ufffd]", piece))
+    return broken, good
+
+
+def _text(name: str, data: bytes, encoding: str, errors: str, most: int) -> str:
+    pieces: list[str] = []
+    length = control = 0
+    for piece in text_pieces(data, encoding, errors):
+        pieces.append(piece)
+        length += len(piece)
+        control += sum(1 for _ in CONTROL.finditer(piece))
+        if length > most:
+            raise DocumentError(TOO_LONG.format(name=name, characters=most))
+        if "\0" in piece:
+            raise DocumentError(f"{name} {BINARY}.")
+    if control > MOST_CONTROL * length:
+        raise DocumentError(f"{name} {BINARY}.")
+    text = "".join(pieces)
+    if not text or text.isspace():
+        raise DocumentError(BLANK.format(name=name))
+    return text

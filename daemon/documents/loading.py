@@ -1,0 +1,101 @@
+"""Reads a file that someone shares: bytes become a document, or a sentence that says why not, and what to do.
+
+The daemon only turns bytes into letters, beside its loop; PDF and DOCX are parsed in a confined child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from daemon.documents.confined import PAGE, Room
+from daemon.documents.decoding import BLANK, decode, text_pieces
+from daemon.documents.document import Document, DocumentError, clean_name, in_parts, pages
+from daemon.documents.extraction import extract
+from daemon.documents.formats import kind_of_text, misnamed, recognise
+from daemon.documents.refusal import noted
+
+MOST_BYTES = 100 * 2**20
+"""A larger file is not even looked at."""
+MOST_JSON = 2**20
+"""Characters of JSON that are checked: of more it takes a program to see whether it is right."""
+SHORT = 2**16
+"""Bytes that are turned over within a moment, without a thread."""
+ROOM = Room()
+
+EMPTY = "{name} is empty: there is nothing to read in it."
+TOO_LARGE = (
+    "{name} has {size:,} MB, and at most {most:,} MB are read: share the part that matters, or split it."
+)
+NO_JSON = "{name} is not valid JSON (line {line}: {why}): it was read as plain text."
+
+
+async def read_document(name: str, data: bytes, room: Room = ROOM) -> Document:
+    """The document that a file of this name holds. Its own name is the file's, made fit to be cited.
+
+    At most MOST_BYTES are read, and `room` bounds what comes of it. Several at once take as many children.
+    Raises DocumentError with a sentence for people.
+    """
+    name = clean_name(name)
+    if not data:
+        raise DocumentError(EMPTY.format(name=name))
+    if len(data) > MOST_BYTES:
+        size, most = len(data) // 2**20, MOST_BYTES // 2**20
+        raise DocumentError(TOO_LARGE.format(name=name, size=size, most=most))
+    if len(data) <= SHORT:
+        found = recognise(name, data)
+    else:
+        found = await asyncio.to_thread(recognise, name, data)
+    if found == "text" and len(data) <= SHORT:
+        return as_text(name, data, room)
+    if found == "text":
+        return await asyncio.to_thread(as_text, name, data, room)
+    child = "daemon.documents.pdf_child" if found == "pdf" else "daemon.documents.docx_child"
+    body, counts = await extract(child, name, data, room)
+    make = as_pages if found == "pdf" else as_paragraphs
+    return await asyncio.to_thread(make, name, body, noted(name, counts))
+
+
+def as_text(name: str, data: bytes, room: Room) -> Document:
+    """A text as it is. Raises DocumentError."""
+    text, notes = decode(name, data, room.characters)
+    kind = kind_of_text(name)
+    if kind == "json":
+        notes += wrong_json(name, text)
+    return Document(name=name, text=text, kind=kind, notes=notes + misnamed(name))
+
+
+def wrong_json(name: str, text: str) -> tuple[str, ...]:
+    """What to note of JSON that is none."""
+    if len(text) > MOST_JSON:
+        return ()
+    try:
+        json.loads(text, parse_int=str, parse_float=str)
+    except json.JSONDecodeError as wrong:
+        return (NO_JSON.format(name=name, line=wrong.lineno, why=wrong.msg),)
+    except RecursionError:
+        return ()
+    return ()
+
+
+def as_pages(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
+    """A document of pages."""
+    texts = extracted(body).split(PAGE)
+    return _filled(in_parts(name, pages(name, texts), kind="pdf", notes=notes))
+
+
+def as_paragraphs(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
+    """A document of lines."""
+    return _filled(Document(name=name, text=extracted(body).replace(PAGE, " "), kind="docx", notes=notes))
+
+
+def extracted(body: bytes) -> str:
+    """What a child wrote, without what no text holds. A form feed, which parts the pages, stays."""
+    parts = body.split(PAGE.encode())
+    return PAGE.join("".join(text_pieces(part, "utf-8", "replace")) for part in parts).replace("\0", " ")
+
+
+def _filled(document: Document) -> Document:
+    if not document.text.strip():
+        raise DocumentError(BLANK.format(name=document.name))
+    return document

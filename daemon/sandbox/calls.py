@@ -1,0 +1,117 @@
+"""What a cell asks of the host: each call is a task, and its time is not the cell's."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.environment import CallError, Function
+from daemon.sandbox.frames import FrameError, pack, unpack
+from daemon.sandbox.work import Work
+
+AT_ONCE = 1_000
+"""Most calls that are worked on at the same time; until one has ended no more are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A function that cells may call, and with what."""
+
+    function: Function
+    signature: inspect.Signature
+
+    async def answer(self, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What the function says, or what it says against."""
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            return {"error": str(error), "kind": "TypeError"}
+        try:
+            return {"answer": pack(await self.function(*args, **kwargs), refuse)}
+        except CallError as error:
+            return {"error": str(error), "kind": "RuntimeError"}
+
+
+def offers(functions: Mapping[str, Function]) -> dict[str, Offer]:
+    """These functions, by name."""
+    return {
+        name: Offer(function=function, signature=inspect.signature(function))
+        for name, function in functions.items()
+    }
+
+
+class Calls:
+    """Answers what a cell asks, several at once. `fail` is called when a function fails for good."""
+
+    def __init__(
+        self,
+        offered: Mapping[str, Offer],
+        work: Work,
+        send: Callable[[dict[str, Any]], Awaitable[None]],
+        fail: Callable[[], None],
+    ) -> None:
+        self.failure: BaseException | None = None
+        """What a function raised that is not for the code."""
+        self._offers = offered
+        self._work = work
+        self._send = send
+        self._fail = fail
+        self._seen: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """How many there were so far."""
+        return len(self._seen)
+
+    async def begin(self, frame: dict[str, Any]) -> None:
+        """Work on the call that this frame asks for. Raises FrameError where it asks for none."""
+        match frame:
+            case {"call": str(name), "id": int(number), "args": list(args), "kwargs": dict(kwargs)}:
+                pass
+            case _:
+                raise FrameError("a call that is none")
+        if name not in self._offers:
+            raise FrameError("a call of a function that it was not given")
+        if number in self._seen:
+            raise FrameError("two calls with one number")
+        self._seen.add(number)
+        if len(self._tasks) >= AT_ONCE:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        values = [unpack(value) for value in args]
+        named = {key: unpack(value) for key, value in kwargs.items()}
+        self._work.wait()
+        task = asyncio.create_task(self._run(number, name, values, named))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """End those that still run: nobody waits for their answers."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.remove_done_callback(self._ended)
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, number: int, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        try:
+            answer = await self._offers[name].answer(args, kwargs)
+        finally:
+            self._work.go_on()
+        with suppress(ConnectionError):
+            await self._send({"id": number, **answer})
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        failure = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if failure is not None and self.failure is None:
+            self.failure = failure
+            self._fail()
+
+
+def refuse(value: Any) -> Any:
+    """Raise TypeError: this cannot be sent to a child."""
+    raise TypeError(f"{type(value).__name__} is no plain value")

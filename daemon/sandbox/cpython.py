@@ -1,0 +1,168 @@
+"""The cpython environment: cells run in a child process of the same Python, which gives up its rights first.
+
+x86_64 Linux with seccomp; elsewhere it refuses. The child has the standard library, no files, no network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from asyncio.subprocess import DEVNULL
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from daemon.environment import Bounds, Function, SandboxError
+from daemon.sandbox.host import INSTEAD, Child, ChildSandbox, meet
+
+BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from daemon.sandbox.child import main; main(sys.argv[2])"
+FLAGS = ("-P", "-s", "-S", "-X", "utf8")
+"""No site, no folder of the user's: as -I, which would not read PYTHONHASHSEED."""
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
+"""All that the child sees of the environment, so that a cell that runs again does the same."""
+BUFFER = 2**20
+BOUNDS = Bounds()
+ROOT = Path(__file__).parent.parent.parent
+
+
+class LocalProcess:
+    """A child process of this one."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._is_paused = False
+
+    def pause(self) -> None:
+        self._is_paused = True
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self._signal(signal.SIGCONT)
+
+    def worked(self) -> float:
+        clock = (~self._process.pid << 3) | 2  # as clock_getcpuclockid makes it
+        with suppress(OSError):
+            return time.clock_gettime(clock)
+        return 0.0
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    async def reap(self) -> None:
+        await self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+
+@contextmanager
+def told(word: str) -> Iterator[int]:
+    """A descriptor from which this word can be read, and then nothing."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, f"{word}\n".encode())
+        os.close(writing)
+        yield reading
+    finally:
+        os.close(reading)
+
+
+async def start_child(bounds: Bounds) -> Child:
+    """Start a child and have it confine itself. Raises SandboxError where it cannot."""
+    if sys.platform != "linux":
+        raise SandboxError(f"The cpython sandbox needs x86_64 Linux, and this is {sys.platform}. {INSTEAD}")
+    ours, theirs = socket.socketpair()
+    token = secrets.token_hex()
+    with theirs, told(token) as standard_input:
+        reader, writer = await asyncio.open_connection(sock=ours, limit=BUFFER)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command(f"fd:{theirs.fileno()}"),
+                stdin=standard_input,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                env=ENVIRONMENT,
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            writer.transport.abort()
+            raise SandboxError(f"The cpython sandbox cannot be started: {error}. {INSTEAD}") from error
+    return await meet(reader, writer, token, bounds, LocalProcess(process))
+
+
+def command(address: str) -> list[str]:
+    """How to start the program of a child with this address; its token is to be its standard input."""
+    return [sys.executable, *FLAGS, "-c", BOOT, str(ROOT), address]
+
+
+async def open_cpython(functions: Mapping[str, Function], bounds: Bounds = BOUNDS) -> ChildSandbox:
+    """Open a sandbox in a new child. Raises SandboxError where that is impossible, and says what to do."""
+    child = await start_child(bounds)
+    return child.sandbox(functions)
+
+
+async def confines() -> str:
+    """By what a child is confined here: "seccomp and Landlock ABI 7". Raises SandboxError: why it is not."""
+    child = await start_child(BOUNDS)
+    child.kill()
+    await child.process.reap()
+    return child.confined
+
+
+class Spares:
+    """Keeps `count` children ready, so that to open a sandbox takes no time. Each is used once."""
+
+    def __init__(self, bounds: Bounds = BOUNDS, count: int = 1) -> None:
+        self._bounds = bounds
+        self._count = count
+        self._starting: deque[asyncio.Task[Child]] = deque()
+
+    async def __aenter__(self) -> Spares:
+        self._fill()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._starting:
+            task.cancel()
+        for child in await asyncio.gather(*self._starting, return_exceptions=True):
+            if isinstance(child, Child):
+                child.kill()
+                await child.process.reap()
+
+    async def open(self, functions: Mapping[str, Function]) -> ChildSandbox:
+        """Open a sandbox, as `open_cpython` does, in a child that is ready."""
+        child = await self._take()
+        self._fill()
+        return child.sandbox(functions)
+
+    async def _take(self) -> Child:
+        """A child that lives."""
+        while self._starting:
+            task = self._starting.popleft()
+            try:
+                child = await asyncio.shield(task)
+            except asyncio.CancelledError:
+                self._starting.append(task)
+                raise
+            except SandboxError:
+                continue  # the next one says whether that is always so
+            if child.is_there():
+                return child
+            child.kill()
+            await child.process.reap()
+        return await start_child(self._bounds)
+
+    def _fill(self) -> None:
+        while len(self._starting) < self._count:
+            self._starting.append(asyncio.create_task(start_child(self._bounds)))

@@ -1,0 +1,245 @@
+"""The host's side of a child that runs cells, however it is reached: a socket and a token are enough.
+
+Nothing that comes from a child is believed: whatever is no answer of it ends it, and the cell is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.environment import Bounds, Execution, Function, SandboxError
+from daemon.sandbox.calls import Calls, offers, refuse
+from daemon.sandbox.cells import cut
+from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
+from daemon.sandbox.work import Process, Watch, Work
+
+START = 60.0
+"""Seconds after which a child that does not come is given up."""
+HELLO = 4096
+"""Most bytes of a frame of somebody of whom nothing is known yet."""
+MARGIN = 100
+"""Characters that a text may be longer than its bound: those that say what is left out."""
+CELLS = 100
+"""So many times the seconds of a cell may a child compute in its life: the kernel's own bound."""
+INSTEAD = "Set RLM_SANDBOX=monty."
+
+
+class Elsewhere:
+    """A child whose process others hold: all that can be done to it is to hang up."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def worked(self) -> float:
+        return 0.0
+
+    def kill(self) -> None: ...
+
+    async def reap(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A child that has said its token and is confined, and has run nothing yet."""
+
+    reader: StreamReader
+    writer: StreamWriter
+    process: Process
+    bounds: Bounds
+    confined: str
+    """By what it is confined, in its own words."""
+
+    def sandbox(self, functions: Mapping[str, Function]) -> ChildSandbox:
+        """Make a sandbox of it, whose cells may call these."""
+        self.writer.write(encode({"functions": [*functions]}))
+        return ChildSandbox(self, functions)
+
+    def is_there(self) -> bool:
+        """Whether it has not died meanwhile."""
+        return not self.reader.at_eof()
+
+    def kill(self) -> None:
+        """End it and hang up; whoever reads from it sees that at once."""
+        self.process.kill()
+        self.writer.transport.abort()
+
+
+async def meet(
+    reader: StreamReader, writer: StreamWriter, token: str, bounds: Bounds, process: Process | None = None
+) -> Child:
+    """The child at the other end, which must say this token first and confine itself.
+
+    Raises SandboxError, and hangs up, where it does not.
+    """
+    process = process or Elsewhere()
+    try:
+        async with asyncio.timeout(START):
+            confined = await _greet(reader, writer, token, bounds)
+    except BaseException as error:
+        process.kill()
+        writer.transport.abort()
+        await asyncio.shield(process.reap())
+        if isinstance(error, FrameError | EOFError | OSError):
+            raise SandboxError(_refusal(error)) from error
+        raise
+    return Child(reader=reader, writer=writer, process=process, bounds=bounds, confined=confined)
+
+
+async def _greet(reader: StreamReader, writer: StreamWriter, token: str, bounds: Bounds) -> str:
+    """Hear its token, tell it its bounds, and hear by what it is confined."""
+    hello = await read_frame(reader, HELLO)
+    if not hmac.compare_digest(str(hello.get("token")).encode(), token.encode()):
+        raise SandboxError("Somebody without this sandbox's token was refused.")
+    seconds = math.ceil(bounds.seconds) * CELLS
+    writer.write(encode({"memory": bounds.memory, "seconds": seconds, "output": bounds.output}))
+    match await read_frame(reader, HELLO):
+        case {"ready": str(confined)}:
+            return confined
+        case {"refused": str(why)}:
+            raise SandboxError(f"The cpython sandbox cannot be confined here: {why}. {INSTEAD}")
+        case _:
+            raise FrameError("no answer to what it was asked")
+
+
+def _refusal(error: Exception) -> str:
+    """Why nothing has come of a child."""
+    if isinstance(error, FrameError):
+        return f"A sandbox sent {error}; it was refused."
+    if isinstance(error, TimeoutError):
+        return f"The cpython sandbox did not start within {START:g} s. {INSTEAD}"
+    return f"The cpython sandbox ended as it started. {INSTEAD}"
+
+
+class ChildSandbox:
+    """A sandbox in a child that has said its token and has confined itself."""
+
+    def __init__(self, child: Child, functions: Mapping[str, Function]) -> None:
+        self._child = child
+        self._offers = offers(functions)
+        self._bounds = child.bounds
+        self._request = 0
+        self._ended = ""
+        """Why it takes no more cells; empty while it does."""
+
+    async def execute_code(self, code: str) -> Execution:
+        """Run this cell to its end. Raises nothing for what the code does."""
+        try:
+            return await self._ask(execute=code)
+        except SandboxError as error:
+            return Execution(error=str(error), lost=True)
+
+    async def bind(self, **names: Any) -> None:
+        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
+        packed = {}
+        for name, value in names.items():
+            try:
+                packed[name] = pack(value, refuse)
+            except (TypeError, RecursionError) as error:
+                raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
+        done = await self._ask(bind=packed)
+        if done.error:
+            raise SandboxError(
+                f"{', '.join(names)} cannot be brought into the sandbox: {done.error.strip()}."
+            )
+
+    async def close(self) -> None:
+        """End it, within a moment, also in the midst of a cell."""
+        self._end("The sandbox is closed.")
+        await self._child.process.reap()
+
+    def _end(self, why: str) -> None:
+        """Kill it and hang up; whoever reads from it sees that at once. The first reason stays."""
+        self._ended = self._ended or why
+        self._child.kill()
+
+    async def _ask(self, **request: Any) -> Execution:
+        """Have the child do something, and answer its calls until that is done.
+
+        Raises SandboxError when the child is lost, and what a function raised that is not for the code.
+        """
+        if self._ended:
+            raise SandboxError(self._ended)
+        self._request += 1
+        self._child.process.resume()
+        work = Work(self._child.process)
+        watch = Watch(work, self._bounds.seconds, self._be_late)
+        calls = Calls(self._offers, work, self._send, self._give_up)
+        execution = None
+        try:
+            await self._send({"id": self._request, **request})
+            execution = await self._listen(calls)
+        except FrameError as error:
+            self._end(f"The cell's process sent {error}; it was ended, and all variables are gone.")
+        except (EOFError, OSError):
+            self._end("The cell's process died; all variables are gone.")
+        finally:
+            watch.stop()
+            if execution is None:
+                self._end("The cell was interrupted, and its sandbox closed.")
+                await asyncio.shield(self._child.process.reap())
+            else:
+                self._child.process.pause()
+            await calls.stop()
+        if calls.failure is not None:
+            raise calls.failure
+        if execution is None:
+            raise SandboxError(self._ended)
+        return execution
+
+    def _be_late(self) -> None:
+        most = f"{self._bounds.seconds:g}"
+        self._end(f"The cell worked longer than {most} seconds and was ended; all variables are gone.")
+
+    def _give_up(self) -> None:
+        self._end("A function of the host's failed, and the sandbox was closed.")
+
+    async def _send(self, frame: dict[str, Any]) -> None:
+        self._child.writer.write(encode(frame))
+        await self._child.writer.drain()
+
+    async def _listen(self, calls: Calls) -> Execution:
+        """Read what the child sends until it has done what it was asked."""
+        while True:
+            frame = await read_frame(self._child.reader)
+            if self._ended:
+                raise EOFError(self._ended)
+            if "call" in frame:
+                await calls.begin(frame)
+                if len(calls) > self._bounds.calls:
+                    self._end(
+                        f"The cell made more than {self._bounds.calls:,} calls; all variables are gone."
+                    )
+            elif frame.get("done") == self._request:
+                return self._execution(frame)
+            else:
+                raise FrameError("what nobody has asked for")
+
+    def _execution(self, frame: dict[str, Any]) -> Execution:
+        """What the child says of its cell; each part must have its type."""
+        match frame:
+            case {
+                "stdout": str(stdout),
+                "stderr": str(stderr),
+                "error": str(error),
+                "variables": dict(names),
+            }:
+                pass
+            case _:
+                raise FrameError("a result that is none")
+        if not all(isinstance(kind, str) for kind in names.values()):
+            raise FrameError("variables without a type")
+        most = self._bounds.output + MARGIN
+        return Execution(
+            stdout=cut(stdout, most),
+            stderr=cut(stderr, most),
+            value=unpack(frame.get("value")),
+            error=cut(error, most),
+            variables=names,
+        )

@@ -1,0 +1,352 @@
+"""The default environment: cells run in monty, a Python interpreter of its own in worker processes.
+
+No file, no network and no process can be reached from there, whatever the machine; it knows a part of Python
+(subset.py). Its blocking sessions are used, in threads: the asynchronous ones can abort us at exit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from pydantic_monty import (
+    Monty,
+    MontyClassProxy,
+    MontyConversionError,
+    MontyError,
+    MontyRuntimeError,
+    MontySession,
+    MontySyntaxError,
+    OSPolicy,
+    ResourceLimits,
+)
+
+from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
+from daemon.sandbox.cell import Cell, prepared, shim
+from daemon.sandbox.feed import Feed, Printed, Stopped, TooManyCalls
+from daemon.sandbox.values import plain, refuse
+
+T = TypeVar("T")
+
+SUSPENSIONS = 2**60
+"""monty counts calls and names that it asks for, over all cells, up to 1,000; we count calls a cell."""
+POLICY: OSPolicy = {"sleep": "zero", "random_start": {"seed": 0}}
+OURS = "__type, __locals = type, locals"
+"""Under names that no cell takes for its own."""
+TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
+SEED = "import random as __random\n__random.seed(__seed)"
+USUAL = Bounds()
+GONE = "all variables are gone."
+FILE = re.compile(r"<python-input-\d+>")
+
+
+class MontyPool:
+    """Keeps workers, from `async with` on. At most so many sandboxes are open at once.
+
+    Each open sandbox holds a worker (a few MB), also while its code waits for the host. A sandbox over `most`
+    waits `patience` seconds for another one to close; so `most` must be above what is open at once where
+    functions of the host open sandboxes themselves.
+    """
+
+    def __init__(self, *, most: int = 256, patience: float = 30.0) -> None:
+        self._most = most
+        self._patience = patience
+        self._free = asyncio.Semaphore(most)
+        self._threads = ThreadPoolExecutor(most + 1, thread_name_prefix="monty")
+        self._pool = Monty(max_processes=most)
+        self._sandboxes: set[MontySandbox] = set()
+        self._is_open = False
+
+    async def __aenter__(self) -> MontyPool:
+        await self.run(self._pool.__enter__)
+        self._is_open = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_open = False
+        for sandbox in [*self._sandboxes]:
+            await sandbox.close()
+        await self.run(lambda: self._pool.__exit__(None, None, None))
+        self._threads.shutdown()
+
+    async def open_monty(self, functions: Mapping[str, Function], bounds: Bounds = USUAL) -> Sandbox:
+        """Open a sandbox whose cells can call these. Raises SandboxError where too many are open already."""
+        if not self._is_open:
+            raise SandboxError(
+                "The pool of monty's workers is closed: open sandboxes within its `async with`."
+            )
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise SandboxError(
+                f"{self._most} sandboxes are open, and none closed for {self._patience:g} seconds: "
+                "let fewer be open at once, or allow more."
+            ) from error
+        limits: ResourceLimits = {
+            "max_feed_duration_secs": bounds.seconds,
+            "max_memory": bounds.memory,
+            "max_suspensions": SUSPENSIONS,
+        }
+        session = self._pool.checkout(limits=limits, assert_message_annotations=False, os_policy=POLICY)
+        try:
+            await self.run(session.__enter__)
+        except asyncio.CancelledError:
+            await self.hand_back(session)
+            raise
+        except (MontyError, OSError) as error:
+            self._free.release()
+            raise SandboxError(f"A worker of monty's could not be started: {error}.") from error
+        sandbox = MontySandbox(self, session, functions, bounds)
+        self._sandboxes.add(sandbox)
+        return sandbox
+
+    async def hand_back(self, session: MontySession, sandbox: MontySandbox | None = None) -> None:
+        """A session is not needed any more, nor is its sandbox."""
+        if sandbox is not None:
+            self._sandboxes.discard(sandbox)
+        try:
+            await self.run(lambda: session.__exit__(None, None, None))
+        finally:
+            self._free.release()
+
+    def in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Begin this in a thread."""
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do this in a thread, to its end, whoever is cancelled meanwhile."""
+        running = self.in_thread(work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            raise
+
+
+class MontySandbox:
+    """A sandbox over one session of a worker."""
+
+    def __init__(
+        self, pool: MontyPool, session: MontySession, functions: Mapping[str, Function], bounds: Bounds
+    ) -> None:
+        self._pool = pool
+        self._session = session
+        self._functions = functions
+        self._bounds = bounds
+        self._worker = session.worker_pid
+        self._running: tuple[Feed, asyncio.Future[Execution]] | None = None
+        self._ended = ""
+        """Why it takes no more cells; empty while it does."""
+        self._is_handed_back = False
+        self._cells = 0
+        self._fed = 0
+        self._files: dict[str, str] = {}
+        """What monty calls a piece of code, and what it is."""
+        self._awaited: dict[str, frozenset[tuple[int, int]]] = {}
+        self._assigned: set[str] = set()
+        self._bound: set[str] = set(functions)
+        self._shims: set[str] = set()
+        self._uses_random = False
+
+    async def execute_code(self, code: str) -> Execution:
+        """Run this cell to its end. Raises nothing for what the code does."""
+        if self._ended:
+            return Execution(error=self._ended, lost=True)
+        cell = prepared(code, self._functions)
+        feed = Feed(self._session, self._functions, self._bounds, self._awaited, self._break)
+        running = self._pool.in_thread(lambda: self._run(feed, cell))
+        self._running = feed, running
+        try:
+            execution = await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self._end(f"The cell was interrupted; {GONE}")
+            await asyncio.wait([running])
+            raise
+        finally:
+            self._running = None
+            await feed.end()
+            if self._ended or running.exception() or running.result().lost:
+                self._end(self._ended or f"The cell before went over a bound; {GONE}")
+                await self._hand_back()
+        if feed.raised is not None:
+            raise feed.raised
+        return execution
+
+    async def bind(self, **names: Any) -> None:
+        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
+        if self._ended:
+            raise SandboxError(self._ended)
+        values = {}
+        for name, value in names.items():
+            try:
+                values[name] = plain(value, refuse)
+            except (TypeError, RecursionError) as error:
+                raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
+        refusal = await self._pool.run(lambda: self._bind(values))
+        if refusal:
+            if refusal.endswith(GONE):
+                self._end(refusal)
+                await self._hand_back()
+            raise SandboxError(f"{', '.join(names)} cannot be brought into the sandbox: {refusal}")
+        self._bound |= names.keys()
+        self._assigned -= names.keys()
+
+    async def close(self) -> None:
+        """End it, within a moment, also in the midst of a cell."""
+        running = self._running
+        self._end("The sandbox is closed.")
+        if running is not None:
+            await asyncio.wait([running[1]])
+        await self._hand_back()
+
+    def _break(self) -> None:
+        """A function of the host's raised what is not for the code."""
+        self._end("A function of the host's failed, and the sandbox was closed.")
+
+    def _end(self, why: str) -> None:
+        """Take no more cells, and stop the one that runs. The first reason stays."""
+        lost = self._running is not None or (not self._ended and why.endswith(GONE))
+        self._ended = self._ended or why
+        if self._running is not None:
+            self._running[0].stop()
+        if lost and self._worker is not None and not self._is_handed_back:
+            with suppress(ProcessLookupError):
+                os.kill(self._worker, signal.SIGKILL)
+            self._worker = None
+
+    async def _hand_back(self) -> None:
+        if not self._is_handed_back:
+            self._is_handed_back = True
+            await self._pool.hand_back(self._session, self)
+
+    # In a thread
+
+    def _run(self, feed: Feed, cell: Cell) -> Execution:
+        """Run the cell; whatever comes of it is an Execution."""
+        value, error = None, ""
+        variables: dict[str, str] = {}
+        try:
+            self._make_ready(cell)
+            try:
+                value = self._value(feed.run(cell.text))
+            except (MontyRuntimeError, MontySyntaxError) as raised:
+                error = self._told(raised)
+            except TypeError as raised:  # what holds it is a set or dict, which the host cannot make of it
+                value = f"<a value that cannot leave the sandbox: {raised}>"
+            if not error.endswith(GONE):
+                variables = self._variables()
+        except TooManyCalls:
+            error = f"The cell made more than {self._bounds.calls:,} calls; {GONE}"
+        except (
+            Stopped,
+            MontyError,
+            RuntimeError,
+        ):  # monty raises RuntimeError when its worker has died before
+            error = f"The cell's process ended, {self._why_it_ended()}; {GONE}"
+        return Execution(
+            stdout=feed.stdout.text(),
+            stderr=feed.stderr.text(),
+            value=value,
+            error=error,
+            variables=variables,
+            lost=error.endswith(GONE),
+        )
+
+    def _why_it_ended(self) -> str:
+        """What is known of it."""
+        most = self._bounds.memory // 2**20
+        return "when it was stopped" if self._ended else f"perhaps for want of memory ({most:,} MB)"
+
+    def _bind(self, values: dict[str, Any]) -> str:
+        """Bind these; returns why that could not be done."""
+        try:
+            self._ask("None", **values)
+        except MontyError as error:
+            if self._is_alive():
+                return f"{error}."
+            return f"there is no room for that; {GONE}"
+        return ""
+
+    def _is_alive(self) -> bool:
+        try:
+            self._ask("None")
+        except (MontyError, RuntimeError):
+            return False
+        return True
+
+    def _make_ready(self, cell: Cell) -> None:
+        """What must be there before the cell runs; the random numbers depend on its text alone."""
+        if self._cells == 0:
+            self._ask(OURS)
+        for module in sorted(cell.shims - self._shims):
+            self._files[self._next_file()] = f"{module}.py"
+            self._ask(shim(module))
+            self._shims.add(module)
+        self._uses_random = self._uses_random or "random" in cell.text
+        if self._uses_random:
+            self._ask(SEED, __seed=plain(cell.text, refuse))
+        self._cells += 1
+        self._assigned |= cell.assigned
+        self._files[self._next_file()] = f"<cell {self._cells}>"
+        self._awaited[self._next_file()] = cell.awaited
+        self._fed += 1
+
+    def _next_file(self) -> str:
+        return f"<python-input-{self._fed}>"
+
+    def _ask(self, code: str, **inputs: Any) -> Any:
+        """Run a line of ours."""
+        self._fed += 1
+        return self._session.feed_run(code, inputs=inputs)
+
+    def _told(self, raised: MontyRuntimeError | MontySyntaxError) -> str:
+        """The traceback, or why all is lost."""
+        if is_over_a_bound(raised):
+            if isinstance(raised.exception(), TimeoutError):
+                return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"
+            most = self._bounds.memory // 2**20
+            return f"The cell needed more than {most:,} MB of memory and was ended; {GONE}"
+        shown = Printed(self._bounds.output)
+        shown.add(FILE.sub(lambda found: self._files.get(found[0], "<sandbox>"), raised.display()))
+        return f"{shown.text()}\n"
+
+    def _value(self, value: Any) -> Any:
+        """A plain value, with reprs in place of what is none."""
+        strange: list[Any] = []
+        kept = plain(value, strange.append)
+        if not strange:
+            return kept
+        shown = iter([self._repr(one) for one in strange])
+        return plain(value, lambda _: next(shown))
+
+    def _repr(self, value: Any) -> str:
+        """As the code would see it, where what it was is still there."""
+        try:
+            return str(self._ask("repr(__value)", __value=value))
+        except (MontyRuntimeError, MontyConversionError):
+            if isinstance(value, MontyClassProxy):
+                parts = [f"{name}={one!r}" for name, one in value.attributes.items()]
+                return f"{value.name}({', '.join(parts)})"
+            return repr(value)
+
+    def _variables(self) -> dict[str, str]:
+        """The names that cells have assigned; what was bound is none until a cell assigns it."""
+        hidden = self._bound - self._assigned
+        return {
+            name: kind
+            for name, kind in self._ask(TYPES).items()
+            if kind != "module" and name not in hidden and not name.startswith("__")
+        }
+
+
+def is_over_a_bound(error: MontyError) -> bool:
+    """Whether monty itself ended the code, which could not catch that."""
+    raised = error.exception()
+    return isinstance(raised, TimeoutError | MemoryError) and "limit exceeded: " in str(raised)

@@ -1,0 +1,55 @@
+"""All that a daemon runs cells in: monty, and a confined CPython where a cell needs it. Made by app.py.
+
+Nothing is started before the first reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+from daemon.environment import Bounds, Function, Sandbox
+from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.monty import MontyPool
+from daemon.sandbox.session import Kind, Opener, open_session
+
+
+class Sandboxes:
+    """Opens sandboxes of one kind, from `async with` on."""
+
+    def __init__(self, kind: Kind, bounds: Bounds | None = None) -> None:
+        self._kind = kind
+        self._bounds = bounds or Bounds()
+        self._cpython: Opener | None = open_cpython if can_confine() else None
+        self._open = AsyncExitStack()
+        self._pool: MontyPool | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._open.aclose()
+
+    async def open(self, functions: Mapping[str, Function]) -> Sandbox:
+        """A new one, whose code may call these functions. Raises SandboxError."""
+        return await open_session(
+            self._kind, functions, self._bounds, monty=self._monty, cpython=self._cpython
+        )
+
+    async def _monty(self, functions: Mapping[str, Function], bounds: Bounds) -> Sandbox:
+        async with self._starting:
+            if self._pool is None:
+                self._pool = await self._open.enter_async_context(MontyPool())
+        return await self._pool.open_monty(functions, bounds)
+
+
+def can_confine() -> bool:
+    """Could a CPython child be confined on this machine? Whether it is shows when one is started."""
+    return platform.system() == "Linux" and platform.machine() == "x86_64"

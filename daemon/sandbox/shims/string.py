@@ -1,0 +1,18 @@
+"""What cells use of `string`."""
+
+from __future__ import annotations
+
+whitespace = " \t\n\r\v\f"
+ascii_lowercase = "abcdefghijklmnopqrstuvwxyz"
+ascii_uppercase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+ascii_letters = ascii_lowercase + ascii_uppercase
+digits = "0123456789"
+hexdigits = digits + "abcdef" + "ABCDEF"
+octdigits = "01234567"
+punctuation = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
+printable = digits + ascii_letters + punctuation + whitespace
+
+
+def capwords(s: str, sep: str | None = None) -> str:
+    """Each word with a capital."""
+    return (sep or " ").join([word.capitalize() for word in s.split(sep)])

@@ -1,0 +1,129 @@
+"""What cells use of `textwrap`: CPython's algorithm, as functions."""
+
+from __future__ import annotations
+
+import re
+
+WORD = r"[\w!\"'&.,?]"
+LETTER = r"[^\d\W]"
+SPACE = r"[\t\n\x0b\x0c\r ]"
+OTHER = r"[^\t\n\x0b\x0c\r ]"
+PIECES = (
+    rf"({SPACE}+|(?<={WORD})-{{2,}}(?=\w)|{OTHER}+?(?:"
+    rf"-(?:(?<={LETTER}{{2}}-)|(?<={LETTER}-{WORD}-))(?={LETTER}-?{LETTER})"
+    rf"|(?={SPACE}|\Z)|(?<={WORD})(?=-{{2,}}\w)))"
+)
+"""Words, with their hyphens, dashes, and the white space between them."""
+
+
+def dedent(text: str) -> str:
+    """The text without the white space that all its lines begin with."""
+    lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
+    margin = None
+    for line in lines:
+        if line:
+            indent_ = line[: len(line) - len(line.lstrip(" \t"))]
+            margin = indent_ if margin is None else shared(margin, indent_)
+    return "\n".join([line[len(margin or "") :] for line in lines])
+
+
+def shared(one: str, other: str) -> str:
+    """What both begin with."""
+    count = 0
+    while count < min(len(one), len(other)) and one[count] == other[count]:
+        count += 1
+    return one[:count]
+
+
+def indent(text: str, prefix: str, predicate: object = None) -> str:
+    """The text with this before each line that is not blank, or that the predicate wants."""
+    wanted = predicate or (lambda line: line.strip())
+    lines = text.splitlines(True)
+    return "".join([prefix + line if wanted(line) else line for line in lines])  # type: ignore[operator]
+
+
+def split(text: str, break_on_hyphens: bool) -> list[str]:
+    """The text in pieces between which a line may end."""
+    spaced = "".join([" " if letter in "\t\n\x0b\x0c\r" else letter for letter in text.expandtabs(8)])
+    pattern = PIECES if break_on_hyphens else rf"({SPACE}+)"
+    return [piece for piece in re.split(pattern, spaced) if piece]
+
+
+def long_piece(chunks: list[str], line: list[str], room: int, broken: bool, hyphens: bool) -> None:
+    """Put on this line what fits of a piece that is longer than any line."""
+    if not broken:
+        if not line:
+            line.append(chunks.pop())
+        return
+    end = room
+    piece = chunks[-1]
+    if hyphens and len(piece) > end:
+        hyphen = piece.rfind("-", 0, end)
+        if hyphen > 0 and piece[:hyphen].strip("-"):
+            end = hyphen + 1
+    line.append(piece[:end])
+    chunks[-1] = piece[end:]
+
+
+def wrap(
+    text: str,
+    width: int = 70,
+    *,
+    initial_indent: str = "",
+    subsequent_indent: str = "",
+    break_long_words: bool = True,
+    break_on_hyphens: bool = True,
+    max_lines: int | None = None,
+    placeholder: str = " [...]",
+) -> list[str]:
+    """The paragraph as lines of at most `width` characters."""
+    if width <= 0:
+        raise ValueError(f"invalid width {width!r} (must be > 0)")
+    lines: list[str] = []
+    chunks = split(text, break_on_hyphens)
+    chunks.reverse()
+    while chunks:
+        prefix = subsequent_indent if lines else initial_indent
+        room = width - len(prefix)
+        if lines and not chunks[-1].strip():
+            chunks.pop()
+        line: list[str] = []
+        size = 0
+        while chunks and size + len(chunks[-1]) <= room:
+            size += len(chunks[-1])
+            line.append(chunks.pop())
+        if chunks and len(chunks[-1]) > room:
+            left = room - size if room > 0 else 1
+            long_piece(chunks, line, left, break_long_words, break_on_hyphens)
+        if line and not line[-1].strip():
+            line.pop()
+        if not line:
+            continue
+        rest = [chunk for chunk in chunks if chunk.strip()]
+        if max_lines is None or len(lines) + 1 < max_lines or (not rest and len("".join(line)) <= room):
+            lines.append(prefix + "".join(line))
+            continue
+        last = last_line(lines, line, prefix, width, placeholder)
+        return [*lines, last]
+    return lines
+
+
+def last_line(lines: list[str], line: list[str], prefix: str, width: int, placeholder: str) -> str:
+    """The last line that may stand, with the placeholder for what follows."""
+    while line:
+        if line[-1].strip() and len(prefix + "".join(line) + placeholder) <= width:
+            return prefix + "".join(line) + placeholder
+        line.pop()
+    if lines and len(lines[-1].rstrip() + placeholder) <= width:
+        return lines.pop().rstrip() + placeholder
+    return prefix + placeholder.lstrip()
+
+
+def fill(text: str, width: int = 70, **options: object) -> str:
+    """The paragraph as one text of such lines."""
+    return "\n".join(wrap(text, width, **options))  # type: ignore[arg-type]
+
+
+def shorten(text: str, width: int, **options: object) -> str:
+    """The text on one line, with a placeholder for what does not fit."""
+    return fill(" ".join(text.strip().split()), width, max_lines=1, **options)

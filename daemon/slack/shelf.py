@@ -1,0 +1,196 @@
+"""What people can have read: files that they shared, a thread, a channel's history. Implements Shelf.
+
+What may be read is what all who are told of it could have read themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.documents.document import Document, DocumentError, in_parts
+from daemon.documents.loading import read_document
+from daemon.engine.journal import Journal
+from daemon.errors import FileRefused
+from daemon.kinds import Opened, Said, SharedFile
+from daemon.knowledge.places import Places
+from daemon.ports import Files
+from daemon.slack.archive import Archive, Conversation, at
+from daemon.slack.message import SPOKEN, Message, said
+from daemon.slack.names import People
+from daemon.slack.payload import Malformed
+from daemon.slack.place import moment, place_of
+from daemon.slack.policy import Me
+from daemon.slack.refusals import OUT_OF_REACH, why
+from daemon.slack.web import Item
+
+DAY = 86_400.0
+MOST_FILES = 20
+"""Files that are read at once."""
+MOST_THREADS = 200
+"""Threads of a channel's history whose replies are read; those with the latest ones."""
+
+NOWHERE = "This conversation is not in Slack: there is nothing to read here."
+NO_FILES = "Nobody has shared a file in this conversation yet: share one here, and ask again."
+UNKNOWN_FILE = "There is no file called {name} in this conversation. There are: {known}."
+TOO_MANY = "There are {count} files in this conversation; at most {most} are read: name those that matter."
+AWAY = "Slack did not show it ({why}): ask again in a while."
+UNKNOWN_CHANNEL = (
+    "I cannot read {name} from here: I am not in it, or what is said there is not for all who read here. "
+    "Ask me in that channel itself."
+)
+NO_MEMBER = "You are not a member of {name}: I read a channel only for those who are in it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackShelf:
+    """Brings documents out of one workspace. Each method raises DocumentError with a sentence for people."""
+
+    archive: Archive
+    people: People
+    me: Me
+    fetcher: Files
+    journal: Journal
+    places: Places
+
+    async def files(self, thread: str, names: Sequence[str]) -> Sequence[Document]:
+        """The files that were shared in this conversation: those of these names, or all."""
+        shared = self._shared(thread)
+        if not shared:
+            raise DocumentError(NO_FILES)
+        wanted = _named(shared, names) if names else shared
+        if len(wanted) > MOST_FILES:
+            raise DocumentError(TOO_MANY.format(count=len(wanted), most=MOST_FILES))
+        found: list[Document] = []
+        for file in wanted:
+            try:
+                data = await self.fetcher.fetch(file)
+            except FileRefused as refused:
+                raise DocumentError(f"{file.name}: {refused}") from refused
+            found.append(await read_document(file.name, data))
+        return _told_apart(found)
+
+    async def thread(self, thread: str) -> Sequence[Document]:
+        """All that was said in this conversation; a message is a part, named by its permalink."""
+        place = self._place(thread)
+        try:
+            items = await self.archive.replies(place.channel, place.ts, 0.0)
+            return [await self._document("thread", place, items)]
+        except (SlackApiError, *OUT_OF_REACH) as error:
+            raise DocumentError(AWAY.format(why=why(error))) from error
+
+    async def channel(self, thread: str, name: str, days: int, asker: str) -> Sequence[Document]:
+        """What was said in a channel since so many days; without a name, in that of this conversation."""
+        place = self._place(thread)
+        try:
+            if name:
+                place = await self._other(thread, place, name, asker)
+            since = self.archive.now() - days * DAY
+            items = await self._history(place, since)
+            return [await self._document(place.place, place, items)]
+        except (SlackApiError, *OUT_OF_REACH) as error:
+            raise DocumentError(AWAY.format(why=why(error))) from error
+
+    def _place(self, thread: str) -> Opened:
+        try:
+            return place_of(self.journal, thread.partition(".")[0])
+        except LookupError as nowhere:
+            raise DocumentError(NOWHERE) from nowhere
+
+    def _shared(self, thread: str) -> list[SharedFile]:
+        """What was shared in the conversation, each file once, the oldest first."""
+        root = thread.partition(".")[0]
+        found: dict[str, SharedFile] = {}
+        for entry in self.journal.of(root, Said):
+            for file in entry.event.files:
+                found[file.id or file.name] = file
+        return list(found.values())
+
+    async def _other(self, thread: str, here: Opened, name: str, asker: str) -> Opened:
+        """Another channel, if all who read here could read there, and whoever asks does."""
+        wanted = name.strip().lstrip("#").casefold()
+        channel = self.places.of(thread)
+        known = await asyncio.to_thread(self.places.known, channel) if channel else []
+        for there in known:
+            if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):
+                continue
+            if there.channel != here.channel and asker not in await self.archive.members(there.channel):
+                raise DocumentError(NO_MEMBER.format(name=there.name))
+            return replace(here, channel=there.channel, place=there.name, where="channel")
+        raise DocumentError(UNKNOWN_CHANNEL.format(name=name))
+
+    async def _history(self, place: Opened, since: float) -> list[Item]:
+        """The messages since then, with the replies to them."""
+        items = await self.archive.history(place.channel, since)
+        roots = [item for item in items if item.get("reply_count") and at(item, "latest_reply") >= since]
+        roots.sort(key=lambda item: at(item, "latest_reply"))
+        found = {str(item.get("ts")): item for item in items if at(item) >= since}
+        for root in roots[-MOST_THREADS:]:
+            for item in await self.archive.replies(place.channel, str(root["ts"]), since):
+                found[str(item.get("ts"))] = item
+        return list(found.values())
+
+    async def _document(self, name: str, place: Opened, items: Iterable[Item]) -> Document:
+        parts = [part async for part in self._parts(place, items)]
+        if not parts:
+            raise DocumentError(f"Nothing was said there in that time ({name}).")
+        return await asyncio.to_thread(in_parts, name, parts, kind="thread")
+
+    async def _parts(self, place: Opened, items: Iterable[Item]) -> AsyncIterator[tuple[str, str]]:
+        """Each message with its link, in the order in which they were said."""
+        conversation = Conversation(id=place.channel, kind=place.where)
+        messages = [one for one in (_message(item, conversation) for item in items) if one]
+        for message in sorted(messages, key=lambda one: moment(one.ts)):
+            words = await self.people.describe(message)
+            when = datetime.fromtimestamp(float(message.ts), UTC)
+            files = "".join(f" [file: {file.name}]" for file in message.files)
+            name = self.me.name if self.me.said(message.user, message.bot) else words["name"]
+            text = f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
+            yield self._link(message), text
+
+    def _link(self, message: Message) -> str:
+        """The permalink of a message, as Slack makes it."""
+        number = message.ts.replace(".", "")
+        link = f"{self.me.url or 'https://slack.com/'}archives/{message.channel}/p{number}"
+        if message.root != message.ts:
+            link += f"?thread_ts={message.root}&cid={message.channel}"
+        return link
+
+
+def _named(shared: Sequence[SharedFile], names: Sequence[str]) -> list[SharedFile]:
+    """The files of these names: in full, or as part of one. Raises DocumentError for a name that is none."""
+    found: dict[str, SharedFile] = {}
+    for name in names:
+        wanted = name.strip().casefold()
+        exact = [file for file in shared if file.name.casefold() == wanted]
+        fits = exact or [file for file in shared if wanted and wanted in file.name.casefold()]
+        if not fits:
+            known = ", ".join(dict.fromkeys(file.name for file in shared))
+            raise DocumentError(UNKNOWN_FILE.format(name=name, known=known))
+        for file in fits:
+            found[file.id or file.name] = file
+    return list(found.values())
+
+
+def _told_apart(documents: Sequence[Document]) -> list[Document]:
+    """Documents of one name get numbers."""
+    seen: dict[str, int] = {}
+    found = []
+    for document in documents:
+        seen[document.name] = number = seen.get(document.name, 0) + 1
+        found.append(document if number == 1 else replace(document, name=f"{document.name} ({number})"))
+    return found
+
+
+def _message(item: Item, conversation: Conversation) -> Message | None:
+    """The message that this is, if somebody said it."""
+    if item.get("subtype") not in SPOKEN and not item.get("bot_id"):
+        return None
+    try:
+        return said(item, channel=conversation.id, kind=conversation.kind)
+    except Malformed:
+        return None

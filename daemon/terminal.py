@@ -1,0 +1,264 @@
+"""`python -m daemon read FILE… -q "…"`: one reading in a terminal, with a journal of its own.
+
+It needs no workspace and no daemon. What was begun and cut off goes on where it was, when the same is asked
+of the same files: no call that is recorded is paid again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any, TextIO
+
+from config import KEY_HINT, Settings
+from daemon.behaviour import readings_of
+from daemon.claude.client import Claude
+from daemon.clock import SystemClock
+from daemon.connections import claude_for, models_of, sandboxes_for
+from daemon.documents.citing import check
+from daemon.documents.document import Document, DocumentError
+from daemon.documents.loading import read_document
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.engine.reading import reading
+from daemon.engine.worker import Worker
+from daemon.errors import ConfigError, SpeechFailed
+from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, ReadingEnded, TurnEnded
+from daemon.knowledge.people import PersonModels
+from daemon.knowledge.places import Places
+from daemon.limits import Limits
+from daemon.memory import WorkingMemory
+from daemon.mind.wording import catalogue
+from daemon.ports import Heard, Open, Page, Posted
+from daemon.process import Process, Turn
+from daemon.processes import PROCESSES
+from daemon.project import root, settle
+from daemon.soul.budget import Budget
+from daemon.soul.limits import Gauge
+from daemon.soul.past import Pasts
+from daemon.soul.program import Soul
+from daemon.soul.reach import Reach
+from daemon.soul.texts import Texts
+from daemon.soul.world import World
+
+ANSWERED, FAILED, PARTIAL = 0, 1, 2
+"""Exit statuses."""
+THREAD = "sess-reading"
+BAR = 24
+"""Characters of the bar that shows how many of its rounds are over."""
+REASONS = {
+    "iterations": "it came to its bound of rounds (RLM_MAX_ITERATIONS)",
+    "calls": "it came to its bound of calls (RLM_MAX_CALLS)",
+    "money": "it came to its bound of dollars (RLM_MAX_USD, or BUDGET_DAILY_USD)",
+    "time": "it came to its bound of time (RLM_MAX_TIME)",
+    "stuck": "it went in circles, or wrote nothing that could be run",
+    "stopped": "it was stopped",
+    "failed": "no model answered",
+}
+
+
+async def read(settings: Settings, paths: Sequence[Path], question: str, open: Open | None = None) -> int:
+    """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
+
+    Raises ConfigError where there is no model, JournalError where nothing can be written down.
+    """
+    if settings.claude == "rehearsed":
+        raise ConfigError(f"ANTHROPIC_API_KEY is missing; a script reads nothing. {KEY_HINT}")
+    try:
+        documents = [await read_document(path.name, _bytes(path)) for path in paths]
+    except DocumentError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    _unlike(documents)
+    async with sandboxes_for(settings) as sandboxes:
+        ended = await _read(settings, documents, question, open or sandboxes.open)
+    if ended is None:
+        return FAILED
+    if ended.answer:
+        cited = [_as_context(documents[0])] if len(documents) == 1 else documents
+        checked = check(ended.answer, [*documents, *cited])
+        print(checked.text)
+        if checked.dropped:
+            print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
+    if not ended.partial:
+        return ANSWERED
+    print(f"Read in part: {REASONS.get(ended.reason, ended.reason)}.", file=sys.stderr)
+    return PARTIAL if ended.answer else FAILED
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error.__class__.__name__
+        raise DocumentError(f"{path} cannot be read ({reason}): name another file.") from error
+
+
+def _unlike(documents: Sequence[Document]) -> None:
+    names = [document.name for document in documents]
+    if len(names) > len(set(names)):
+        raise ConfigError(
+            "Two of the files have one name: rename one, so that it can be said which is meant."
+        )
+
+
+def _as_context(document: Document) -> Document:
+    """The one text that there is, under the name that the programs know it by."""
+    return Document(name="context", text=document.text)
+
+
+async def _read(
+    settings: Settings, documents: Sequence[Document], question: str, open: Open
+) -> ReadingEnded | None:
+    """The reading in a journal of its own: one that was cut off goes on."""
+    clock = SystemClock()
+    context: Any = {document.name: document.text for document in documents}
+    if len(documents) == 1:
+        context = documents[0].text
+
+    async def alone(turn: Turn) -> WorkingMemory:
+        async def load() -> Any:
+            return context
+
+        await turn.read_deeply(question, load)
+        return turn.memory
+
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        folder = settings.soul_home / "reads"
+        settle(settings.soul_home)
+        settle(folder)
+        place = _place(folder, documents, question)
+        journal = await enter(Journal(place, clock, SOUL_KINDS))
+        claude = await enter(claude_for(settings, clock, ""))
+        world = _world(settings, journal, claude, alone, open)
+        words = Message(user="terminal", name="terminal", text=question, ts="1.000000", address="dm")
+        await journal.append(THREAD, words, key="asked", author="terminal")
+        progress = Progress(settings.reading.iterations, sys.stderr)
+        following = asyncio.create_task(progress.follow(journal))
+        async with Worker(journal, clock, Soul(world)) as worker:
+            worker.wake(THREAD)
+            await asyncio.wait({following, journal.died}, return_when=asyncio.FIRST_COMPLETED)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        print(f"{place}: `python -m daemon trace {THREAD} --journal {place}` shows how.", file=sys.stderr)
+        ended = [entry for entry in journal.kind(ReadingEnded) if "!" not in entry.key]
+        return ended[-1].event if ended else None
+
+
+def _place(folder: Path, documents: Sequence[Document], question: str) -> Path:
+    """Where the journal of this reading is: that of one that was cut off, or a new one."""
+    asked = hashlib.sha256(question.encode())
+    for document in documents:
+        asked.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
+    for number in count(1):
+        path = folder / f"{asked.hexdigest()[:12]}-{number}.db"
+        if not path.exists():
+            return path
+        with reading(path, SOUL_KINDS) as journal:
+            if not journal.kind(TurnEnded):
+                print("Going on where it was cut off.", file=sys.stderr)
+                return path
+    raise AssertionError
+
+
+def _world(settings: Settings, journal: Journal, claude: Claude, process: Process, open: Open) -> World:
+    """What a turn can reach in a terminal: a model, and nobody to speak to."""
+    clock = SystemClock()
+    budget = Budget(journal, clock, settings.budget_daily_usd)
+    nothing = Limits()
+    return World(
+        journal=journal,
+        llm=claude,
+        speaker=Nobody(),
+        clock=clock,
+        budget=budget,
+        gauge=Gauge(journal, clock, budget, turn=nothing, thread=nothing, person=nothing),
+        pasts=Pasts(journal),
+        people=PersonModels(journal, Places(journal)),
+        reach=Reach(journal, clock, models_of(settings)),
+        texts=Texts(root(), journal, catalogue(PROCESSES.values())),
+        surroundings=Nobody(),
+        processes={"reading": process},
+        initial="reading",
+        readings=readings_of(settings, open),
+    )
+
+
+class Nobody:
+    """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
+
+    async def earlier(self, thread: str) -> Sequence[Heard]:
+        return ()
+
+    def status(self, *_: object) -> None:
+        """Nobody sees it."""
+
+    def pages(self, text: str, *_: object) -> Sequence[Page]:
+        return [Page(text=text, upto=len(text))] if text else []
+
+    def cut(self, text: str, since: int) -> int:
+        return len(text)
+
+    async def own(self, *_: object) -> Sequence[Posted]:
+        return ()
+
+    async def name(self, person: str) -> str:
+        return ""
+
+    async def start(self, *_: object) -> Any:
+        raise SpeechFailed("there is nobody to speak to")
+
+    extend = finish = card = whisper = direct = start
+
+
+class Progress:
+    """Shows how far a reading is: one line that changes, in a terminal; else a line for each round."""
+
+    def __init__(self, rounds: int, out: TextIO) -> None:
+        self._rounds = rounds
+        self._out = out
+        self._lively = out.isatty()
+        self._done = self._pieces = self._cells = 0
+        self._usd = 0.0
+
+    async def follow(self, journal: Journal) -> None:
+        """Until the reading is over."""
+        async for entries in journal.follow(0):
+            for entry in entries:
+                self._count(entry)
+                if isinstance(entry.event, TurnEnded):
+                    if self._lively:
+                        print(file=self._out)
+                    return
+            self._show()
+
+    def _count(self, entry: Entry[Any]) -> None:
+        match entry.event:
+            case ModelCall(name="llm_query", cost=cost):
+                self._pieces += 1
+                self._usd += cost
+            case ModelCall(cost=cost):
+                self._usd += cost
+                self._done += "!" not in entry.key
+                if not self._lively:
+                    print(self._line(), file=self._out, flush=True)
+            case CellBegan():
+                self._cells += 1
+
+    def _line(self) -> str:
+        return (
+            f"reading · round {self._done} of {self._rounds} · {self._cells} programs"
+            f" · {self._pieces} pieces · ${self._usd:.2f}"
+        )
+
+    def _show(self) -> None:
+        if self._lively:
+            filled = min(self._done * BAR // self._rounds, BAR)
+            bar = "█" * filled + "░" * (BAR - filled)
+            print(f"\r{bar} {self._line()}\x1b[K", end="", file=self._out, flush=True)

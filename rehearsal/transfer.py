@@ -1,0 +1,90 @@
+"""The way of a file's bytes: `/upload/v1/…` takes them, `/files-pri/…` gives them to whoever may have them.
+
+As at Slack, who lacks the scope gets a page to sign in where the file should be, with the status 200.
+"""
+
+from __future__ import annotations
+
+import math
+
+from aiohttp import web
+
+from rehearsal.files import awaited, content_of, readable, receive
+from rehearsal.people import CALLERS, TEAM, TEAM_URL, Caller
+from rehearsal.refusal import Refused
+from rehearsal.wire import outage
+from rehearsal.workspace import Workspace
+
+DOWNLOAD = "files.download"
+"""What the faults of methods call it."""
+READ = "files:read"
+CHUNK = 64 * 1024
+SIGN_IN = "<!DOCTYPE html><html><head><title>Sign in to Rehearsal | Slack</title></head><body></body></html>"
+
+
+class Transfer:
+    """Both ways, over one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def mount(self, router: web.UrlDispatcher) -> None:
+        """Add the routes."""
+        router.add_post("/upload/v1/{ticket}", self.take)
+        router.add_put("/upload/v1/{ticket}", self.take)
+        router.add_get("/files-pri/{place}/{name}", self.give)
+        router.add_get("/files-pri/{place}/download/{name}", self.give)
+
+    async def take(self, request: web.Request) -> web.Response:
+        """The bytes of a file that was announced."""
+        ticket, db = request.match_info["ticket"], self._workspace.db
+        length = awaited(db, ticket)
+        if length is None:
+            return web.Response(status=404, text="There is no such upload.")
+        content = await _body(request, length)
+        if content is None:
+            return web.Response(status=400, text=f"{length} bytes were announced.")
+        with db:
+            receive(db, ticket, content)
+        return web.Response(text=f"OK - {length}")
+
+    async def give(self, request: web.Request) -> web.Response:
+        """The bytes of a file."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        caller = CALLERS.get(token.strip()) if scheme.lower() == "bearer" else None
+        if caller is None or caller.kind == "app":
+            raise web.HTTPFound(f"{TEAM_URL}?redir=%2Ffiles-pri")
+        return self._fault(request, caller) or self._given(request.match_info["place"], caller)
+
+    def _fault(self, request: web.Request, caller: Caller) -> web.Response | None:
+        """What comes instead where a fault strikes. People are spared."""
+        faults = self._workspace.faults
+        if caller.app is None:
+            return None
+        if told := faults.strikes("down") or faults.strikes("broken", DOWNLOAD):
+            return outage(request, told)
+        if told := faults.strikes("rate-limit", DOWNLOAD):
+            headers = {"Retry-After": str(math.ceil(float(told["seconds"])))}
+            return web.Response(status=429, headers=headers)
+        if READ not in caller.app.scopes or faults.strikes("missing-scope", READ):
+            return web.Response(text=SIGN_IN, content_type="text/html")
+        return None
+
+    def _given(self, place: str, caller: Caller) -> web.Response:
+        db = self._workspace.db
+        try:
+            file = readable(db, place.removeprefix(f"{TEAM}-"), caller)
+        except Refused:
+            raise web.HTTPNotFound from None
+        headers = {"Content-Disposition": "attachment"}  # never a page of ours
+        return web.Response(body=content_of(db, file), content_type=file.mimetype, headers=headers)
+
+
+async def _body(request: web.Request, length: int) -> bytes | None:
+    """What was sent, if it is as long as it was announced."""
+    content = bytearray()
+    async for chunk in request.content.iter_chunked(CHUNK):
+        content += chunk
+        if len(content) > length:
+            return None
+    return bytes(content) if len(content) == length else None

@@ -1,0 +1,1 @@
+"""Files as people share them, and as attackers would; and what an answer cites of them."""

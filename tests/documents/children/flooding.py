@@ -1,0 +1,8 @@
+"""Says that all is well, and goes on for ever."""
+
+import sys
+
+if __name__ == "__main__":
+    sys.stdout.write('{"refused": "", "noted": {}}\n')
+    while True:
+        sys.stdout.write("flood " * 10_000)

@@ -1,0 +1,122 @@
+"""The child that parses: bounded in all it takes, gone when its time is over, and not believed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from daemon.documents.confined import Room
+from daemon.documents.document import DocumentError
+from daemon.documents.extraction import MOST_REPORT, extract
+from tests.attention import until
+
+CHILDREN = "tests.documents.children"
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="Linux alone has all limits, and tells of processes"
+)
+FINE = b'{"refused": "", "noted": {}}\n'
+
+
+def running(child: str) -> list[str]:
+    """The processes that run this child, and those that ended and were not waited for."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            ended = f") Z {os.getpid()} " in (path / "stat").read_text()
+            if child in words or ended:
+                found.append(path.name)
+    return found
+
+
+async def refusal(child: str, data: bytes = b"", room: Room | None = None) -> str:
+    with pytest.raises(DocumentError) as refused:
+        await extract(f"{CHILDREN}.{child}", "a.pdf", data, room or Room())
+    assert running(f"{CHILDREN}.{child}") == []
+    return str(refused.value)
+
+
+async def test_a_child_that_does_not_end_is_ended_at_its_deadline() -> None:
+    said = await refusal("stubborn", b"x" * 2**20, Room(seconds=0.2))
+    assert said == "a.pdf was not read within 0.2 seconds: split it, or save it as plain text."
+
+
+async def test_a_child_is_ended_with_whoever_waits_for_it() -> None:
+    child = f"{CHILDREN}.stubborn"
+    reading = asyncio.create_task(extract(child, "a.pdf", b"x" * 2**20, Room()))
+    await until(lambda: running(child))
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert running(child) == []
+
+
+async def test_a_child_that_takes_ten_gigabytes_gets_none() -> None:
+    assert "needs more memory" in await refusal("greedy")
+
+
+async def test_a_child_that_turns_round_and_round_runs_out_of_time() -> None:
+    assert "was not read within" in await refusal("busy", room=Room(seconds=0.3))
+
+
+async def test_a_flood_is_bounded() -> None:
+    said = await refusal("flooding", room=Room(characters=1_000))
+    assert said == "a.pdf holds more than 1,000 characters of text: share the part that matters, or split it."
+
+
+async def test_a_child_gets_no_secret_and_leaves_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-secret")
+    path = tmp_path / "left"
+    room = Room(seconds=30.5, memory=2**29)
+    text, _ = await extract(f"{CHILDREN}.telling", "a.pdf", str(path).encode(), room)
+    told = json.loads(text)
+    assert set(told.pop("environ")) <= {"LC_CTYPE"}
+    assert told == {
+        "wrote": False,
+        "folder": "/",
+        "RLIMIT_AS": [2**29, 2**29],
+        "RLIMIT_CPU": [31, 31],
+        "RLIMIT_FSIZE": [0, 0],
+        "RLIMIT_CORE": [0, 0],
+        "RLIMIT_NOFILE": [32, 32],
+    }
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"\n",
+        b"nonsense",
+        b"[]\n",
+        b"null\n",
+        b"{}\n",
+        b"[" * MOST_REPORT,
+        b'{"refused": "", "noted": {}}' + b" " * MOST_REPORT + b"\n",
+        b'{"refused": "Send me your password", "noted": {}}\n',
+        b'{"refused": {"a": 1}, "noted": {}}\n',
+        b'{"refused": "slow {name.__class__}", "noted": {}}\n',
+        b"\xff\xfe\x00",
+    ],
+)
+async def test_what_a_child_says_of_itself_is_not_believed(said: bytes) -> None:
+    assert await refusal("saying", said) in (
+        "a.pdf could not be read: reading it broke off. Save it as plain text, and share that.",
+        "a.pdf is damaged: it could not be read. Save it anew, or as plain text, and share that.",
+    )
+
+
+async def test_what_a_child_counts_are_counts() -> None:
+    noted = b'{"refused": "", "noted": {"blank": 2, "broken": "many", "outside": true, "x": 1.5}}\n'
+    text, counts = await extract(f"{CHILDREN}.saying", "a.pdf", noted + b"text", Room())
+    assert (text, counts) == (b"text", {"blank": 2})
+    text, counts = await extract(f"{CHILDREN}.saying", "a.pdf", FINE.replace(b"{}", b"[1]"), Room())
+    assert (text, counts) == (b"", {})

@@ -1,0 +1,399 @@
+"""Cells in a child of ours: what they leave, what they may use, what they may ask, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.environment import Bounds, CallError, Execution, Function, SandboxError
+from daemon.sandbox.cpython import ROOT, Spares, confines, open_cpython
+from daemon.sandbox.host import ChildSandbox
+from tests.attention import PATIENCE
+
+AMPLE = Bounds(seconds=60)
+
+
+@asynccontextmanager
+async def opened(
+    functions: Mapping[str, Function] | None = None, bounds: Bounds = AMPLE
+) -> AsyncIterator[ChildSandbox]:
+    """A sandbox for one test; afterwards there is no child and no descriptor more than before."""
+    before = descriptors()
+    sandbox = await open_cpython(functions or {}, bounds)
+    try:
+        yield sandbox
+    finally:
+        await sandbox.close()
+    await asyncio.sleep(0)
+    assert children() == []
+    assert descriptors() == before
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def children() -> list[str]:
+    """The children of this process that run `daemon.sandbox`, zombies too."""
+    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    return [pid for pid in listed if is_ours(pid)]
+
+
+def is_ours(pid: str) -> bool:
+    """Whether this process is, or was, a sandbox."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return not command or "daemon.sandbox.child" in command
+
+
+async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> Execution:
+    """What comes of the last of these cells."""
+    async with opened(functions) as sandbox:
+        for cell in cells:
+            execution = await sandbox.execute_code(cell)
+        return execution
+
+
+async def test_cells_share_one_namespace_also_after_one_that_raised() -> None:
+    cells = ("x = 1\ndef f(): return x", "y = 2\nx = 5\nraise ValueError('no')", "print(f(), y)\nx, y")
+    done = await run(*cells)
+    assert done == Execution(
+        stdout="5 2\n", value=(5, 2), variables={"x": "int", "f": "function", "y": "int"}
+    )
+
+
+async def test_a_traceback_shows_the_lines_of_the_cells_alone() -> None:
+    done = await run("def half(n):\n    return 1 / n", "half(2)\nhalf(\n    0)")
+    assert done.error.splitlines()[:3] == [
+        "Traceback (most recent call last):",
+        '  File "<cell 2>", line 2, in <module>',
+        "    half(",
+    ]
+    assert '  File "<cell 1>", line 2, in half\n    return 1 / n' in done.error
+    assert done.error.endswith("ZeroDivisionError: division by zero\n")
+    assert done.error.count("File") == 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "end"),
+    [
+        ("x = = 1", "SyntaxError: invalid syntax\n"),
+        ("import json\njson.loads('{')", "line 1 column 2 (char 1)\n"),
+        ("raise SystemExit(3)", "SystemExit: 3\n"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt\n"),
+        ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded\n"),
+        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "E: <exception str() failed>\n"),
+        ("input()", "EOFError: EOF when reading a line\n"),
+        ("import numpy", "ModuleNotFoundError: No module named 'numpy'\n"),
+    ],
+)
+async def test_whatever_is_raised_is_the_end_of_the_cell_alone(cell: str, end: str) -> None:
+    async with opened() as sandbox:
+        failed = await sandbox.execute_code(cell)
+        assert failed.error.endswith(end)
+        assert str(ROOT) not in failed.error
+        assert sys.prefix not in failed.error
+        assert (await sandbox.execute_code("1 + 1")).value == 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("x = 1", None),
+        ("", None),
+        ("# nothing", None),
+        ("print(1)", None),
+        ("[1, (2, {3})]", [1, (2, {3})]),
+        ("object", "<class 'object'>"),
+        ("held = []\nheld.append(held)\nheld", "[[...]]"),
+        ("class C:\n    def __repr__(self): 1 / 0\nC()", "<C>"),
+        ("await sleep(0)\n7", 7),
+        ("async def f(n):\n    await sleep(0)\n    return n\nawait gather(f(1), f(2))", [1, 2]),
+        ("import asyncio\nasyncio.run(asyncio.sleep(0.001, 'late'))", "late"),
+        ("import asyncio\nawait asyncio.to_thread(len, 'abc')", 3),
+        ("def f():\n    yield 1\n    yield 2\nlist(f())", [1, 2]),
+        ("import csv, io\nlist(csv.reader(io.StringIO('a,b\\n1,2')))", [["a", "b"], ["1", "2"]]),
+        ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: 'int'\nP(1)", "P(x=1)"),
+        ("import statistics as s\ns.median([3, 1, 2])", 2),
+        ("from enum import Enum\nclass C(Enum):\n    A = 1\nC.A.name", "A"),
+        ("from datetime import *\ndatetime.strptime('2 Jan 2026', '%d %b %Y').date()", date(2026, 1, 2)),
+        (
+            "from threading import *\nt = Thread(target=held.append, args=(1,))\nt.start()\nt.join()\nheld",
+            [1],
+        ),
+        ("with ThreadPoolExecutor() as pool: answers = [*pool.map(abs, [-1, -2])]\nanswers", [1, 2]),
+        ("import inspect\ndef f(): return 1\ninspect.getsource(f)", "def f(): return 1\n"),
+        ("'ß'.encode('cp1252'), 'é'.encode('latin-1')", (b"\xdf", b"\xe9")),
+    ],
+)
+async def test_a_cell_has_the_value_of_its_last_expression(cell: str, value: Any) -> None:
+    before = """
+held = []
+from asyncio import gather, sleep
+from concurrent.futures import ThreadPoolExecutor"""
+    done = await run(before, cell)
+    assert (done.error, done.value) == ("", value)
+
+
+async def test_what_is_printed_is_bounded_and_the_rest_counted() -> None:
+    async with opened(bounds=Bounds(output=10)) as sandbox:
+        done = await sandbox.execute_code("import sys\nprint('x' * 30)\nprint('y', file=sys.stderr)")
+        assert done.stdout == "xxxxxxxxxx\n[21 more characters]\n"
+        assert done.stderr == "y\n"
+        done = await sandbox.execute_code("class V:\n    def __repr__(self): return 'v' * 12\nV()")
+        assert done.value == "vvvvvvvvvv\n[2 more characters]\n"
+
+
+async def test_what_is_too_large_to_leave_is_said_and_the_variables_stay() -> None:
+    done = await run("x = 5\n[1] * 2_000_000", "x")
+    assert (done.value, done.error) == (5, "")
+    done = await run("['x' * 30_000_000]")
+    assert "cannot be sent" in done.error
+    assert not done.lost
+
+
+async def test_a_cell_that_runs_again_does_the_same() -> None:
+    cell = "import random\nrandom.random(), random.sample(range(99), 3), str({'a', 'b', 'c', 'd'}), hash('a')"
+    first, second = await run(cell), await run("import random\nrandom.random()", cell)
+    assert first.value == second.value
+    assert first.error == ""
+
+
+async def test_variables_are_what_cells_assigned_and_not_what_was_given() -> None:
+    async with opened({"ask": echo}) as sandbox:
+        await sandbox.bind(context="text", answer={"ready": False})
+        done = await sandbox.execute_code("import re\nx = re.findall('t', context)\nanswer['ready'] = True")
+        assert done.variables == {"x": "list"}
+        done = await sandbox.execute_code("context = 5\ndel x\nclass K: pass\nanswer")
+        assert done.variables == {"context": "int", "K": "type"}
+        assert done.value == {"ready": True}
+
+
+async def test_what_is_no_plain_value_cannot_be_brought_in() -> None:
+    async with opened() as sandbox:
+        with pytest.raises(SandboxError, match=r"^context cannot be brought into the sandbox: object"):
+            await sandbox.bind(context=[object()])
+        assert (await sandbox.execute_code("1")).value == 1
+
+
+async def echo(value: Any, again: int = 1) -> Any:
+    """What was asked, unless it is to fail."""
+    if value == "fail":
+        raise CallError("there is no such thing")
+    return [value] * again
+
+
+async def test_a_function_gets_and_gives_plain_values_and_its_error_can_be_caught() -> None:
+    async with opened({"echo": echo}) as sandbox:
+        done = await sandbox.execute_code("echo({1: (2, {3})}, again=2)")
+        assert done.value == [{1: (2, {3})}] * 2
+        done = await sandbox.execute_code("x = 1\ntry: echo('fail')\nexcept RuntimeError as e: print(e)\nx")
+        assert (done.stdout, done.value) == ("there is no such thing\n", 1)
+        done = await sandbox.execute_code("echo()")
+        assert done.error.endswith("TypeError: missing a required argument: 'value'\n")
+        assert (await sandbox.execute_code("echo(object)")).value == ["<class 'object'>"]
+        done = await sandbox.execute_code("echo('x' * 20_000_000)")
+        assert "ValueError: echo: 20,000," in done.error
+
+
+async def test_threads_of_a_cell_ask_at_once_and_each_gets_its_own_answer() -> None:
+    waiting = asyncio.Event()
+    asked: set[int] = set()
+
+    async def meet(number: int) -> int:
+        asked.add(number)
+        if len(asked) == 8:
+            waiting.set()
+        await asyncio.wait_for(waiting.wait(), PATIENCE)
+        return -number
+
+    cell = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(8) as pool: answers = list(pool.map(meet, range(8)))
+answers"""
+    assert (await run(cell, functions={"meet": meet})).value == [-number for number in range(8)]
+
+
+async def test_a_thread_that_is_left_behind_asks_nothing_and_works_no_more() -> None:
+    asked = []
+
+    async def ask(number: int) -> None:
+        asked.append(number)
+
+    cell = """
+import threading, time
+count, refused, gate = 0, '', threading.Event()
+def spin():
+    global count, refused
+    gate.wait()
+    try: ask(2)
+    except RuntimeError as error: refused = str(error)
+    while True: count += 1
+ask(1)
+threading.Thread(target=spin, daemon=True).start()
+threading.Timer(0, gate.set).start()"""
+    async with opened({"ask": ask}) as sandbox:
+        await sandbox.execute_code(cell)
+        [pid] = children()
+        stopped = await asyncio.to_thread(os.waitid, os.P_PID, int(pid), os.WSTOPPED | os.WNOWAIT)
+        assert stopped is not None
+        assert stopped.si_status == signal.SIGSTOP
+        assert not (await sandbox.execute_code("1")).lost
+    assert asked in ([1], [1, 2])
+
+
+async def test_what_a_function_raises_that_is_not_for_the_code_ends_the_cell() -> None:
+    class Interrupted(Exception):
+        pass
+
+    async def ask() -> None:
+        raise Interrupted("stop")
+
+    async with opened({"ask": ask}) as sandbox:
+        with pytest.raises(Interrupted, match="stop"):
+            await sandbox.execute_code("try: ask()\nexcept BaseException: pass\nwhile True: pass")
+        assert children() == []
+        assert (await sandbox.execute_code("1")).lost
+
+
+async def test_time_that_the_host_takes_is_not_the_cells() -> None:
+    seconds = 1.0
+
+    async def slow() -> str:
+        await asyncio.sleep(seconds * 2)
+        return "done"
+
+    async with opened({"slow": slow}, Bounds(seconds=seconds)) as sandbox:
+        assert (await sandbox.execute_code("slow()")).value == "done"
+
+
+async def test_a_cell_that_is_over_a_bound_is_lost_and_says_why() -> None:
+    async with opened(bounds=Bounds(seconds=0.2)) as sandbox:
+        done = await sandbox.execute_code("while True: pass")
+        assert done.lost
+        assert done.error.startswith("The cell worked longer than 0.2 seconds")
+        assert children() == []
+        again = await sandbox.execute_code("1")
+        assert (again.lost, again.error) == (True, done.error)
+        with pytest.raises(SandboxError, match="worked longer"):
+            await sandbox.bind(x=1)
+
+
+async def test_memory_is_bounded_also_over_several_cells() -> None:
+    async with opened(bounds=Bounds(seconds=60, memory=64 * 2**20)) as sandbox:
+        await sandbox.execute_code("held = []")
+        done = await sandbox.execute_code("for _ in range(100): held.append(bytes(2**20))")
+        assert "MemoryError" in done.error
+        done = await sandbox.execute_code("count = len(held)\ndel held\ncount")
+        assert done.value in range(20, 65)
+
+
+async def test_a_cancelled_cell_takes_its_child_and_its_calls_along() -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def ask() -> None:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with opened({"ask": ask}) as sandbox:
+        running = asyncio.create_task(sandbox.execute_code("ask()"))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert ended.is_set()
+        assert children() == []
+
+
+async def test_close_ends_a_cell_in_its_midst() -> None:
+    asked = asyncio.Event()
+
+    async def ask() -> None:
+        asked.set()
+
+    async with opened({"ask": ask}) as sandbox:
+        running = asyncio.create_task(sandbox.execute_code("ask()\nwhile True: pass"))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        await sandbox.close()
+        done = await running
+        assert (done.lost, done.error) == (True, "The sandbox is closed.")
+
+
+async def test_sandboxes_run_beside_each_other_and_share_nothing() -> None:
+    async with opened() as one:
+        other = await open_cpython({})
+        await asyncio.gather(one.execute_code("x = 1"), other.execute_code("x = 2"))
+        assert (await one.execute_code("x")).value == 1
+        assert (await other.execute_code("x")).value == 2
+        await other.close()
+
+
+async def test_a_forged_result_is_a_lie_of_the_cell_about_itself_and_no_more() -> None:
+    forged = """
+import gc
+[wire] = [one for one in gc.get_objects() if type(one).__name__ == 'Channel']
+wire.send({'done': 1, 'stdout': 'lie', 'stderr': '', 'error': '', 'variables': {}})"""
+    async with opened() as sandbox:
+        assert (await sandbox.execute_code(forged)).stdout == "lie"
+        assert (await sandbox.execute_code("1")).lost
+
+
+async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
+    before = descriptors()
+    async with Spares(AMPLE, 1) as spares:
+        first = await spares.open({"echo": echo})
+        assert (await first.execute_code("x = echo(1)\nx")).value == [1]
+        second = await spares.open({})
+        assert "NameError" in (await second.execute_code("x")).error
+        await first.close()
+        await second.close()
+        [spare] = [child for child in children() if child]
+        os.kill(int(spare), signal.SIGKILL)
+        third = await spares.open({})
+        assert (await third.execute_code("1")).value == 1
+        await third.close()
+    assert children() == []
+    assert descriptors() == before
+
+
+async def test_what_confines_it_can_be_asked() -> None:
+    assert (await confines()).startswith("seccomp")
+    assert children() == []
+
+
+def test_a_child_dies_with_its_host() -> None:
+    """Also one that hears nothing, since it never comes out of a regular expression."""
+    program = """
+import asyncio, os
+from daemon.environment import Bounds
+from daemon.sandbox.cpython import open_cpython
+async def ready(): print(child, flush=True)
+async def main():
+    global child
+    sandbox = await open_cpython({"ready": ready}, Bounds(seconds=600))
+    child = open(f"/proc/self/task/{os.getpid()}/children").read().split()[0]
+    await sandbox.execute_code("import re\\nready()\\nre.match('(a+)+$', 'a' * 60 + '!')")
+asyncio.run(main())"""
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        child = os.pidfd_open(int(host.stdout.readline()))
+        host.kill()
+    assert select.select([child], [], [], PATIENCE)[0]
+    os.close(child)

@@ -1,0 +1,119 @@
+"""Each probe fails in every environment, which works on; and it succeeds where nothing confines it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+
+import pytest
+import pytest_asyncio
+
+from daemon.environment import Bounds, Execution, Function, Sandbox
+from daemon.sandbox.cpython import open_cpython
+from tests.sandbox.probes import PROBES, Probe, escaped
+from tests.sandbox.surroundings import CALLS, FOREVER, Surroundings, surroundings
+from tests.sandbox.unconfined import Unconfined
+
+Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
+ENVIRONMENTS: dict[str, Opener] = {"cpython": open_cpython}
+ROOMY = Bounds(seconds=30, memory=256 * 2**20, output=100_000, calls=CALLS)
+SHORT = Bounds(seconds=1, memory=256 * 2**20, output=100_000, calls=CALLS)
+
+
+async def ping(number: int) -> str:
+    return f"pong {number}"
+
+
+async def wait(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+class Box:
+    """A sandbox of one environment, replaced when it is lost."""
+
+    def __init__(self, opener: Opener, around: Surroundings) -> None:
+        self._opener = opener
+        self._around = around
+        self._sandbox: Sandbox | None = None
+
+    async def run(self, probe: Probe) -> Execution:
+        """What comes of this probe."""
+        if not probe.slow:
+            return await (await self._kept()).execute_code(probe.code)
+        sandbox = await self._open(SHORT)
+        try:
+            return await sandbox.execute_code(probe.code)
+        finally:
+            await sandbox.close()
+
+    async def works(self) -> bool:
+        """Whether a cell runs, if need be in a fresh one."""
+        for _ in range(2):
+            execution = await (await self._kept()).execute_code("6 * 7")
+            if not execution.lost:
+                return execution.value == 42 and not execution.error
+            await self.close()
+        return False
+
+    async def close(self) -> None:
+        if self._sandbox is not None:
+            await self._sandbox.close()
+            self._sandbox = None
+
+    async def _kept(self) -> Sandbox:
+        if self._sandbox is None:
+            self._sandbox = await self._open(ROOMY)
+        return self._sandbox
+
+    async def _open(self, bounds: Bounds) -> Sandbox:
+        sandbox = await self._opener({"ping": ping, "wait": wait}, bounds)
+        await sandbox.bind(**self._around.names(FOREVER))
+        return sandbox
+
+
+@pytest.fixture(scope="module")
+def around() -> Iterator[Surroundings]:
+    with surroundings() as found:
+        yield found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=ENVIRONMENTS)
+async def box(request: pytest.FixtureRequest, around: Surroundings) -> AsyncIterator[Box]:
+    made = Box(ENVIRONMENTS[request.param], around)
+    yield made
+    await made.close()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+async def test_it_does_not_get_out(box: Box, around: Surroundings, probe: Probe) -> None:
+    before = around.state()
+    execution = await box.run(probe)
+    assert not escaped(execution), execution
+    assert execution.error or not execution.lost
+    assert around.state() == before
+    assert await box.works()
+
+
+@pytest.mark.parametrize("group", sorted({probe.name.partition(":")[0] for probe in PROBES}))
+def test_unconfined_each_succeeds(group: str) -> None:
+    """A probe that fails everywhere shows nothing."""
+    failed = {}
+    with surroundings() as around:
+        child = Unconfined(around.names(1))
+        for probe in PROBES:
+            if not probe.name.startswith(group):
+                continue
+            execution = child.execute_code(probe.code)
+            succeeded = execution is None if probe.deadly else execution is not None and escaped(execution)
+            if not succeeded:
+                failed[probe.name] = execution
+            if execution is None:
+                child.close()
+                child = Unconfined(around.names(1))
+        child.close()
+    assert failed == {}
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({probe.name for probe in PROBES}) == len(PROBES) >= 60

@@ -1,0 +1,120 @@
+"""A server that keeps files as badly as a test wants, and the soul's side of it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import ClientSession, web
+
+from daemon.kinds import SharedFile
+from daemon.slack.access import Access, web_of
+from daemon.slack.files import SlackFiles
+from tests.clock import FakeClock
+
+TOKEN = "xoxb-a-secret"
+NONE: Mapping[str, str] = {}
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(kw_only=True)
+class Shelf:
+    """Answers each request for a file with the next of `answers`, the last one again and again.
+
+    `asked` are the headers of each such request; `told` is the answer of files.info, `calls` its arguments.
+    """
+
+    url: str
+    clock: FakeClock
+    files: SlackFiles
+    answers: list[Answer] = field(default_factory=list)
+    asked: list[dict[str, str]] = field(default_factory=list)
+    told: dict[str, Any] = field(default_factory=lambda: {"ok": False, "error": "file_not_found"})
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def file(self, **described: Any) -> SharedFile:
+        """A file that stands on it."""
+        known = {"id": "F1", "name": "plan.txt", "mimetype": "text/plain", "mode": "hosted"}
+        return SharedFile(**{**known, "url": f"{self.url}/files-pri/T1-F1/plan.txt", **described})
+
+    async def give(self, request: web.Request) -> web.StreamResponse:
+        """The next answer."""
+        self.asked.append({name: value for name, value in request.headers.items()})
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await answer(request)
+
+    async def info(self, request: web.Request) -> web.StreamResponse:
+        """files.info."""
+        self.calls.append(dict(request.query) | dict(await request.post()))
+        return web.json_response(self.told)
+
+
+@asynccontextmanager
+async def shelf(
+    most: int = 1_000, patience: float = 45.0, headers: Mapping[str, str] = NONE
+) -> AsyncIterator[Shelf]:
+    """A shelf on a port of its own, of which files up to `most` bytes are fetched."""
+    clock, app, listener = FakeClock(), web.Application(), socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    access = Access(bot_token=TOKEN, app_token="xapp-another", base_url=f"{url}/api/", headers=headers)
+    async with ClientSession() as session:
+        slack = web_of(access, session, clock)
+        files = SlackFiles(web=slack, access=access, most=most, patience=patience)
+        here = Shelf(url=url, clock=clock, files=files)
+        app.router.add_get("/files-pri/{path:.*}", here.give)
+        app.router.add_route("*", "/api/files.info", here.info)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        try:
+            yield here
+        finally:
+            await runner.cleanup()
+
+
+def says(body: bytes | str = b"the plan", status: int = 200, **headers: str) -> Answer:
+    """An answer like that; `content_type` and so on are headers."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        told = {name.replace("_", "-"): value for name, value in headers.items()}
+        if "content-type" not in told:
+            told["content-type"] = "text/plain"
+        content = body.encode() if isinstance(body, str) else body
+        return web.Response(body=content, status=status, headers=told)
+
+    return answer
+
+
+def claims(length: int, body: bytes = b"the") -> Answer:
+    """An answer that is to have so many bytes, and breaks off after fewer."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/plain", "Content-Length": str(length)})
+        await response.prepare(request)
+        await response.write(body)
+        assert request.transport
+        request.transport.close()
+        return response
+
+    return answer
+
+
+async def floods(request: web.Request) -> web.StreamResponse:
+    """An answer of no announced length that never ends."""
+    response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+    await response.prepare(request)
+    try:
+        while True:
+            await response.write(b"x" * 1_000)
+    except ConnectionError:
+        return response
+
+
+async def hangs_up(request: web.Request) -> web.StreamResponse:
+    """No answer at all: the connection breaks."""
+    assert request.transport
+    request.transport.abort()
+    return web.Response()

@@ -1,0 +1,126 @@
+"""People share what is long and ask about it: files, a thread, a channel. They are told what stands there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.unboxed import open_unboxed
+from tests.stories.choosing import pressed
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
+from tests.stories.test_reading import BOOK, cell, endings
+
+READING = "<aside>Long.</aside><next>deep_reading</next><say>I am reading it.</say><mood>focused</mood>"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A world in which the soul can read."""
+    async with staged(tmp_path) as stage:
+        stage.sandbox = open_unboxed
+        await stage.wake()
+        yield stage
+
+
+def wanting(question: str, source: str = "files", **more: object) -> str:
+    """What the model says is to be read."""
+    return json.dumps({"question": question, "source": source, **more})
+
+
+async def shares(stage: Stage, name: str, content: str | bytes, words: str, channel: str = ALICE) -> str:
+    """Alice shares a file with these words; the ts of the message."""
+    client = stage.client("alice")
+    await client.files_upload_v2(
+        channel=channel, filename=name, content=content, initial_comment=words, request_file_info=False
+    )
+    history = await client.conversations_history(channel=channel, limit=1)
+    return str(history["messages"][0]["ts"])
+
+
+async def test_a_file_is_read_and_what_it_says_is_told_with_its_place(stage: Stage) -> None:
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number in the book?"))
+    stage.model.say(cell("print([l for l in context['book.txt'].splitlines() if 'magic' in l])"))
+    stage.model.say('FINAL(77 [book.txt:1234 "the magic number is 77"], or 78 [book.txt:9 "number is 78"])')
+    told = 'It is 77 [book.txt:1234 "magic number is 77"]. Or not [book.txt:5 "no such words"].'
+    stage.model.say(reply(told))
+    ts = await shares(stage, "book.txt", BOOK, "What is the magic number?")
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == [
+        "I am reading it.",
+        'It is 77 [book.txt:1234 "magic number is 77"]. Or not.',
+    ]
+    notes = stage.asked()[-1]
+    assert "77 [book.txt:1234" in notes
+    assert "78 [book.txt:9" not in notes
+    assert "Citations that did not hold were left out: 1" in notes
+
+
+async def test_what_cannot_be_read_is_told_as_it_is(stage: Stage) -> None:
+    stage.model.say(READING)
+    stage.model.say(wanting("What does it show?"))
+    stage.model.say(reply("I cannot read pictures."))
+    ts = await shares(stage, "cat.png", b"\x89PNG\r\n\x1a\n" + bytes(99), "What does it show?")
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["I am reading it.", "I cannot read pictures."]
+    assert endings(stage) == [("unreadable", True)]
+    assert "cat.png" in stage.asked()[-1]
+
+
+async def test_a_thread_is_read_to_its_beginning_with_links(stage: Stage) -> None:
+    root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")
+    await stage.post("carol", GENERAL, "No, at ten.", root)
+    stage.model.say(READING)
+    stage.model.say(wanting("When does the ferry leave?", "thread"))
+    stage.model.say("Bob says at nine, Carol at ten.")
+    stage.model.say(reply("At nine or at ten."))
+    await stage.say("alice", GENERAL, f"{ME} when does it leave, by this thread?", root)
+    whole = stage.asked()[2]
+    assert "Bob" in whole
+    assert "The ferry leaves at nine." in whole
+    assert f"/archives/{GENERAL}/p{root.replace('.', '')}" in whole
+    assert (await stage.answers(GENERAL, root))[-1] == "At nine or at ten."
+
+
+async def test_the_history_of_a_channel_is_read_with_its_threads(stage: Stage) -> None:
+    root = await stage.post("bob", GENERAL, "Lunch is at noon.")
+    await stage.post("carol", GENERAL, "Soup, again.", root)
+    stage.model.say(READING)
+    stage.model.say(wanting("What is for lunch?", "channel", days=2))
+    stage.model.say("Soup.")
+    stage.model.say(reply("Soup."))
+    await stage.say("alice", GENERAL, f"{ME} what is for lunch, by this channel?")
+    whole = stage.asked()[2]
+    assert "Lunch is at noon." in whole
+    assert "Soup, again." in whole
+
+
+async def test_another_channel_is_read_only_where_all_could_and_the_asker_does(stage: Stage) -> None:
+    stage.model.say(READING)
+    stage.model.say(wanting("What is secret?", "channel", names=["#random"]))
+    stage.model.say(reply("I cannot read that from here."))
+    await stage.say("bob", BOB, "what do they say in #random?")
+    assert endings(stage) == [("unreadable", True)]
+    assert "cannot read #random from here" in stage.asked()[-1]
+
+
+async def test_at_a_bound_it_tells_what_it_knows_and_an_owner_lets_it_go_on(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(rlm_max_iterations=1, owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number?"))
+    stage.model.say(cell("print(1)"))
+    stage.model.say("Not found yet.", asks="no more room")
+    stage.model.say(reply("Not found yet."))
+    ts = await shares(stage, "book.txt", BOOK, "What is the magic number?")
+    await stage.settled()
+    assert endings(stage) == [("iterations", True)]
+    stage.model.say("FINAL(77)")
+    stage.model.say(reply("It is 77."))
+    await pressed(stage, "alice", "Continue")
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "It is 77."
+    assert "Not found yet." in next(text for text in stage.asked() if "came to its bound" in text)

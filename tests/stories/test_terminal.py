@@ -1,0 +1,88 @@
+"""`python -m daemon read`: its answer, its progress, how it ends, and what it says where it cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from config import Settings
+from daemon import terminal
+from daemon.errors import ConfigError
+from tests.sandbox.unboxed import open_unboxed
+from tests.stories.stage import Stage, staged
+from tests.stories.test_reading import BOOK, cell
+
+QUESTION = "What is the magic number?"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A world with a model, in which no soul lives."""
+    async with staged(tmp_path) as stage:
+        yield stage
+
+
+def settings(stage: Stage, **more: object) -> Settings:
+    return Settings(anthropic_api_key="any", anthropic_base_url=stage.url, soul_home=stage.home, **more)  # type: ignore[arg-type]
+
+
+def book(stage: Stage, name: str = "book.txt") -> Path:
+    path = stage.home.parent / name
+    path.write_text(BOOK)
+    return path
+
+
+async def test_the_answer_stands_on_stdout_and_its_citations_hold(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.model.say(cell("print([l for l in context.splitlines() if 'magic' in l])"))
+    stage.model.say(
+        'FINAL(It is 77 [book.txt:1234 "the magic number is 77"], not 78 [book.txt:7 "the number is 78"].)'
+    )
+    status = await terminal.read(settings(stage), [book(stage)], QUESTION, open_unboxed)
+    out, err = capsys.readouterr()
+    assert status == 0
+    assert out == 'It is 77 [book.txt:1234 "the magic number is 77"], not 78.\n'
+    assert "citations left out that do not hold: 1" in err
+    assert "reading · round 2 of 20 · 1 programs · 0 pieces" in err
+    assert "--journal" in err
+
+
+async def test_several_files_are_known_by_their_names(stage: Stage) -> None:
+    stage.model.say(cell("FINAL(sorted(context))"))
+    paths = [book(stage), book(stage, "copy.txt")]
+    assert await terminal.read(settings(stage), paths, QUESTION, open_unboxed) == 0
+    assert "context['book.txt']" in stage.asked()[0]
+
+
+async def test_what_is_read_in_part_is_told_and_ends_with_two(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.model.say(cell("print(1)"))
+    stage.model.say("This much.", asks="no more room")
+    status = await terminal.read(settings(stage, rlm_max_iterations=1), [book(stage)], QUESTION, open_unboxed)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "This much.\n")
+    assert "Read in part: it came to its bound of rounds (RLM_MAX_ITERATIONS)." in err
+
+
+async def test_what_cannot_be_read_is_said_and_ends_with_one(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = await terminal.read(settings(stage), [Path("nowhere.txt")], QUESTION, open_unboxed)
+    assert status == 1
+    assert "nowhere.txt cannot be read (No such file or directory)" in capsys.readouterr().err
+
+
+async def test_without_a_model_it_says_what_to_do(stage: Stage) -> None:
+    with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is missing"):
+        await terminal.read(Settings(soul_home=stage.home), [book(stage)], QUESTION, open_unboxed)
+
+
+async def test_the_same_question_is_read_anew_once_it_was_answered(stage: Stage) -> None:
+    for _ in range(2):
+        stage.model.say("FINAL(so)")
+        assert await terminal.read(settings(stage), [book(stage)], QUESTION, open_unboxed) == 0
+    assert len(list((stage.home / "reads").glob("*.db"))) == 2
