@@ -67,6 +67,7 @@ async def test_all_is_well(world: Stage) -> None:
         "modes",
         "journal",
         "port",
+        "sandbox",
         "claude",
         "models",
         "bot token",
