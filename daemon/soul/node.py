@@ -272,7 +272,7 @@ class ReadingNode:
 
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
         """Each as one message of a user; an error is a text that says so."""
-        name = model or self._reader.readings.model(self._depth + 1)
+        name = str(model or self._reader.readings.model(self._depth + 1))
         here = self._here.ctx
         asked = [SubCall(self._reader, here, _as_prompt(prompt), name) for prompt in prompts]
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
