@@ -320,7 +320,7 @@ class MontySandbox:
     def _value(self, value: Any) -> Any:
         """A plain value, with reprs in place of what is none."""
         strange: list[Any] = []
-        kept = plain(value, strange.append)
+        kept = plain(value, strange.append, bounded=True)
         if not strange:
             return kept
         shown = iter([self._repr(one) for one in strange])
