@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
-FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,})\s*(?P<language>[\w+-]*)\s*$")
+FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<language>[\w+-]*+)\s*+$")
+"""Gives nothing back that it has taken: so it takes no longer than the line is."""
+LINE = re.compile(r"\r\n|\r|\n")
+"""Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
 
 
@@ -49,7 +52,7 @@ def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
     cells, prose = list[str](), list[str]()
     open_fence, language = "", ""
     inside = list[str]()
-    for line in text.splitlines():
+    for line in LINE.split(text):
         fence = FENCE.match(line)
         if not open_fence:
             if fence:
