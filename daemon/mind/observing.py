@@ -141,10 +141,14 @@ def as_text(context: Any, depth: int = 0) -> str:
     if isinstance(context, str):
         return context
     if isinstance(context, Mapping) and depth < DEEPEST:
-        return "\n\n".join(f"{name}:\n{as_text(part, depth + 1)}" for name, part in context.items())
+        return "\n\n".join(f"{_name(name)}:\n{as_text(part, depth + 1)}" for name, part in context.items())
     if isinstance(context, list | tuple) and depth < DEEPEST:
         return "\n\n".join(as_text(part, depth + 1) for part in context)
     return written_out(context)
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) else written_out(key)
 
 
 def characters(context: Any) -> int:
