@@ -6,6 +6,7 @@ Counts what the journal holds of it, what came since, and what is on its way.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -84,7 +85,9 @@ class Ledger:
                 self._released = asyncio.Event()
 
     def _left(self) -> float:
-        return self._limits.usd * self._rounds - self.usd
+        """Dollars; a bound of none is no bound."""
+        usd = self._limits.usd
+        return usd * self._rounds - self.usd if usd else math.inf
 
     def _waits(self, amount: float) -> bool:
         """Would it fit, but for what others may cost that are on their way?"""
