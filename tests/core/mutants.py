@@ -27,6 +27,7 @@ from tests.core.promises import PROMISES
 from tests.core.promises_ism import ISM
 from tests.core.promises_journal import JOURNAL
 from tests.core.promises_wire import WIRE
+from tests.core.reading_rules import READ
 from tests.core.rules import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +54,7 @@ ALL: tuple[Mutant, ...] = (
     *AGAIN_AND_BRANCHES,
     *OPEN,
     *CARD,
+    *READ,
 )
 
 

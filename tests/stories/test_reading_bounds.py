@@ -44,6 +44,24 @@ async def test_out_of_calls_the_code_sees_it_and_then_the_reading_ends(stage: St
     assert "'answer 0', 'answer 1'" in shown
 
 
+async def test_after_a_restart_it_may_not_use_as_much_again(stage: Stage) -> None:
+    never = asyncio.Event()
+    stage.model.say(cell("print([llm_query(f'Piece {n}') for n in range(5)])"))
+    stage.model.say("answer 0", asks="Piece 0")
+    stage.model.say("never", asks="Piece 1", until=never)
+    await stage.wake(rlm_max_calls=3)
+    ts = await stage.post("alice", ALICE, "Read it, please.")
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    await stage.sleep()
+    stage.model.say("answer 1", asks="Piece 1")
+    stage.model.say(PARTLY, asks="no more room")
+    await stage.wake()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == [PARTLY]
+    assert endings(stage) == [("calls", True)]
+    assert "['answer 0', 'answer 1', 'Error: this reading" in observed(stage)[0]
+
+
 async def test_a_child_spends_what_its_root_may_spend(stage: Stage) -> None:
     stage.model.say(cell("print(rlm_query('Deeper?', context))"))
     for n in range(2):
@@ -91,6 +109,7 @@ async def test_it_notices_that_it_goes_in_circles(stage: Stage) -> None:
     stage.model.say(PARTLY, asks="no more room")
     assert await asked(stage) == [PARTLY]
     assert endings(stage) == [("stuck", True)]
+    assert len(observed(stage)) == len(stage.asked()) - 1 == 3
     assert "You did that before" in stage.asked()[2]
 
 
@@ -100,6 +119,7 @@ async def test_answers_with_nothing_to_run_are_no_answers(stage: Stage) -> None:
     stage.model.say("Hm.")
     stage.model.say(PARTLY, asks="no more room")
     assert await asked(stage) == [PARTLY]
+    assert endings(stage) == [("stuck", True)]
     sent = stage.asked()
     assert "There was nothing to run in that" in sent[1]
     assert "more than one final answer" in sent[2]

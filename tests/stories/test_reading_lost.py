@@ -5,6 +5,7 @@ They read back what they had asked for: nothing is paid again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from daemon.environment import Bounds, Function, Sandbox, SandboxError
 from daemon.processes import PROCESSES
 from daemon.sandbox.sandboxes import Sandboxes
 from daemon.sandbox.session import Kind
-from tests.stories.stage import Stage, staged
+from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
 SMALL = Bounds(memory=64 * 2**20, calls=8)
@@ -122,6 +123,24 @@ async def test_what_a_lost_cell_asked_is_paid_but_the_cell_does_not_run_again(st
     assert await asked(stage) == ["So."]
     assert prompts(stage) == ["Paid?"]
     assert observed(stage)[1] == "{}"
+
+
+async def test_what_a_lost_cell_asked_counts_after_a_restart(stage: Stage) -> None:
+    never = asyncio.Event()
+    stage.model.say("yes", asks="Piece 0")
+    cells(stage, f"llm_query('Piece 0')\n{FLOOD}")
+    stage.model.say("never", until=never)
+    await stage.wake(rlm_max_calls=4)
+    ts = await stage.post("alice", ALICE, "Read it, please.")
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    await stage.sleep()
+    cells(stage, "print([llm_query(f'Piece {n}') for n in (1, 2)])")
+    stage.model.say("yes, too", asks="Piece 1")
+    stage.model.say("This much.", asks="no more room")
+    await stage.wake()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["This much."]
+    assert "['yes, too', 'Error: this reading" in observed(stage)[-1]
 
 
 async def test_a_reading_that_a_cell_began_is_read_back_whole(stage: Stage) -> None:

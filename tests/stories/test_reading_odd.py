@@ -90,6 +90,13 @@ async def test_an_answer_that_is_no_text_is_written_as_json(stage: Stage) -> Non
     assert await asked(stage) == ['{"fruit": ["plums", [1, 2]], "sure": true}']
 
 
+async def test_what_was_final_before_an_error_is_not(stage: Stage) -> None:
+    """The program did not come to its end, so its model looks at it again."""
+    stage.model.say(cell("FINAL('Half.')\nnothing"))
+    stage.model.say(cell("FINAL('So.')"))
+    assert await asked(stage) == ["So."]
+
+
 async def test_an_answer_that_is_something_else_is_none(stage: Stage) -> None:
     """The variable may be overwritten; FINAL is there still."""
     stage.model.say(cell("answer = 'Here it is.'"))
