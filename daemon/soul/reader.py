@@ -17,6 +17,10 @@ from daemon.soul.spent import lasted
 from daemon.soul.voice import Voice
 
 
+PAUSE = 0.2
+"""Seconds from one sight of its progress to the next, while pieces are answered: nobody reads faster."""
+
+
 class Reader:
     """What all readings of one tree share. `show` puts their progress where people see it."""
 
@@ -31,6 +35,7 @@ class Reader:
         self.questions = 0
         """How often a model was asked how to go on."""
         self._show = show
+        self._next_sight = 0.0
 
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
@@ -63,10 +68,12 @@ class Reader:
     def answered(self, call: Entry[ModelCall]) -> None:
         """This sub-call was answered."""
         self._pieces.add(call.seq)
-        self.progress()
+        if self.world.clock.steady() >= self._next_sight:
+            self.progress()
 
     def progress(self) -> None:
         """People see how far it is."""
+        self._next_sight = self.world.clock.steady() + PAUSE
         self._show(f"{len(self._pieces)} pieces · {self.questions} questions · ${self.ledger.usd:.2f}")
 
 
