@@ -42,9 +42,7 @@ async def opening(rounds: int) -> Sequence[Figure]:
 
 
 def _warm(name: str, value: float, floor: float) -> Figure:
-    return Figure(
-        name=name, value=value, unit="ms", floor=floor, aim=f"below {WARM:g} ms", met=value < WARM
-    )
+    return Figure(name=name, value=value, unit="ms", floor=floor, aim=f"below {WARM:g} ms", met=value < WARM)
 
 
 async def _opened(open: Open) -> float:

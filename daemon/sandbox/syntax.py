@@ -80,9 +80,7 @@ class Look:
         self._own = set(known)
         self._own |= {node.name for node in self._nodes if isinstance(node, DEFINITIONS)}
         self._own |= {
-            node.id
-            for node in self._nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         self._functions = set(functions) | reaching(tree, functions) if functions else set()
         self._missing = set(BUILTINS.split()) - self._own

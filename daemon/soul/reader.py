@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from daemon.engine.context import Context
@@ -20,6 +21,11 @@ from daemon.soul.voice import Voice
 PAUSE = 0.2
 """Seconds from one sight of its progress to the next, while pieces are answered: nobody reads faster."""
 
+AT_A_STRETCH = 200_000
+"""Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
+EACH = 5_000
+"""What each prompt counts besides: to make a short one ready is work, too."""
+
 
 class Reader:
     """What all readings of one tree share. `show` puts their progress where people see it."""
@@ -36,6 +42,9 @@ class Reader:
         """How often a model was asked how to go on."""
         self._show = show
         self._next_sight = 0.0
+        self._stretch = 0
+        """Characters that were made ready since others had a turn."""
+        self._waiting = asyncio.Lock()
 
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
@@ -64,6 +73,15 @@ class Reader:
             ledger=self.ledger,
             last=last,
         )
+
+    async def give_way(self, prompt: str) -> None:
+        """To be awaited before work is done on a prompt, of which there may be hundreds, and long ones: the
+        daemon hears and answers others meanwhile."""
+        self._stretch += EACH + len(prompt)
+        if self._stretch > AT_A_STRETCH:
+            async with self._waiting:
+                await asyncio.sleep(0)
+                self._stretch = 0
 
     def answered(self, call: Entry[ModelCall]) -> None:
         """This sub-call was answered."""
@@ -94,6 +112,7 @@ class SubCall:
         reached = self._reader.ledger.reached
         if reached and not ctx.recorded("llm_query"):
             return at_bound(reached)
+        await self._reader.give_way(self._prompt)
         memory = working_memory(()).with_region("instruction", self._prompt)
         try:
             call = await self._reader.ask(ctx, self._reader.wanted("llm_query", memory, self._model))

@@ -27,7 +27,7 @@ TINY = {
     "ism": partial(ism, rounds=3, long=2),
     "thoughts": partial(thoughts, rounds=1, chain=3, branches=2),
     "reading": partial(
-        reading, rounds=1, calls=3, children=2, size=1_000, at_once=2, records=300, starts=2
+        reading, rounds=1, calls=3, children=2, size=1_000, at_once=2, records=300, starts=2, takes=0.01
     ),
     "turns": partial(turns, rounds=1, conversations=2),
     "speech": partial(speech, rounds=1),
