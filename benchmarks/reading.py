@@ -106,7 +106,7 @@ async def reading(
         "one": "answer['content'] = 'done'\nanswer['ready'] = True",
         "sequence": f"for n in range({calls}):\n    llm_query(f'Piece {{n}}')\nFINAL('done')",
         "batch": f"llm_query_batched([f'Piece {{n}}' for n in range({calls})])\nFINAL('done')",
-        "children": f"for n in range({children}):\n    rlm_query(f'Child {{n}}', 'Read this.')\nFINAL('done')",
+        "children": f"for n in range({children}):\n    rlm_query(f'Child {{n}}', 'This.')\nFINAL('done')",
         "Child": "FINAL('found')",
         "many": f"llm_query_batched([f'Piece {{n}}' for n in range({EACH})])\nFINAL('done')",
         **{QUESTIONS[name]: CELLS[name] for name in CELLS},

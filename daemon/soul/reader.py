@@ -17,7 +17,6 @@ from daemon.soul.ledger import Ledger
 from daemon.soul.spent import lasted
 from daemon.soul.voice import Voice
 
-
 PAUSE = 0.2
 """Seconds from one sight of its progress to the next, while pieces are answered: nobody reads faster."""
 
