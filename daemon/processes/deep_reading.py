@@ -118,6 +118,7 @@ PROCESS = MentalProcess(
         "prompts/reading/so_far": Words({"found", "name"}, "found"),
         "prompts/reading/system": Words(None),
         "prompts/reading/turn": Words({"round"}),
+        "prompts/reading/progress": Words({"pieces", "questions", "usd"}),
         "prompts/reading/codeless": Words(),
         "prompts/reading/twice": Words(),
         "prompts/reading/again": Words(),

@@ -35,13 +35,11 @@ from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.process import Interrupt, Load
-from daemon.soul.reader import Reader, SubCall, at_bound, unreachable
+from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
 from daemon.soul.voice import Voice
 
 LETTERS = 4
 """Characters to a token, about."""
-TEXTS = "prompts/reading/"
-"""How the names of the texts begin that a reading needs."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 STOPPED = "stopped"

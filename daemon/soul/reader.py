@@ -10,11 +10,15 @@ from daemon.engine.exceptions import Unavailable
 from daemon.kinds import ModelCall, ReadingBegan
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
+from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.soul import calls
 from daemon.soul.ledger import Ledger
 from daemon.soul.spent import lasted
 from daemon.soul.voice import Voice
+
+TEXTS = "prompts/reading/"
+"""How the names of the texts begin that a reading needs."""
 
 
 class Reader:
@@ -54,7 +58,7 @@ class Reader:
             name=name,
             memory=memory,
             role=model,
-            wording=dict(self.voice.wording),
+            wording=dict(self.voice.wording) if memory.system else {},  # a sub-call has no words of ours
             people=self.voice.people,
             ledger=self.ledger,
             last=last,
@@ -67,7 +71,9 @@ class Reader:
 
     def progress(self) -> None:
         """People see how far it is."""
-        self._show(f"{len(self._pieces)} pieces · {self.questions} questions · ${self.ledger.usd:.2f}")
+        pieces, questions = len(self._pieces), self.questions
+        words = self.voice.text(f"{TEXTS}progress")
+        self._show(fill(words, pieces=str(pieces), questions=str(questions), usd=f"{self.ledger.usd:.2f}"))
 
 
 class SubCall:
