@@ -93,7 +93,8 @@ async def _goes_on(run: Heedful, read: Read) -> bool:
     """At a bound an owner decides."""
     if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
         return False
-    answered = await consent(run.turn, Limited(resets="reading", bound=read.ended.reason))
+    limited = await run.turn.limit()
+    answered = await consent(run.turn, limited or Limited(resets="reading", bound=read.ended.reason))
     run.hear(answered.memories)
     return answered.value == CONTINUE
 

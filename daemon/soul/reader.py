@@ -7,7 +7,7 @@ from collections.abc import Callable
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Unavailable
-from daemon.kinds import ModelCall, ReadingBegan
+from daemon.kinds import Limited, ModelCall, ReadingBegan
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
@@ -22,9 +22,11 @@ TEXTS = "prompts/reading/"
 
 
 class Reader:
-    """What all readings of one tree share. `show` puts their progress where people see it."""
+    """What all readings of one tree share. `beyond` tells which bound of the turn stands in the way."""
 
-    def __init__(self, voice: Voice, readings: Readings, path: str, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, voice: Voice, readings: Readings, path: str, beyond: Callable[[], Limited | None]
+    ) -> None:
         self.voice = voice
         self.world = voice.world
         self.readings = readings
@@ -34,7 +36,7 @@ class Reader:
         """The sub-calls that were answered."""
         self.questions = 0
         """How often a model was asked how to go on."""
-        self._show = show
+        self.beyond = beyond
 
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
@@ -73,7 +75,9 @@ class Reader:
         """People see how far it is."""
         pieces, questions = len(self._pieces), self.questions
         words = self.voice.text(f"{TEXTS}progress")
-        self._show(fill(words, pieces=str(pieces), questions=str(questions), usd=f"{self.ledger.usd:.2f}"))
+        self.voice.show(
+            fill(words, pieces=str(pieces), questions=str(questions), usd=f"{self.ledger.usd:.2f}")
+        )
 
 
 class SubCall:
