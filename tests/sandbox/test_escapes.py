@@ -10,12 +10,13 @@ import pytest_asyncio
 
 from daemon.environment import Bounds, Execution, Function, Sandbox
 from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.monty import MontyPool
 from tests.sandbox.probes import PROBES, Probe, escaped
 from tests.sandbox.surroundings import CALLS, FOREVER, Surroundings, surroundings
 from tests.sandbox.unconfined import Unconfined
 
 Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
-ENVIRONMENTS: dict[str, Opener] = {"cpython": open_cpython}
+ENVIRONMENTS = ("cpython", "monty")
 ROOMY = Bounds(seconds=30, memory=256 * 2**20, output=100_000, calls=CALLS)
 SHORT = Bounds(seconds=1, memory=256 * 2**20, output=100_000, calls=CALLS)
 
@@ -79,9 +80,10 @@ def around() -> Iterator[Surroundings]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=ENVIRONMENTS)
 async def box(request: pytest.FixtureRequest, around: Surroundings) -> AsyncIterator[Box]:
-    made = Box(ENVIRONMENTS[request.param], around)
-    yield made
-    await made.close()
+    async with MontyPool() as pool:
+        made = Box(open_cpython if request.param == "cpython" else pool.open_monty, around)
+        yield made
+        await made.close()
 
 
 @pytest.mark.asyncio(loop_scope="module")
