@@ -13,7 +13,6 @@ from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.processes import PROCESSES
 from daemon.processes.deep_reading import Heedful
-from tests.sandbox.unboxed import open_unboxed
 from tests.stories.stage import ALICE, Stage, staged
 
 BOOK = "\n".join(f"line {n}: nothing of note" for n in range(1, 3_001)).replace(
@@ -43,9 +42,8 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads with a sandbox that is none."""
+    """A world in which the soul reads by the real sandbox."""
     async with staged(tmp_path) as stage:
-        stage.sandbox = open_unboxed
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
 
