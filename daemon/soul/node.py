@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import part
 from daemon.environment import CallError, ContextError, Execution, Function, Sandbox, SandboxError
@@ -142,14 +142,15 @@ class ReadingNode:
     ) -> Entry[ReadingEnded]:
         """It has come to this."""
         await self.close()
-        ledger = self._reader.ledger
+        made = only(ModelCall, self._ctx.execution.journal.under(self._ctx.path))
+        sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,
             reason=reason,
             partial=partial,
             iterations=iterations,
-            calls=ledger.calls,
-            usd=ledger.usd,
+            calls=len(sent),
+            usd=sum(call.cost for call in sent),
         )
 
         async def last_word() -> ReadingEnded:
