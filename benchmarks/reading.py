@@ -33,7 +33,7 @@ AT_ONCE = 16
 """Calls on their way at once, of a reading and of the bare gather beside it."""
 STOP = 300.0
 """Milliseconds within which somebody's stop is to be heard, whatever goes on."""
-TAKES = 0.5
+TAKES = 1.0
 """Seconds that an answer takes at the least where the model is no instant one; at the most, twice that."""
 EACH = 10
 """Pieces that each of many readings at once asks about."""

@@ -7,13 +7,13 @@ again in a new sandbox: what they had asked for is read back, and only what is n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import part
 from daemon.environment import CallError, ContextError, Execution, Function, Sandbox, SandboxError
@@ -35,13 +35,11 @@ from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.process import Interrupt, Load
-from daemon.soul.reader import Reader, SubCall, at_bound, unreachable
+from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
 from daemon.soul.voice import Voice
 
 LETTERS = 4
 """Characters to a token, about."""
-TEXTS = "prompts/reading/"
-"""How the names of the texts begin that a reading needs."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 STOPPED = "stopped"
@@ -132,24 +130,27 @@ class ReadingNode:
 
         def look() -> Limited | None:
             reached = self._reader.ledger.reached
-            return Limited(bound=reached, resets="reading") if reached else None
+            return Limited(bound=reached, resets="reading") if reached else self._reader.beyond()
 
         found = await self._ctx.notice("bound", look)
-        return cast(Ending, found.event.bound) if found else None
+        if found is None:
+            return None
+        return "money" if found.event.bound == "tokens" else cast(Ending, found.event.bound)
 
     async def end(
         self, answer: str, reason: Ending, *, partial: bool, iterations: int
     ) -> Entry[ReadingEnded]:
         """It has come to this."""
         await self.close()
-        ledger = self._reader.ledger
+        made = only(ModelCall, self._ctx.execution.journal.under(self._ctx.path))
+        sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,
             reason=reason,
             partial=partial,
             iterations=iterations,
-            calls=ledger.calls,
-            usd=ledger.usd,
+            calls=len(sent),
+            usd=sum(call.cost for call in sent),
         )
 
         async def last_word() -> ReadingEnded:
@@ -335,11 +336,17 @@ def _as_prompt(prompt: object) -> str:
 
 
 async def read(
-    voice: Voice, readings: Readings, question: str, load: Load, interrupt: Interrupt | None
+    voice: Voice,
+    readings: Readings,
+    question: str,
+    load: Load,
+    interrupt: Interrupt | None,
+    beyond: Callable[[], Limited | None],
 ) -> Entry[ReadingEnded]:
-    """A reading of this turn, from its beginning to its end."""
+    """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
     ctx = voice.ctx.within("read")
-    node = ReadingNode(Reader(voice, readings, ctx.path, voice.show), ctx, load)
+    reader = Reader(voice, readings, ctx.path, beyond)
+    node = ReadingNode(reader, ctx, load)
     try:
         return await run_recursion(node, question, interrupt)
     finally:

@@ -8,18 +8,20 @@ from collections.abc import Callable
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Unavailable
-from daemon.kinds import ModelCall, ReadingBegan
+from daemon.kinds import Limited, ModelCall, ReadingBegan
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
+from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.soul import calls
 from daemon.soul.ledger import Ledger
 from daemon.soul.spent import lasted
 from daemon.soul.voice import Voice
 
+TEXTS = "prompts/reading/"
+"""How the names of the texts begin that a reading needs."""
 PAUSE = 0.2
 """Seconds from one sight of its progress to the next, while pieces are answered: nobody reads faster."""
-
 AT_A_STRETCH = 200_000
 """Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
 EACH = 5_000
@@ -27,9 +29,11 @@ EACH = 5_000
 
 
 class Reader:
-    """What all readings of one tree share. `show` puts their progress where people see it."""
+    """What all readings of one tree share. `beyond` tells which bound of the turn stands in the way."""
 
-    def __init__(self, voice: Voice, readings: Readings, path: str, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, voice: Voice, readings: Readings, path: str, beyond: Callable[[], Limited | None]
+    ) -> None:
         self.voice = voice
         self.world = voice.world
         self.readings = readings
@@ -39,7 +43,7 @@ class Reader:
         """The sub-calls that were answered."""
         self.questions = 0
         """How often a model was asked how to go on."""
-        self._show = show
+        self.beyond = beyond
         self._next_sight = 0.0
         self._stretch = 0
         """Characters that were made ready since others had a turn."""
@@ -67,7 +71,7 @@ class Reader:
             name=name,
             memory=memory,
             role=model,
-            wording=dict(self.voice.wording),
+            wording=dict(self.voice.wording) if memory.system else {},  # a sub-call has no words of ours
             people=self.voice.people,
             ledger=self.ledger,
             last=last,
@@ -91,7 +95,11 @@ class Reader:
     def progress(self) -> None:
         """People see how far it is."""
         self._next_sight = self.world.clock.steady() + PAUSE
-        self._show(f"{len(self._pieces)} pieces · {self.questions} questions · ${self.ledger.usd:.2f}")
+        pieces, questions = len(self._pieces), self.questions
+        words = self.voice.text(f"{TEXTS}progress")
+        self.voice.show(
+            fill(words, pieces=str(pieces), questions=str(questions), usd=f"{self.ledger.usd:.2f}")
+        )
 
 
 class SubCall:

@@ -159,3 +159,20 @@ async def test_its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_
     assert (spent.calls, spent.seconds) == (0, 0.0)
     assert spent.usd == pytest.approx(sum(call.cost for call in calls))
     assert spent.tokens > 0
+
+
+async def test_people_see_how_far_it_is(stage: Stage) -> None:
+    held = asyncio.Event()
+    stage.model.say(cell("print(llm_query('One?'), llm_query('Two?'))"))
+    stage.model.say("one", asks="One?")
+    stage.model.say("two", asks="Two?", until=held)
+    stage.model.say("FINAL(done)")
+    await stage.wake()
+    await stage.post("alice", ALICE, "Read it, please.")
+    statuses = stage.world.workspace.statuses
+    await stage.until(
+        lambda: any("reading · 1 pieces · 1 questions · $0.0" in str(one) for one in statuses.all())
+    )
+    held.set()
+    await stage.settled()
+    assert not statuses.all()

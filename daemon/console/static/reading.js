@@ -1,7 +1,7 @@
 // One reading on the page, as it grows: its rounds and cells, each cell with what it asked for and what came of it.
 
 import { el } from "./dom.js";
-import { clockSeconds, count, full } from "./format.js";
+import { clockSeconds, count, full, several } from "./format.js";
 import { coreWords } from "./core.js";
 import { price, quote } from "./lines.js";
 import { readingEnd, trouble } from "./outcomes.js";
@@ -15,6 +15,10 @@ const LETTERS = 900;
 const HEAD = 400;
 /** What an answer of the model holds beside its free words: its cells. */
 const CELL = /^ {0,3}(`{3,}) *(?:repl|python3?|py) *$[\s\S]*?(?:^ {0,3}\1`* *$|(?![\s\S]))/gim;
+/** The variables that a reading begins with. */
+const GIVEN = { context: "", answer: "" };
+/** What stands there when nothing was printed. */
+const NOTHING = "(no output)";
 const VARIABLES = /\n?\[variables: [^\n]*\]$/;
 
 /** A view {item, open, node}: what it holds is made when it is unfolded. `draw()` shows what is new. */
@@ -97,7 +101,7 @@ export class CellView extends Fold {
     this.note.textContent = this.open ? "" : (code ?? "").trim().split("\n")[0];
     this.code.show(code, this.open);
     this.output.show(ran && outputOf(ran), this.open);
-    this.variables.textContent = Object.entries(ran?.variables ?? {}).map(([name, type]) => `${name}: ${type}`).join(", ");
+    this.variables.textContent = ran ? this.news() : "";
     this.came.hidden = !this.open || !ran;
   }
 
@@ -113,6 +117,14 @@ export class CellView extends Fold {
   reach(reading) {
     this.below.most = Math.max(this.below.most, this.node.called.indexOf(reading) + 1);
     this.write();
+  }
+
+  /** The variables that no cell before it had. */
+  news() {
+    const { number, ran, reading } = this.node;
+    const before = reading.cells.get(number - 1)?.ran?.variables ?? GIVEN;
+    const fresh = Object.entries(ran.variables).filter(([name]) => !(name in before));
+    return fresh.map(([name, type]) => `${name}: ${type}`).join(", ");
   }
 
   /** All of a long code or output, or only how it begins. */
@@ -133,8 +145,7 @@ class AskedView extends Fold {
 
   look() {
     const { asked, asking, failed, ran } = this.node;
-    const number = asked.length === 1 ? "1 sub-call" : `${count(asked.length)} sub-calls`;
-    this.name.textContent = [number, price(asking)].join(" · ");
+    this.name.textContent = [several(asked.length, "sub-call"), price(asking)].join(" · ");
     this.note.textContent = [failed && `${count(failed)} without an answer`, !ran && "so far"].filter(Boolean).join(", ");
     this.item.classList.toggle("trouble", failed > 0);
   }
@@ -185,6 +196,7 @@ class Text {
   /** Nothing, where there is none yet. */
   show(text, shown) {
     this.node.hidden = !shown || !text;
+    this.node.classList.toggle("nothing", text === NOTHING);
     if (!text || this.text === text) return;
     this.text = text;
     this.pre.textContent = text;
@@ -202,11 +214,10 @@ class Text {
 
 /** `1 round · 3 calls · $0.0021`, and what stood in its way. */
 function figures({ ended, rounds, spent, depth, state }) {
-  const went = ended?.iterations ?? rounds;
   return [
     ended && readingEnd(ended).why,
-    `${count(went)} ${went === 1 ? "round" : "rounds"}`,
-    `${count(spent.calls)} ${spent.calls === 1 ? "call" : "calls"}`,
+    several(ended?.iterations ?? rounds, "round"),
+    several(spent.calls, "call"),
     price(spent) + (state === "reading" ? " so far" : ""),
     depth > 0 && `depth ${depth}`,
   ]
@@ -215,12 +226,12 @@ function figures({ ended, rounds, spent, depth, state }) {
 }
 
 /** All that the model is told of the context beforehand; of that, the first line. */
-function shape({ shape: text, short }) {
-  const word = short ? "reads it whole" : "is told";
+function shape({ shape: text }) {
+  const first = text.split("\n")[0].replace(/^`context` is /, "").replace(/[.:]$/, "");
   return el(
     "li",
     { className: "talk step shape", role: "treeitem", tabIndex: -1, title: text },
-    el("p", { className: "word" }, el("span", {}, word), el("span", { className: "rest" }, text.split("\n")[0].replaceAll("`", ""))),
+    el("p", { className: "word" }, el("span", {}, "is to read"), el("span", { className: "rest" }, first)),
   );
 }
 
