@@ -20,8 +20,6 @@ from daemon.soul.voice import Voice
 
 TEXTS = "prompts/reading/"
 """How the names of the texts begin that a reading needs."""
-PAUSE = 0.2
-"""Seconds from one sight of its progress to the next, while pieces are answered: nobody reads faster."""
 AT_A_STRETCH = 200_000
 """Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
 EACH = 5_000
@@ -44,7 +42,6 @@ class Reader:
         self.questions = 0
         """How often a model was asked how to go on."""
         self.beyond = beyond
-        self._next_sight = 0.0
         self._stretch = 0
         """Characters that were made ready since others had a turn."""
         self._waiting = asyncio.Lock()
@@ -89,12 +86,10 @@ class Reader:
     def answered(self, call: Entry[ModelCall]) -> None:
         """This sub-call was answered."""
         self._pieces.add(call.seq)
-        if self.world.clock.steady() >= self._next_sight:
-            self.progress()
+        self.progress()
 
     def progress(self) -> None:
         """People see how far it is."""
-        self._next_sight = self.world.clock.steady() + PAUSE
         pieces, questions = len(self._pieces), self.questions
         words = self.voice.text(f"{TEXTS}progress")
         self.voice.show(
