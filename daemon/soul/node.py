@@ -275,7 +275,10 @@ class ReadingNode:
         """Each as one message of a user; an error is a text that says so."""
         name = model or self._reader.readings.model(self._depth + 1)
         here = self._here.ctx
-        asked = [SubCall(self._reader, here, _as_prompt(prompt), name) for prompt in prompts]
+        asked = []
+        for prompt in map(_as_prompt, prompts):
+            await self._reader.give_way(prompt)
+            asked.append(SubCall(self._reader, here, prompt, name))
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
 
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:

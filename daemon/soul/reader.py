@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from daemon.engine.context import Context
@@ -19,6 +20,13 @@ from daemon.soul.voice import Voice
 
 TEXTS = "prompts/reading/"
 """How the names of the texts begin that a reading needs."""
+PAUSE = 0.2
+"""Seconds from one sight of its progress to the next, while pieces are answered: nobody reads faster."""
+
+AT_A_STRETCH = 200_000
+"""Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
+EACH = 5_000
+"""What each prompt counts besides: to make a short one ready is work, too."""
 
 
 class Reader:
@@ -37,6 +45,10 @@ class Reader:
         self.questions = 0
         """How often a model was asked how to go on."""
         self.beyond = beyond
+        self._next_sight = 0.0
+        self._stretch = 0
+        """Characters that were made ready since others had a turn."""
+        self._waiting = asyncio.Lock()
 
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
@@ -66,18 +78,27 @@ class Reader:
             last=last,
         )
 
+    async def give_way(self, prompt: str) -> None:
+        """To be awaited before work is done on a prompt, of which there may be hundreds, and long ones: the
+        daemon hears and answers others meanwhile."""
+        self._stretch += EACH + len(prompt)
+        if self._stretch > AT_A_STRETCH:
+            async with self._waiting:
+                await asyncio.sleep(0)
+                self._stretch = 0
+
     def answered(self, call: Entry[ModelCall]) -> None:
         """This sub-call was answered."""
         self._pieces.add(call.seq)
-        self.progress()
+        if self.world.clock.steady() >= self._next_sight:
+            self.progress()
 
     def progress(self) -> None:
         """People see how far it is."""
-        pieces, questions = len(self._pieces), self.questions
+        self._next_sight = self.world.clock.steady() + PAUSE
         words = self.voice.text(f"{TEXTS}progress")
-        self.voice.show(
-            fill(words, pieces=str(pieces), questions=str(questions), usd=f"{self.ledger.usd:.2f}")
-        )
+        pieces, questions, usd = str(len(self._pieces)), str(self.questions), f"{self.ledger.usd:.2f}"
+        self.voice.show(fill(words, pieces=pieces, questions=questions, usd=usd))
 
 
 class SubCall:
@@ -97,6 +118,7 @@ class SubCall:
         reached = self._reader.ledger.reached
         if reached and not ctx.recorded("llm_query"):
             return at_bound(reached)
+        await self._reader.give_way(self._prompt)
         memory = working_memory(()).with_region("instruction", self._prompt)
         try:
             call = await self._reader.ask(ctx, self._reader.wanted("llm_query", memory, self._model))
