@@ -66,7 +66,7 @@ def announce(db: sqlite3.Connection, user: str, name: str, size: int, stamp: int
     """A file that is going to come: its id, and the ticket under which it may."""
     if size > MOST:
         raise Refused("file_upload_size_restricted")
-    (kept,) = db.execute("select coalesce(sum(length(content)), 0) from file").fetchone()
+    (kept,) = db.execute("select coalesce(sum(size), 0) from file where content is not null").fetchone()
     if kept + size > ROOM:
         raise Refused("storage_limit_reached")
     (number,) = db.execute("select count(*) from file").fetchone()

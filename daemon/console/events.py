@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from typing import Any
 
 from aiohttp import web
 
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
+from daemon.kinds import ModelCall
 
 TAIL = 300
 """How many entries a page sees that asks for no place to begin."""
@@ -29,6 +31,8 @@ MOST = 50
 """Streams at once; a new one takes the place of the oldest."""
 KEPT = 4 * 1024 * 1024
 """Bytes of events that are kept, so that each is made once for all readers."""
+HEAD = 2_000
+"""Characters of a prompt that a page is sent with the journal: a reading has hundreds of long ones."""
 
 
 class Streams:
@@ -97,12 +101,25 @@ class Events:
     def of(self, entry: Entry[Event]) -> bytes:
         """This entry as an event, made when it is asked for first."""
         if entry.seq not in self._made:
-            event = f"id: {entry.seq}\ndata: {json.dumps(as_json(entry))}\n\n".encode()
+            event = f"id: {entry.seq}\ndata: {json.dumps(brief(entry))}\n\n".encode()
             self._made[entry.seq] = event
             self._size += len(event)
             while self._size > KEPT and len(self._made) > 1:
                 self._size -= len(self._made.pop(next(iter(self._made))))
         return self._made[entry.seq]
+
+
+def brief(entry: Entry[Event]) -> dict[str, Any]:
+    """An entry as the page is sent it: a model call with the beginning of its prompt alone.
+
+    All that the model saw is sent when somebody looks at it: GET /console/calls/{seq}.
+    """
+    told = as_json(entry)
+    if isinstance(entry.event, ModelCall):
+        trailing = entry.event.trailing
+        told["body"]["trailing"] = trailing if len(trailing) <= HEAD else f"{trailing[:HEAD]} …"
+        told["body"]["wording"] = {}
+    return told
 
 
 def _narrow(transport: asyncio.Transport | None) -> None:

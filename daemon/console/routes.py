@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.console.events import PATIENCE, Streams
+from daemon.console.events import PATIENCE, Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
@@ -108,7 +108,7 @@ class Views:
         if opened is None:  # nobody has spoken to the soul there yet
             return web.json_response({"thread": None, "entries": []})
         entries: list[Entry[Event]] = journal.tree(opened.thread)
-        return web.json_response({"thread": opened.thread, "entries": [as_json(e) for e in entries]})
+        return web.json_response({"thread": opened.thread, "entries": [brief(e) for e in entries]})
 
     async def shutdown(self, _app: web.Application) -> None:
         """End what would otherwise never end."""

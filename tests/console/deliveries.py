@@ -1,4 +1,4 @@
-"""What the soul reads on the page, and how: a year of deliveries, some cells, and a reading below the reading."""
+"""What the soul reads on the page, and how: a year of deliveries, some cells, a reading below."""
 
 from __future__ import annotations
 

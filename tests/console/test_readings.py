@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, ViewportSize, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
+from daemon.engine.event import Event
+from daemon.engine.kinds import Restarted
+from daemon.kinds import CellBegan, CellRan, ReadingBegan, ReadingEnded, SystemMessage, TurnBegan, TurnEnded
 from tests.console.browser import CHROMIUM, ROOT, browser
 from tests.console.deliveries import DELIVERIES, QUESTION, ROUNDS, cell, open_sandbox, pieces, reading
+from tests.console.desk import THREAD, Desk, desk
+from tests.console.site import called
 from tests.console.theatre import theatre
+from tests.stories.stage import ALICE
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
 
@@ -19,13 +28,12 @@ PICTURE = ROOT / "docs" / "reading.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 PICTURES = os.environ.get("PICTURES")
 """A folder in which to leave screenshots, to be looked at."""
-SIZE = ViewportSize(width=1440, height=940)
+SIZE = ViewportSize(width=1440, height=1000)
 PHONE = ViewportSize(width=390, height=700)
-
-
-async def shoot(page: Page, name: str) -> None:
-    if PICTURES:
-        await page.screenshot(path=Path(PICTURES) / f"{name}.png")
+EXECUTION = f"{THREAD}@2"
+READ = f"{EXECUTION}/read#1"
+EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script> <b>bold</b> &lt;i&gt;"
+MANY = 2_000
 
 
 async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_path: Path) -> None:
@@ -34,12 +42,12 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_p
         browser() as chromium,
     ):
         model.script = pieces
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
+        page = await chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(soul.url)
         await expect(page.locator("#place")).to_have_text("Claudius")
-        await page.get_by_text("Readings", exact=True).click()
+        await turn_to(page, "Readings")
         await expect(page.get_by_role("tree")).to_have_text("Nothing long was read here yet.")
         gates = [asyncio.Event() for _ in ROUNDS]
         for number, (words, code) in enumerate(ROUNDS):
@@ -50,12 +58,14 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_p
         await page.keyboard.press("Enter")
         root = page.get_by_role("tree").locator("> .root")
         await expect(state(root)).to_have_text("reading")
-        await expect(root.locator("> .top-of-branch b")).to_have_text(QUESTION)
-        await shoot(page, "begun")
+        await expect(name(root)).to_have_text(QUESTION)
+
         gates[0].set()
-        first, second = root.locator(".cell").nth(0), root.locator(".cell").nth(1)
+        first, second = cell_of(root, 0), cell_of(root, 1)
         await expect(first.locator(".code")).to_contain_text("list(context.items())[:3]")
         await expect(first.locator(".output")).to_contain_text("11 parts")
+        await expect(state(first)).to_be_empty()
+        await root.evaluate("(node) => (node.dataset.seen = 'first')")
         gates[1].set()
         await expect(state(second)).to_have_text("running")
         await expect(second.locator(".asked .head")).to_contain_text("9 sub-calls")
@@ -63,13 +73,303 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_p
         await shoot(page, "running")
         september.set()
         await expect(state(second)).to_have_text("failed")
+        await expect(second.locator(".came")).to_contain_text("NameError: name 'Counter' is not defined")
+        await expect(second.locator(".asked .head")).not_to_contain_text("so far")
+        await expect(second.locator(".variables")).to_have_text("months: list, found: list")
+
         for gate in gates[2:]:
             gate.set()
         await expect(state(root)).to_have_text("answered")
-        await shoot(page, "answered")
-        print(await root.inner_text())
+        below = cell_of(root, 3).locator(".reading")
+        await expect(state(below)).to_have_text("answered")
+        await expect(figures(below)).to_contain_text("1 round · 2 calls")
+        await expect(figures(below)).to_contain_text("depth 1")
+        await expect(cell_of(below, 0).locator(".output pre")).to_have_text("120 letters")
+        await expect(figures(root)).to_contain_text("5 rounds · 17 calls · $0, would cost $0.0")
+        await expect(root.locator("> ul > [data-kind='reading-ended']")).to_contain_text("in 8 of 10 months")
+        assert await root.get_attribute("data-seen") == "first", "it grew where it stood"
+        told = await root.inner_text()
+        [began] = [entry for entry in soul.journal.since(0, limit=1_000) if entry.kind == "turn-began"]
+        await page.goto("about:blank")
+        await page.goto(f"{soul.url}/#{began.thread}")
+        await turn_to(page, "Readings")
+        await expect(state(root)).to_have_text("answered")
+        assert await root.inner_text() == told, "who comes later sees the same"
+        await take_picture(page)
     assert complaints == []
+
+
+async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(tmp_path: Path) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        page = await readings(chromium, world)
+        for number, (reason, answer, _, _) in enumerate(ENDS, 1):
+            read = f"{EXECUTION}/read#{number}"
+            await write(world, f"{read}/reading#1", ReadingBegan(question=f"{reason}?", shape="a str"))
+            ended = ReadingEnded(
+                answer=answer, reason=reason, partial=reason != "answered", iterations=2, calls=9
+            )
+            await write(world, f"{read}/reading-ended#1", ended)
+        roots = page.get_by_role("tree").locator("> .root")
+        await expect(roots).to_have_count(len(ENDS))
+        for root, (reason, _, words, why) in zip(await roots.all(), reversed(ENDS), strict=True):
+            await expect(name(root)).to_have_text(f"{reason}?")
+            await expect(state(root)).to_have_text(words)
+            await expect(figures(root)).to_have_text(re.compile(f"^{why}2 rounds"))
+        await page.reload()
+        await turn_to(page, "Readings")
+        await shoot(page, "ends")
+        await expect(roots).to_have_count(len(ENDS))
+        await expect(roots.locator(":scope[aria-expanded='true']")).to_have_count(1)
+        await expect(roots.first).to_have_attribute("aria-expanded", "true")
+
+
+async def test_a_reading_that_does_not_go_on_says_so(tmp_path: Path) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        page = await readings(chromium, world)
+        root = page.get_by_role("tree").locator("> .root").last
+        below = f"{READ}/cell#1!in/:f00d#1"
+        await write(world, f"{EXECUTION}/began", TurnBegan(execution=EXECUTION, inputs=()))
+        await write(world, f"{READ}/reading#1", ReadingBegan(question="Why?", shape="a str"))
+        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="rlm_query('And why?')"))
+        await write(world, f"{below}/reading#1", ReadingBegan(question="And why?", shape="a str", depth=1))
+        inner, child = cell_of(root, 0), root.locator(".reading")
+        for one, words in ((root, "reading"), (inner, "running"), (child, "reading")):
+            await expect(state(one)).to_have_text(words)
+        await write(world, f"{EXECUTION}/ended", TurnEnded(outcome="suspended"))
+        for one in (root, inner, child):
+            await expect(state(one)).to_have_text("waits")
+        await write(world, f"{THREAD}@9/began", TurnBegan(execution=EXECUTION, inputs=()))
+        await expect(state(child)).to_have_text("reading")
+        lost = CellRan(text="(interrupted)", failed=True, lost=True)
+        await write(world, f"{READ}/cell#1!done", lost)
+        await expect(state(inner)).to_have_text("lost")
+        await expect(state(child)).to_have_text("broken off")
+        await expect(state(root)).to_have_text("reading")
+        await write(world, f"{EXECUTION}/restarted", Restarted(why="other words"))
+        await expect(state(root)).to_have_text("broken off")
+        anew = f"{EXECUTION}~1/read#1"
+        await write(world, f"{anew}/reading#1", ReadingBegan(question="Why, again?", shape="a str"))
+        await expect(state(page.get_by_role("tree").locator("> .root").first)).to_have_text("reading")
+        await write(world, f"{THREAD}@9/ended", TurnEnded(outcome="failed"))
+        await expect(page.get_by_role("tree").locator("> .root > .top-of-branch .state")).to_have_text(
+            ["broken off"] * 2
+        )
+
+
+async def test_what_models_and_texts_say_is_never_html(tmp_path: Path) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        page = await readings(chromium, world)
+        evil = called("recurse", reading=True, text=f"{EVIL}\n```repl\nprint({EVIL!r})\n```")
+        await write(world, f"{READ}/reading#1", ReadingBegan(question=EVIL, shape=EVIL))
+        await write(world, f"{READ}/recurse#1", evil)
+        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code=EVIL))
+        await ask(world, 1, prompt=EVIL, text=EVIL)
+        await write(world, f"{READ}/cell#1!done", CellRan(text=EVIL, failed=True, variables={EVIL: EVIL}))
+        await write(world, f"{READ}/system-message#1", SystemMessage(text=EVIL))
+        await write(world, f"{READ}/reading-ended#1", ReadingEnded(answer=EVIL, reason="calls", partial=True))
+        root = page.get_by_role("tree").locator("> .root")
+        await expect(state(root)).to_have_text("partial")
+        await root.locator(".asked .head").click()
+        for place in (".code pre", ".output pre", ".prompt .word > span", ".its-answer", ".shape .rest"):
+            await expect(root.locator(place)).to_have_text(EVIL)
+        await expect(root.locator("[data-kind='reading-ended']")).to_contain_text("<img src=x onerror=")
+        await shoot(page, "evil")
+        for view in ("Thoughts", "This thread", "All"):
+            await turn_to(page, view)
+            await expect(
+                page.locator(
+                    "#tree:not([hidden]) [data-kind='reading'], #entries [data-kind='reading']"
+                ).first
+            ).to_contain_text("<img src=x")
+        assert await page.locator(":is(main img, main script, #readings :not(.head) > b)").count() == 0
+        assert await page.evaluate("window.hacked") is None
+
+
+async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_them(tmp_path: Path) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        page = await readings(chromium, world)
+        await write(world, f"{READ}/reading#1", ReadingBegan(question="How many?", shape="a str"))
+        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="llm_query_batched(all)"))
+        tree = page.get_by_role("tree")
+        line = tree.locator(".asked")
+        await asyncio.gather(*[ask(world, number) for number in range(MANY)])
+        await expect(line.locator(".head")).to_have_text("2,000 sub-calls · $0.20so far")
+        assert await tree.locator(".prompt").count() == 0, "what is folded is not drawn"
+        await line.locator(".head").click()
+        more = line.locator(".more")
+        await expect(line.locator(".prompt")).to_have_count(50)
+        await expect(more).to_have_text("1,950 more sub-calls")
+        await more.focus()
+        await page.keyboard.press("Enter")
+        await expect(line.locator(".prompt")).to_have_count(150)
+        await expect(line.locator(".prompt").nth(50)).to_be_focused()
+        assert await tree.locator("*").count() < 2_000
+        await ask(world, MANY, outcome="failed", failure="overloaded")
+        await expect(line.locator(".head")).to_contain_text("1 without an answer, so far")
+        await expect(more).to_have_text("1,851 more sub-calls")
+        await turn_to(page, "This thread")
+        assert await page.locator("#entries > li").count() <= 1_000
+
+
+async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(tmp_path: Path) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        page = await readings(chromium, world)
+        long = "\n".join(f"line {number}" for number in range(60))
+        await write(world, f"{READ}/reading#1", ReadingBegan(question="What?", shape="a str"))
+        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="print(context)"))
+        for number in range(2):
+            await ask(world, number)
+        await write(world, f"{READ}/cell#1!done", CellRan(text=long))
+        tree = page.get_by_role("tree")
+        root, inner = tree.locator("> .root"), tree.locator(".cell")
+        output = inner.locator(".output")
+        await expect(output).to_contain_text("Show all 469 characters")
+        await tree.locator("[tabindex='0']").focus()
+        await page.keyboard.press("ArrowRight")
+        await expect(tree.locator(".shape")).to_be_focused()
+        await page.keyboard.press("ArrowDown")
+        await expect(inner).to_be_focused()
+        cut = await output.evaluate("(node) => node.clientHeight")
+        await page.keyboard.press("Enter")
+        await expect(output).to_contain_text("Show less")
+        assert await output.evaluate("(node) => node.clientHeight") > 2 * cut
+        await page.keyboard.press("ArrowDown")
+        await expect(inner.locator(".asked")).to_be_focused()
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("j")
+        await expect(inner.locator(".prompt").first).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#call-body")).to_contain_text("No. 0")
+        await page.keyboard.press("j")
+        await expect(page.locator("#call-body")).to_contain_text("No. 1")
+        await page.keyboard.press("Escape")
+        await expect(inner.locator(".prompt").last).to_be_focused()
+        for _ in range(3):
+            await page.keyboard.press("ArrowLeft")
+        await expect(inner).to_be_focused()
+        await page.keyboard.press("ArrowLeft")
+        await expect(inner.locator(".last").first).to_have_text("print(context)")
+        await expect(output).to_be_hidden()
+        await page.keyboard.press("ArrowLeft")
+        await expect(root).to_be_focused()
+
+
+async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        page = await readings(chromium, world, PHONE)
+        tree = page.get_by_role("tree")
+        path, child = READ, tree.locator("> .root")
+        for depth in range(4):
+            question = f"At depth {depth}?"
+            await write(
+                world, f"{path}/reading#1", ReadingBegan(question=question, shape="a str", depth=depth)
+            )
+            await expect(name(child)).to_have_text(question)
+            code = f"rlm_query('{'deeper ' * 12}')"
+            await write(world, f"{path}/cell#1", CellBegan(name="cell", code=code))
+            await expect(cell_of(child, 0).locator("> .top-of-branch > .code")).to_contain_text("deeper")
+            path = f"{path}/cell#1!in/:{depth}#1"
+            child = cell_of(child, 0).locator("> ul > .reading")
+        await expect(figures(tree.locator(".reading").last)).to_contain_text("depth 3")
+        await shoot(page, "phone")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert await tree.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+
+
+async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_known_is_fetched(
+    tmp_path: Path,
+) -> None:
+    nobody = {"workspace": False, "model": False}
+    async with desk(tmp_path, rehearsed=nobody) as world, browser() as chromium:
+        await world.remember(ALICE, "1.1", [])
+        await write(world, f"{READ}/reading#1", ReadingBegan(question="Long ago?", shape="a str"))
+        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="pass"))
+        for number in range(400):
+            await ask(world, number)
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(world.url)
+        await turn_to(page, "Readings")
+        root = page.get_by_role("tree").locator("> .root")
+        await expect(name(root)).to_have_text("Its beginning is not in sight.")
+        await root.locator("> .top-of-branch > .head").click()
+        await expect(name(root)).to_have_text("Long ago?")
+        await expect(root.locator(".asked .head")).to_contain_text("400 sub-calls")
+        await write(world, f"{EXECUTION}/read#2/reading#1", ReadingBegan(question="And now?", shape="a str"))
+        for view in ("Thoughts", "All"):
+            await turn_to(page, view)
+            if view == "Thoughts":
+                await page.get_by_role("tree").locator(".head").click()
+            await page.get_by_role("button", name="How it reads").last.click()
+            await expect(root.first).to_be_focused()
+            await expect(name(root.first)).to_have_text("And now?")
+            await expect(name(root.last)).to_have_text("Long ago?")
+            await expect(page.get_by_role("radio", name="Readings")).to_be_checked()
+
+
+ENDS: list[tuple[Any, str, str, str]] = [
+    ("answered", "77.", "answered", ""),
+    ("iterations", "About 70.", "partial", "at its bound of rounds · "),
+    ("calls", "About 70.", "partial", "at its bound of calls · "),
+    ("money", "", "no answer", "at its bound of money · "),
+    ("time", "About 70.", "partial", "at its bound of time · "),
+    ("stuck", "About 70.", "partial", "it went in circles · "),
+    ("stopped", "", "stopped", "somebody stopped it · "),
+    ("failed", "", "failed", "no model answered · "),
+]
+"""How readings end, with what answer, and what the page says of it."""
+
+
+async def write(world: Desk, key: str, event: Event) -> None:
+    """This entry, under this key."""
+    await world.journal.append(THREAD, event, key=key)
+
+
+async def ask(world: Desk, number: int, prompt: str = "", **answered: Any) -> None:
+    """A sub-call of the first cell."""
+    event = called("llm_query", reading=True, **{"text": f"No. {number}", "cost": 0.0001} | answered)
+    asked = replace(event, trailing=prompt or f"What of {number}?")
+    await write(world, f"{READ}/cell#1!in/:{number:x}#1/llm_query#1", asked)
+
+
+async def readings(chromium: Browser, world: Desk, size: ViewportSize = SIZE) -> Page:
+    """The page, turned to the readings of a conversation."""
+    ts = str((await world.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Read!"))["ts"])
+    await world.remember(ALICE, ts, [])
+    page = await chromium.new_page(viewport=size)
+    await page.goto(f"{world.url}/#{THREAD}")
+    if size == PHONE:
+        await page.get_by_role("button", name="Journal").click()
+    await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+    await expect(page.locator("#entries > li[data-kind='thread']")).to_be_visible()
+    await turn_to(page, "Readings")
+    return page
+
+
+async def turn_to(page: Page, view: str) -> None:
+    await page.locator("#filter").get_by_text(view, exact=True).click()
+
+
+async def shoot(page: Page, called: str) -> None:
+    if PICTURES:
+        await page.screenshot(path=Path(PICTURES) / f"{called}.png")
+
+
+async def take_picture(page: Page) -> None:
+    if os.environ.get("TAKE_PICTURE"):
+        await page.screenshot(path=PICTURE)
 
 
 def state(item: Locator) -> Locator:
     return item.locator("> .top-of-branch .state")
+
+
+def name(item: Locator) -> Locator:
+    return item.locator("> .top-of-branch > .head b")
+
+
+def figures(item: Locator) -> Locator:
+    return item.locator("> .top-of-branch > .figures span")
+
+
+def cell_of(item: Locator, number: int) -> Locator:
+    return item.locator("> ul > .cell").nth(number)

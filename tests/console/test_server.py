@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from daemon.console.events import TAIL
 from daemon.kinds import Opened
-from tests.console.site import console, frames
+from tests.console.site import called, console, frames
 
 
 async def test_the_journal_is_shown_as_it_grows(tmp_path: Path) -> None:
@@ -82,6 +83,20 @@ async def test_a_call_shows_what_claude_saw(tmp_path: Path) -> None:
     assert shown["entry"]["seq"] == call.seq
     assert shown["request"]["messages"] == [{"role": "user", "content": "hello"}]
     assert shown["agrees"] is True
+
+
+async def test_a_long_prompt_is_sent_whole_only_to_who_looks_at_it(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        asked = replace(called("llm_query", text="yes"), trailing="long " * 10_000)
+        call, _ = await site.journal.append("sess-00000001", asked, key="call:long")
+        async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
+            [(_, sent)] = await frames(stream, 1)
+        async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
+            shown = (await answer.json())["entry"]
+    assert len(sent["body"]["trailing"]) < 2_100
+    assert sent["body"]["trailing"].startswith("long long")
+    assert sent["body"]["text"] == "yes"
+    assert shown["body"]["trailing"] == "long " * 10_000
 
 
 async def test_a_call_whose_hash_disagrees_says_so(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ async def served(path: Path, clock: FakeClock) -> AsyncIterator[Place]:
     app = web.Application()
     async with World(path, clock) as world, ClientSession() as session:
         world.mount(app)
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, lingering_time=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]

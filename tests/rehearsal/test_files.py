@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL
 from tests.clock import FakeClock
-from tests.rehearsal.place import DM, Place, refused, served
+from tests.rehearsal.place import DM, PATIENCE, Place, refused, served
 
 GENERAL, RANDOM, BACKROOM, WORKSHOP = "C0GENERAL01", "C0RANDOM002", "C0BACKROOM4", "C0WORKSHOP3"
 BINARY = bytes(range(256)) * 300
@@ -152,6 +154,15 @@ async def test_a_file_goes_with_its_message(place: Place) -> None:
     assert await refused(place.client(SOUL.bot_token).files_info(file=file["id"])) == "file_not_found"
 
 
+async def test_a_file_goes_with_its_message_that_has_replies(place: Place) -> None:
+    file = await shared(place)
+    ts = file["shares"]["private"][DM][0]["ts"]
+    alice = place.client(ALICE.token)
+    await alice.chat_postMessage(channel=DM, text="See above", thread_ts=ts)
+    await alice.chat_delete(channel=DM, ts=ts)
+    assert (await got(place, file["url_private"]))[0] == 404
+
+
 async def test_an_app_without_the_scope_gets_a_page_to_sign_in(place: Place) -> None:
     file = await shared(place, GENERAL)
     status, kind, page = await got(place, file["url_private"], ECHO.bot_token)
@@ -228,7 +239,7 @@ async def test_there_is_room_for_so_much_in_all(place: Place) -> None:
     with place.world.workspace.db as db:
         db.execute(
             "insert into file (id, user, name, title, size, created, content) "
-            "values ('F9', 'U', 'x', 'x', 1, 0, zeroblob(256000000))"
+            "values ('F9', 'U', 'x', 'x', 256000000, 0, 'x')"
         )
     assert await refused(shared(place)) == "storage_limit_reached"
 
@@ -241,8 +252,19 @@ async def test_files_outlive_the_world(tmp_path: Path) -> None:
         assert (await got(place, file["url_private"]))[2] == BINARY
 
 
+async def test_an_upload_without_end_is_not_read_to_its_end(place: Place) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield bytes(10_000)
+
+    opened = await place.client(ALICE.token).files_getUploadURLExternal(filename="a.txt", length=6)
+    sending = place.session.post(opened["upload_url"], data=endless())
+    async with asyncio.timeout(PATIENCE), sending as answer:
+        assert answer.status == 400
+
+
 async def test_an_upload_that_breaks_off_is_none(place: Place) -> None:
-    async def half() -> Any:
+    async def half() -> AsyncIterator[bytes]:
         yield b"yes"
         raise ConnectionError
 

@@ -113,6 +113,14 @@ async def floods(request: web.Request) -> web.StreamResponse:
         return response
 
 
+async def garbles(request: web.Request) -> web.StreamResponse:
+    """An answer that is no HTTP."""
+    assert request.transport
+    request.transport.write(b"HTTP/1.1 what\r\nnonsense\r\n\r\n")
+    request.transport.close()
+    return web.Response()
+
+
 async def hangs_up(request: web.Request) -> web.StreamResponse:
     """No answer at all: the connection breaks."""
     assert request.transport

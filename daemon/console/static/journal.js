@@ -21,7 +21,7 @@ export class Journal {
     this.onEntry = onEntry;
     this.onConnection = onConnection;
     this.list = byId("entries");
-    const openers = { onCall, onReading: (seq) => this.toReading(seq), onWhole: (thread) => this.openThread(rootOf(thread)) };
+    const openers = { onCall, onReading: (seq) => this.toReading(seq), onWhole: (reading) => this.bringReading(reading) };
     this.trees = { thoughts: new Tree(openers), readings: new Shelf(openers) };
     this.all = [];
     this.fresh = [];
@@ -81,9 +81,19 @@ export class Journal {
   /** Turn to the reading that begins with this entry, in its conversation. */
   async toReading(seq) {
     const entry = [...this.open.entries, ...this.all].find((one) => one.seq === seq);
-    if (this.open.key === null) await this.openThread(rootOf(entry.thread));
     this.show("readings");
-    this.trees.readings.goTo(entry);
+    if (this.open.key === null) await this.bringReading(entry);
+    else this.trees.readings.goTo(entry);
+  }
+
+  /** Beside what is shown of all conversations, all that belongs to this reading. */
+  async bringReading({ thread, key }) {
+    const { entries } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}`);
+    if (this.open.key !== null) return;
+    const known = new Set(entries.map(({ seq }) => seq));
+    const others = this.all.filter(({ seq }) => !known.has(seq));
+    this.trees.readings.fill([...entries, ...others].sort((one, other) => one.seq - other.seq), false);
+    this.trees.readings.goTo({ key });
   }
 
   show(filter) {

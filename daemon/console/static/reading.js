@@ -15,6 +15,10 @@ const LETTERS = 900;
 const HEAD = 400;
 /** What an answer of the model holds beside its free words: its cells. */
 const CELL = /^ {0,3}(`{3,}) *(?:repl|python3?|py) *$[\s\S]*?(?:^ {0,3}\1`* *$|(?![\s\S]))/gim;
+/** The variables that a reading begins with. */
+const GIVEN = { context: "", answer: "" };
+/** What stands there when nothing was printed. */
+const NOTHING = "(no output)";
 const VARIABLES = /\n?\[variables: [^\n]*\]$/;
 
 /** A view {item, open, node}: what it holds is made when it is unfolded. `draw()` shows what is new. */
@@ -97,7 +101,7 @@ export class CellView extends Fold {
     this.note.textContent = this.open ? "" : (code ?? "").trim().split("\n")[0];
     this.code.show(code, this.open);
     this.output.show(ran && outputOf(ran), this.open);
-    this.variables.textContent = Object.entries(ran?.variables ?? {}).map(([name, type]) => `${name}: ${type}`).join(", ");
+    this.variables.textContent = ran ? this.news() : "";
     this.came.hidden = !this.open || !ran;
   }
 
@@ -113,6 +117,14 @@ export class CellView extends Fold {
   reach(reading) {
     this.below.most = Math.max(this.below.most, this.node.called.indexOf(reading) + 1);
     this.write();
+  }
+
+  /** The variables that no cell before it had. */
+  news() {
+    const { number, ran, reading } = this.node;
+    const before = reading.cells.get(number - 1)?.ran?.variables ?? GIVEN;
+    const fresh = Object.entries(ran.variables).filter(([name]) => !(name in before));
+    return fresh.map(([name, type]) => `${name}: ${type}`).join(", ");
   }
 
   /** All of a long code or output, or only how it begins. */
@@ -185,6 +197,7 @@ class Text {
   /** Nothing, where there is none yet. */
   show(text, shown) {
     this.node.hidden = !shown || !text;
+    this.node.classList.toggle("nothing", text === NOTHING);
     if (!text || this.text === text) return;
     this.text = text;
     this.pre.textContent = text;
@@ -215,12 +228,12 @@ function figures({ ended, rounds, spent, depth, state }) {
 }
 
 /** All that the model is told of the context beforehand; of that, the first line. */
-function shape({ shape: text, short }) {
-  const word = short ? "reads it whole" : "is told";
+function shape({ shape: text }) {
+  const first = text.split("\n")[0].replace(/^`context` is /, "").replace(/[.:]$/, "");
   return el(
     "li",
     { className: "talk step shape", role: "treeitem", tabIndex: -1, title: text },
-    el("p", { className: "word" }, el("span", {}, word), el("span", { className: "rest" }, text.split("\n")[0].replaceAll("`", ""))),
+    el("p", { className: "word" }, el("span", {}, "is to read"), el("span", { className: "rest" }, first)),
   );
 }
 

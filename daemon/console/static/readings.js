@@ -157,7 +157,7 @@ const BROKEN = "broken off";
 const STEPS = {
   reading: (reading, { body }) => {
     reading.began = body;
-    return [reading];
+    return reading.lineage();
   },
   "model-call": (reading, entry) => {
     if (entry.body.name === "recurse") reading.rounds += 1;
@@ -171,12 +171,12 @@ const STEPS = {
   cell: (reading, entry, number) => {
     const cell = reading.cell(number, entry);
     cell.code = entry.body.code;
-    return [cell, reading];
+    return cell.lineage();
   },
   "cell-ran": (reading, entry, number) => {
     const cell = reading.cell(number, entry);
     cell.ran = entry.body;
-    return [cell, reading, ...cell.called.flatMap((called) => called.all())];
+    return [...cell.lineage(), ...cell.called.flatMap((called) => called.all())];
   },
   "reading-ended": (reading, entry) => {
     reading.ended = entry.body;

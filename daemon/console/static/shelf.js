@@ -78,8 +78,8 @@ export class Shelf extends Walk {
   }
 
   redraw(view) {
-    const { root, began, thread } = view.node;
-    if (root === view.node && !began && !this.whole) this.onWhole(thread);
+    const { root, began, thread, path } = view.node;
+    if (root === view.node && !began && !this.whole) this.onWhole({ thread, key: `${path}/` });
     view.draw();
   }
 
