@@ -28,7 +28,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import reading
 from daemon.engine.worker import Worker
 from daemon.errors import ConfigError, SpeechFailed
-from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, ReadingEnded, TurnEnded
+from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, Opened, ReadingEnded, TurnEnded
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import Limits
@@ -44,11 +44,21 @@ from daemon.soul.past import Pasts
 from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
+from daemon.soul.voice import TERMINAL
 from daemon.soul.world import World
 
 ANSWERED, FAILED, PARTIAL = 0, 1, 2
 """Exit statuses."""
-THREAD = "sess-reading"
+HERE = Opened(
+    team="",
+    channel="terminal",
+    ts="1.000000",
+    where=TERMINAL,
+    place="a terminal",
+    audience="dm",
+    user="terminal",
+    called_by="1.000000",
+)
 BAR = 24
 """Characters of the bar that shows how many of its rounds are over."""
 REASONS = {
@@ -137,16 +147,19 @@ async def _read(
         journal = await enter(Journal(place, clock, SOUL_KINDS))
         claude = await enter(claude_for(settings, clock, ""))
         world = _world(settings, journal, claude, alone, open)
-        words = Message(user="terminal", name="terminal", text=question, ts="1.000000", address="dm")
-        await journal.append(THREAD, words, key="asked", author="terminal")
+        opened, _ = await journal.open_thread("thread:terminal", HERE)
+        words = Message(user="terminal", name="terminal", text=question, ts=HERE.ts, address="dm")
+        await journal.append(opened.thread, words, key="asked", author="terminal", cause=opened.seq)
         progress = Progress(settings.reading.iterations, sys.stderr)
         following = asyncio.create_task(progress.follow(journal))
         async with Worker(journal, clock, Soul(world)) as worker:
-            worker.wake(THREAD)
+            worker.wake(opened.thread)
             await asyncio.wait({following, journal.died}, return_when=asyncio.FIRST_COMPLETED)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-        print(f"{place}: `python -m daemon trace {THREAD} --journal {place}` shows how.", file=sys.stderr)
+        print(
+            f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.", file=sys.stderr
+        )
         ended = [entry for entry in journal.kind(ReadingEnded) if "!" not in entry.key]
         return ended[-1].event if ended else None
 

@@ -128,6 +128,8 @@ class Library:
                 self._parts.setdefault(_key(part.name), []).append((document, number))
         self._left = MOST_SEARCHED
         self._passages: dict[tuple[int, int, int], str] = {}
+        self._held: dict[tuple[str, str], bool] = {}
+        """What was looked up already, and is not again in the next round."""
 
     def is_cited(self, head: str, *, quoted: bool) -> bool:
         """Whether a bracket that begins so cites something, rightly or wrongly."""
@@ -143,11 +145,14 @@ class Library:
         """Whether the place exists, and holds the words."""
         if citation.quote is None:
             return False
-        return any(
-            holds(passage, citation.quote, begins)
-            for passage, begins in self._found(_key(citation.head))
-            if self._afford(len(passage))
-        )
+        known = (_key(citation.head), citation.quote)
+        if known not in self._held:
+            self._held[known] = any(
+                holds(passage, citation.quote, begins)
+                for passage, begins in self._found(known[0])
+                if self._afford(len(passage))
+            )
+        return self._held[known]
 
     def _found(self, key: str) -> Iterator[tuple[str, int]]:
         """The passages of this name, each with where in it the quotation has to begin."""
@@ -164,7 +169,7 @@ class Library:
         for document in self._named.get(lines[1], ()) if lines else ():
             assert lines
             first, last = int(lines[2]), int(lines[3] or lines[2])
-            if 1 <= first <= last <= document.lines:
+            if 1 <= first <= last:
                 last = min(last, first + MOST_LINES)
                 own = self._normal(document, first, last + NEAR)
                 yield self._normal(document, first, last + RUN), len(own)

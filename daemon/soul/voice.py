@@ -19,6 +19,8 @@ from daemon.soul.speech import Speech
 from daemon.soul.world import World
 
 S = TypeVar("S", bound=StepEvent)
+TERMINAL = "terminal"
+"""Where a thread is that somebody reads in by themselves: nothing is said there."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 
@@ -38,7 +40,7 @@ class Voice(Scope):
     @property
     def addressed(self) -> bool:
         """Is this thread a conversation, in which something can be said?"""
-        return self.opened is not None and self.thread == self.root
+        return self.opened is not None and self.opened.event.where != TERMINAL and self.thread == self.root
 
     def text(self, name: str) -> str:
         """An owner's text as of the first begin."""

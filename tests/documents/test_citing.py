@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daemon.documents.citing import ROUNDS, Checked, check
 from daemon.documents.document import Document, in_parts, pages
-from daemon.documents.quotation import LONGEST_QUOTE
+from daemon.documents.quotation import LONGEST_QUOTE, MOST_TRIES
 from tests.mind.test_gate import grows_with
 
 REPORT = Document(
@@ -169,6 +169,17 @@ def test_a_quotation_may_hold_what_parts_citations() -> None:
 def test_documents_of_one_name_are_both_looked_at() -> None:
     twins = [Document(name="a.txt", text="one"), Document(name="a.txt", text="two")]
     assert check('[a.txt:1 "two"] [a.txt:1 "one"] [a.txt:1 "six"]', twins).held == 2
+
+
+def test_what_is_looked_through_is_bounded() -> None:
+    long = Document(name="a.txt", text="word " * 200_000 + "end")
+    checked = check("".join(f'[a.txt:1 "{"word " * more}end"]' for more in range(300)), [long])
+    assert (checked.held + checked.dropped, checked.held > 50, checked.dropped > 50) == (300, True, True)
+    assert checked.text.count("[") == checked.held
+    often = Document(name="a.txt", text="11 " * MOST_TRIES + "1")
+    assert check('[a.txt:1 "1"]', [often]).dropped == 1
+    quoted = "Alpha " * LONGEST_QUOTE
+    assert check(f'[a.txt:1 "{quoted}"]', [Document(name="a.txt", text=quoted)]).dropped == 1
 
 
 def test_a_citation_that_hides_in_another_is_found() -> None:

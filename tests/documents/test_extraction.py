@@ -24,13 +24,13 @@ FINE = b'{"refused": "", "noted": {}}\n'
 
 
 def running(child: str) -> list[str]:
-    """The processes that run this child, and those that ended and were not waited for."""
+    """Our processes that run this child, or that ended and were not waited for."""
     found: list[str] = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
+            state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
             words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            ended = f") Z {os.getpid()} " in (path / "stat").read_text()
-            if child in words or ended:
+            if int(parent) == os.getpid() and (state == "Z" or child in words):
                 found.append(path.name)
     return found
 

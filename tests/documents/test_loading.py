@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from daemon.documents.confined import Room
 from daemon.documents.decoding import PIECE
 from daemon.documents.document import Document, DocumentError, clean_name
+from daemon.documents.docx_child import MOST_FILES
 from daemon.documents.loading import MOST_BYTES, read_document
 from tests.documents.made import (
     endless_pdf,
@@ -56,6 +57,8 @@ def refusal(name: str, data: bytes, room: Room | None = None) -> str:
         ("a.txt", codecs.BOM_UTF16_LE + "a\0b".encode("utf-16-le"), "a.txt is not text"),
         ("a.txt", "日本語の文です。".encode("shift-jis"), "save it as UTF-8"),
         ("a.txt", b"caf\xe9 \x81", "save it as UTF-8"),
+        ("a.txt", "Всё хорошо.".encode("koi8-r"), "save it as UTF-8"),
+        ("a.txt", b"\x81\0\xff", "a.txt is not text"),
         ("a.png", b"\x89PNG\r\n\x1a\n...", "a.png is an image"),
         ("a.txt", b"\xff\xd8\xff\xe0 JFIF", "a.txt is an image"),
         ("a.gif", b"GIF89a...", "a.gif is an image"),
@@ -95,6 +98,7 @@ def test_a_text_that_is_too_long_is_refused() -> None:
         ("a.xlsx", {"xl/workbook.xml": b""}, "a.xlsx is an Excel file: save the sheet that matters as .csv"),
         ("a.pptx", {"ppt/presentation.xml": b""}, "a.pptx is a PowerPoint file: save it as .pdf"),
         ("a.odt", {"content.xml": b""}, "a.odt is an OpenDocument file"),
+        ("a.epub", {"META-INF/container.xml": b""}, "a.epub is an e-book"),
         ("a.docx", {"word/document.xml": b"", "[Content_Types].xml": b"macroEnabled"}, "has macros"),
         ("a.docx", {"word/document.xml": b"<x"}, "a.docx is damaged"),
     ],
@@ -121,6 +125,8 @@ def test_a_docx_that_swells_is_refused_before_it_is_parsed() -> None:
     small = Room(unpacked=1_000_000)
     assert "a.docx unpacks to far more than it looks" in refusal("a.docx", bomb, small)
     assert "a.docx is damaged" in refusal("a.docx", lying(bomb, 2_000_000), small)
+    many = zipped(unzipped(paragraphs("one")) | {f"word/{number}": b"" for number in range(MOST_FILES)})
+    assert "a.docx unpacks to far more than it looks" in refusal("a.docx", many)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
@@ -278,6 +284,13 @@ def test_a_text_comes_back_as_it_was_written(text: str, encoding: str, end: str)
     assert found.lines == len(text.splitlines())
 
 
+def test_all_count_the_same_lines() -> None:
+    """An editor, `splitlines`, and `split`."""
+    found = read("a.txt", "a\x0bb\x0cc\x1dd\x85e\u2028f\u2029\r\ng".encode())
+    assert found.text == "a b c d e f \ng"
+    assert found.lines == len(found.text.splitlines()) == 2
+
+
 @given(st.binary(max_size=300), st.sampled_from(["a.txt", "a.json", "a.csv", "a"]))
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_read_or_refused_in_a_sentence(data: bytes, name: str) -> None:
@@ -325,3 +338,4 @@ def test_a_line_is_found_by_its_place(lines: list[str], data: st.DataObject) -> 
 )
 def test_a_name_can_be_cited(name: str, clean: str) -> None:
     assert clean_name(name) == clean
+    assert read(name, b"words").name == clean

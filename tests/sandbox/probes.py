@@ -118,8 +118,8 @@ PROCESSES = {
 import os
 child = os.fork()
 if not child: os._exit(0)
-os.waitpid(child, 0)
-print(mark)""",
+print(mark)
+os.waitpid(child, 0)""",
     "os.system": "import os\nassert os.system('exit 0') == 0\nprint(mark)",
     "popen": "import os\nassert os.popen('echo out').read()\nprint(mark)",
     "subprocess": "import subprocess\nprint(subprocess.check_output(['cat', secret]))",
@@ -183,12 +183,12 @@ SYSCALLS = {
     "openat2": "call(437, -100, secret.encode(), bytes(24), 24)\nprint(mark)",
     "socket": "call(41, 2, 1, 0)\nprint(mark)",
     "write to any descriptor": "call(1, 2, b'', 0)\nprint(mark)",
-    "fork": "child = call(57)\nif not child: os._exit(0)\nos.waitpid(child, 0)\nprint(mark)",
+    "fork": "child = call(57)\nif not child: os._exit(0)\nprint(mark)\nos.waitpid(child, 0)",
     "clone of a process": """
 child = call(56, 17, 0, 0, 0, 0)
 if not child: os._exit(0)
-os.waitpid(child, 0)
-print(mark)""",
+print(mark)
+os.waitpid(child, 0)""",
     "kill": "call(62, pid, 0)\nprint(mark)",
     "tgkill": "call(234, pid, pid, 0)\nprint(mark)",
     "ptrace": "call(101, 0, 0, 0, 0)\nprint(mark)",

@@ -302,6 +302,15 @@ async def test_memory_is_bounded_also_over_several_cells() -> None:
         assert done.value in range(20, 65)
 
 
+async def test_threads_leave_the_memory_to_the_code() -> None:
+    cell = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(8) as pool: parts = [*pool.map(bytes, [100_000] * 100)]
+len(bytearray(150 * 2**20))"""
+    async with opened(bounds=Bounds(seconds=60, memory=256 * 2**20)) as sandbox:
+        assert (await sandbox.execute_code(cell)).value == 150 * 2**20
+
+
 async def test_a_cancelled_cell_takes_its_child_and_its_calls_along() -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
 

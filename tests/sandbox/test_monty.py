@@ -216,6 +216,18 @@ async def test_all_else_that_a_function_raises_closes_the_sandbox(
     assert (await sandbox.execute_code("1")).lost
 
 
+async def test_it_is_closed_even_while_its_code_is_busy(pool: MontyPool) -> None:
+    async def fail() -> None:
+        raise Away
+
+    sandbox = await pool.open_monty({"fail": fail})
+    with pytest.raises(Away):
+        async with asyncio.timeout(20):
+            await sandbox.execute_code(
+                "import asyncio\nt = [fail()]\nwhile True: pass\nawait asyncio.gather(*t)"
+            )
+
+
 async def test_an_answer_that_is_not_plain_is_the_hosts_fault(pool: MontyPool) -> None:
     async def strange() -> object:
         return object()

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from daemon.environment import Bounds, Function, Sandbox
+from daemon.environment import Bounds, Function, Sandbox, SandboxError
+from daemon.sandbox.cpython import confines, open_cpython
 from daemon.sandbox.monty import MontyPool
-from daemon.sandbox.session import open_session
+from daemon.sandbox.session import Opener, open_session
 from tests.sandbox.plain import Plain, open_plain
 from tests.source import ROOT
 
@@ -36,12 +37,12 @@ async def pool() -> AsyncIterator[MontyPool]:
         yield pool
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-async def test_it_gives_what_cpython_gives(pool: MontyPool, name: str) -> None:
+async def gives_what_cpython_gives(pool: MontyPool, name: str, cpython: Opener) -> None:
+    """Run these cells in a session and by `exec`, and compare."""
     moved: list[Sandbox] = []
 
     async def moving(functions: Mapping[str, Function], bounds: Bounds) -> Sandbox:
-        moved.append(await open_plain(functions, bounds))
+        moved.append(await cpython(functions, bounds))
         return moved[-1]
 
     session = await open_session("auto", {"ask": ask}, monty=pool.open_monty, cpython=moving)
@@ -53,6 +54,21 @@ async def test_it_gives_what_cpython_gives(pool: MontyPool, name: str) -> None:
         assert execution.value == expected.value
         assert execution.stdout or execution.variables
     assert bool(moved) is name.endswith(MOVES)
+    await session.close()
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+async def test_it_gives_what_cpython_gives(pool: MontyPool, name: str) -> None:
+    await gives_what_cpython_gives(pool, name, open_plain)
+
+
+@pytest.mark.parametrize("name", [name for name in WRITTEN if name.endswith(MOVES)])
+async def test_so_does_a_confined_child(pool: MontyPool, name: str) -> None:
+    try:
+        await confines()
+    except SandboxError as error:
+        pytest.skip(str(error))
+    await gives_what_cpython_gives(pool, name, open_cpython)
 
 
 def test_there_are_enough_of_them() -> None:

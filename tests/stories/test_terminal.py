@@ -14,7 +14,8 @@ from daemon import terminal
 from daemon.engine.reading import reading
 from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS, ModelCall
-from tests.sandbox.unboxed import open_unboxed
+from daemon.rules import verify
+from daemon.trace import find, trace
 from tests.stories.process import ended, start
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import BOOK, cell
@@ -46,7 +47,7 @@ async def test_the_answer_stands_on_stdout_and_its_citations_hold(
     stage.model.say(
         'FINAL(It is 77 [book.txt:1234 "the magic number is 77"], not 78 [book.txt:7 "the number is 78"].)'
     )
-    status = await terminal.read(settings(stage), [book(stage)], QUESTION, open_unboxed)
+    status = await terminal.read(settings(stage), [book(stage)], QUESTION)
     out, err = capsys.readouterr()
     assert status == 0
     assert out == 'It is 77 [book.txt:1234 "the magic number is 77"], not 78.\n'
@@ -58,7 +59,7 @@ async def test_the_answer_stands_on_stdout_and_its_citations_hold(
 async def test_several_files_are_known_by_their_names(stage: Stage) -> None:
     stage.model.say(cell("FINAL(sorted(context))"))
     paths = [book(stage), book(stage, "copy.txt")]
-    assert await terminal.read(settings(stage), paths, QUESTION, open_unboxed) == 0
+    assert await terminal.read(settings(stage), paths, QUESTION) == 0
     assert "context['book.txt']" in stage.asked()[0]
 
 
@@ -67,7 +68,7 @@ async def test_what_is_read_in_part_is_told_and_ends_with_two(
 ) -> None:
     stage.model.say(cell("print(1)"))
     stage.model.say("This much.", asks="no more room")
-    status = await terminal.read(settings(stage, rlm_max_iterations=1), [book(stage)], QUESTION, open_unboxed)
+    status = await terminal.read(settings(stage, rlm_max_iterations=1), [book(stage)], QUESTION)
     out, err = capsys.readouterr()
     assert (status, out) == (2, "This much.\n")
     assert "Read in part: it came to its bound of rounds (RLM_MAX_ITERATIONS)." in err
@@ -76,20 +77,20 @@ async def test_what_is_read_in_part_is_told_and_ends_with_two(
 async def test_what_cannot_be_read_is_said_and_ends_with_one(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = await terminal.read(settings(stage), [Path("nowhere.txt")], QUESTION, open_unboxed)
+    status = await terminal.read(settings(stage), [Path("nowhere.txt")], QUESTION)
     assert status == 1
     assert "nowhere.txt cannot be read (No such file or directory)" in capsys.readouterr().err
 
 
 async def test_without_a_model_it_says_what_to_do(stage: Stage) -> None:
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is missing"):
-        await terminal.read(Settings(soul_home=stage.home), [book(stage)], QUESTION, open_unboxed)
+        await terminal.read(Settings(soul_home=stage.home), [book(stage)], QUESTION)
 
 
 async def test_the_same_question_is_read_anew_once_it_was_answered(stage: Stage) -> None:
     for _ in range(2):
         stage.model.say("FINAL(so)")
-        assert await terminal.read(settings(stage), [book(stage)], QUESTION, open_unboxed) == 0
+        assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 0
     assert len(list((stage.home / "reads").glob("*.db"))) == 2
 
 
@@ -122,3 +123,18 @@ async def test_killed_among_a_hundred_sub_calls_it_pays_none_of_them_again(
     assert "Going on where it was cut off." in err
     asked = Counter(str(request["messages"][-1]["content"][-1]["text"]) for request in stage.model.requests)
     assert {piece: asked[piece] for piece in paid} == dict.fromkeys(paid, 1)
+
+
+async def test_its_journal_can_be_traced_and_keeps_the_rules(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.model.say(cell("print(llm_query('Is it?'))"))
+    stage.model.say("yes", asks="Is it?")
+    stage.model.say("FINAL(so)")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 0
+    [path] = (stage.home / "reads").glob("*.db")
+    with reading(path, SOUL_KINDS) as journal:
+        assert not verify(journal).violations
+        lines = list(trace(journal, find(journal, "sess-"), 200))
+    assert any("print(llm_query('Is it?'))" in line for line in lines)
+    assert str(path) in capsys.readouterr().err
