@@ -24,7 +24,11 @@ UNNAMED = re.compile(r'\[context:\d+ ("[^"\n]*")\]')
 TOLD = re.compile(r"\b(without|no) code\b|\bno more room\b", re.I)
 """Asks for the answer in plain words, with no more program."""
 OBSERVED = re.compile(r"<observation>\n(.*)\n</observation>\s*", re.S)
-HEADER = re.compile(r"(?:\A(\S{1,80}):\n)|(?:\A|(?<=\n\n))([^\s:][^\n:]{0,200}\.\w{1,8}(?: \(\d+\))?):\n")
+HEADER = re.compile(
+    r"""\A(?:(\S{1,80}):\n | ([^\n:]{1,80}):\n(?=\[https?://))
+    | (?:\A|(?<=\n\n))([^\s:][^\n:]{0,200}\.\w{1,8}(?:[ ]\(\d+\))?):\n""",
+    re.X,
+)
 """Where a part of a text begins: a line with its name."""
 PLACE = re.compile(
     r"\b(?:this|the|our|all|whole|entire|dieser?|dem|den|im)\s+(?:thread|channel|kanal)\b|(?<!\S)#[a-z][\w-]+",
@@ -117,7 +121,9 @@ def told(asked: Asked) -> str:
         return ""
     text = read[-1].replace("<", "\u2039")
     said = text if SCRIPT in text else f"{text}\nI am a {SCRIPT}, and pass on what I was told."
-    return said if any(WAY_OUT in answer for answer in asked.answers) else f"{said} {WAY_OUT}"
+    if any(WAY_OUT in answer for answer in asked.answers):
+        return said
+    return f"{said} {WAY_OUT}" if said.endswith(".") else f"{said}\n{WAY_OUT}"
 
 
 def begins(asked: Asked) -> str:
@@ -166,7 +172,7 @@ def _parts(text: str) -> dict[str, str]:
         return {"context": text}
     ends = [*(header.start() for header in headers[1:]), len(text) + 2]
     return {
-        header[1] or header[2]: text[header.end() : end].removesuffix("\n\n")
+        header[1] or header[2] or header[3]: text[header.end() : end].removesuffix("\n\n")
         for header, end in zip(headers, ends, strict=True)
     }
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from rehearsal.claude.findings import SCRIPT
 from rehearsal.claude.task import together
+from rehearsal.claude.wanted import COMMON
 
 CONFESSION = f"I am a {SCRIPT}: I looked for the words alone, in singular and plural, and understood none."
 LOOKED = f"I am a {SCRIPT}: I looked at the text, and understood none of it."
@@ -26,6 +27,9 @@ MARKS = re.compile(r'&\w{1,8};|[\[\]"“”„«»<>&`*]')
 UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
 LONGEST = 110
 """Characters of a quotation."""
+THE_TEXT = "the text"
+"""What has no name of its own."""
+MOST_OFTEN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,7 @@ class Surveyed:
     words: int
     counts: list[Count] = field(default_factory=list)
     together: int = 0
-    often: str = ""
+    often: list[str] = field(default_factory=list)
     samples: list[str] = field(default_factory=list)
 
 
@@ -87,7 +91,7 @@ def _note(part: Surveyed, line: str) -> None:
     elif found := ALL.fullmatch(line):
         part.together = int(found["all"])
     elif found := OFTEN.fullmatch(line):
-        part.often = found["words"]
+        part.often = MARKS.sub("", found["words"]).split(", ")
     elif found := SAMPLE.fullmatch(line):
         quote = _quotable(found["text"], [count.word for count in part.counts])
         place = found["place"] or f"{part.name}:{found['number']}"
@@ -122,9 +126,11 @@ def _counted(part: Surveyed) -> str:
 
 def _looks(part: Surveyed) -> str:
     """What is to be seen of a part where no word was looked for."""
-    name, often = _shown(part.name), MARKS.sub("", part.often)
-    size = f"{name} has {_number(part.lines, 'line')} and {_number(part.words, 'word')}."
-    return f"{size} Often in it: {often}." if often else size
+    name = _shown(part.name)
+    size = f"{name[:1].upper()}{name[1:]}" if name == THE_TEXT else name
+    size += f" has {_number(part.lines, 'line')} and {_number(part.words, 'word')}."
+    often = [one for one in part.often if one.partition(" ")[0] not in COMMON][:MOST_OFTEN]
+    return f"{size} Often in it: {', '.join(often)}." if often else size
 
 
 def _quotable(text: str, words: Sequence[str]) -> str:
@@ -143,7 +149,7 @@ def _quotable(text: str, words: Sequence[str]) -> str:
 
 def _shown(name: str) -> str:
     """The name of a part, as it stands in a sentence."""
-    return "the text" if name == "context" else UNCITED.sub("_", name) or "a part"
+    return THE_TEXT if name == "context" else UNCITED.sub("_", name) or "a part"
 
 
 def _all(lines: int) -> str:

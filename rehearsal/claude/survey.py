@@ -50,7 +50,7 @@ def survey_text(name: str, text: str, looked_for: dict[str, str], most: int) -> 
         best = sorted(held, key=lambda number: (-held[number], number))[:most]
     else:
         # what stands there often, and how it begins
-        common = Counter(re.findall(r"\b[^\W\d_]{5,20}\b", text[:1000000].lower())).most_common(6)
+        common = Counter(re.findall(r"\b[^\W\d_]{5,20}\b", text[:1000000].lower())).most_common(15)
         report.append("often: " + ", ".join([f"{word} {count}" for word, count in common]))
         best = [n for n, line in enumerate(lines[:1000], 1) if re.search(r"\w", line) and line[0] != "["][:2]
     return len(held), report + [shown(lines, number, anything) for number in sorted(best)]
