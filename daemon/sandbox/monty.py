@@ -332,6 +332,8 @@ class MontySandbox:
 
     def _repr(self, value: Any) -> str:
         """As the code would see it, where what it was is still there."""
+        if isinstance(value, int):  # Python writes no digits of one that is so long
+            return f"<an int of {value.bit_length()} bits>"
         try:
             return str(self._ask("repr(__value)", __value=value))
         except (MontyRuntimeError, MontyConversionError):

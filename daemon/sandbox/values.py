@@ -7,6 +7,8 @@ from datetime import date, datetime
 from types import NoneType
 from typing import Any, Never
 
+from daemon.sandbox.frames import BITS
+
 SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
 
 
@@ -18,6 +20,8 @@ def plain(value: Any, other: Callable[[Any], Any]) -> Any:
     """
     if isinstance(value, str):
         return str(value) if value.isascii() else whole(value)
+    if isinstance(value, int) and value.bit_length() > BITS:
+        return other(value)
     if isinstance(value, SCALARS):
         return value
     if isinstance(value, list):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
@@ -69,8 +69,8 @@ class ReadingNode:
         self._ctx = ctx
         self._depth = depth
         self._sandbox: Sandbox | None = None
-        self._history = list[tuple[str, CellBegan]]()
-        """The key of each cell that has run so far, and the cell."""
+        self._history = list[tuple[str, CellBegan, Mapping[str, str]]]()
+        """The key of each cell that has run so far, the cell, and the variables that there were before it."""
         self._in_sandbox = 0
         """How many of them the sandbox has run."""
         self._lost = set[str]()
@@ -169,10 +169,11 @@ class ReadingNode:
 
         done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
         key = done.key.removesuffix(part("", "done"))
-        self._history.append((key, intent))
-        self._variables = done.event.variables
+        self._history.append((key, intent, self._variables))
         if done.event.lost:
             self._lost.add(key)
+        else:
+            self._variables = done.event.variables
         return done
 
     async def close(self) -> None:
@@ -189,10 +190,14 @@ class ReadingNode:
             return CellRan(text=str(error), failed=True, lost=True)
         cell = Cell(ctx=self._ctx.inside(key))
         execution = await self._executed(sandbox, cell, code)
+        if cell.variable and not (execution.error or cell.finals):
+            held = await self._held(sandbox, cell.variable)
+            cell.finals.append(held.value)
+            execution = replace(execution, error=held.error)
         final = None if execution.error else await self._final(sandbox, cell, code)
         if execution.lost:
             await self.close()
-        else:
+        elif self._sandbox:
             self._in_sandbox = len(self._history) + 1
         return CellRan(
             text=observation(execution),
@@ -212,11 +217,14 @@ class ReadingNode:
             answer = {"content": "", "ready": False}
             await self._sandbox.bind(context=await self._there(), answer=answer)
         sandbox = self._sandbox
-        for key, cell in self._history[self._in_sandbox :]:
+        now = self._variables
+        for key, cell, seen in self._history[self._in_sandbox :]:
             if key not in self._lost:
+                self._variables = seen
                 again = Cell(ctx=self._ctx.inside(key))
                 await self._executed(sandbox, again, cell.code)
             self._in_sandbox += 1
+        self._variables = now
         return sandbox
 
     async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
@@ -240,13 +248,18 @@ class ReadingNode:
         """The final answer that the cell gave, if it did: the first one counts."""
         if cell.finals:
             return final_text(cell.finals[0])
-        if cell.variable:
-            return final_text((await sandbox.execute_code(cell.variable)).value)
-        if "answer" in code or any("answer" in earlier.code for _, earlier in self._history):
-            answer = (await sandbox.execute_code("answer")).value
+        if "answer" in code or any("answer" in earlier.code for _, earlier, _ in self._history):
+            answer = (await self._held(sandbox, "answer")).value
             if isinstance(answer, Mapping) and answer.get("ready"):
                 return final_text(answer.get("content", ""))
         return None
+
+    async def _held(self, sandbox: Sandbox, name: str) -> Execution:
+        """What a variable holds; where the sandbox breaks over it, the next cell has a new one."""
+        held = await sandbox.execute_code(name)
+        if held.lost:
+            await self.close()
+        return held
 
     # What a cell may call
 
@@ -273,7 +286,7 @@ class ReadingNode:
 
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
         """Each as one message of a user; an error is a text that says so."""
-        name = model or self._reader.readings.model(self._depth + 1)
+        name = str(model or self._reader.readings.model(self._depth + 1))
         here = self._here.ctx
         asked = []
         for prompt in map(_as_prompt, prompts):

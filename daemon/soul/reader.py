@@ -90,11 +90,9 @@ class Reader:
 
     def progress(self) -> None:
         """People see how far it is."""
-        pieces, questions = len(self._pieces), self.questions
         words = self.voice.text(f"{TEXTS}progress")
-        self.voice.show(
-            fill(words, pieces=str(pieces), questions=str(questions), usd=f"{self.ledger.usd:.2f}")
-        )
+        pieces, questions, usd = str(len(self._pieces)), str(self.questions), f"{self.ledger.usd:.2f}"
+        self.voice.show(fill(words, pieces=pieces, questions=questions, usd=usd))
 
 
 class SubCall:

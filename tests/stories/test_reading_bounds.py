@@ -162,17 +162,19 @@ async def test_its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_
 
 
 async def test_people_see_how_far_it_is(stage: Stage) -> None:
-    held = asyncio.Event()
+    first, second = asyncio.Event(), asyncio.Event()
     stage.model.say(cell("print(llm_query('One?'), llm_query('Two?'))"))
-    stage.model.say("one", asks="One?")
-    stage.model.say("two", asks="Two?", until=held)
+    stage.model.say("one", asks="One?", until=first)
+    stage.model.say("two", asks="Two?", until=second)
     stage.model.say("FINAL(done)")
     await stage.wake()
     await stage.post("alice", ALICE, "Read it, please.")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.clock.advance(1)  # nobody reads a line that changes faster
+    first.set()
     statuses = stage.world.workspace.statuses
-    await stage.until(
-        lambda: any("reading · 1 pieces · 1 questions · $0.0" in str(one) for one in statuses.all())
-    )
-    held.set()
+    seen = "reading · 1 pieces · 1 questions · $0.0"
+    await stage.until(lambda: any(seen in str(one) for one in statuses.all()))
+    second.set()
     await stage.settled()
     assert not statuses.all()
