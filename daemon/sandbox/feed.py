@@ -119,7 +119,8 @@ class Feed:
             raise TooManyCalls
         self._calls_left -= 1
         try:
-            args, kwargs = plain(step.args, refuse), plain(step.kwargs, refuse)
+            given = (step.args, step.kwargs)
+            args, kwargs = plain(given, refuse, bounded=True)
         except (TypeError, RecursionError) as error:
             return step.resume({"exception": TypeError(f"{name}() takes plain values only: {error}")})
         try:

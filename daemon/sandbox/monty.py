@@ -324,7 +324,7 @@ class MontySandbox:
         if weight(value, LARGEST) > LARGEST:
             return f"<a {type(value).__name__} that is too large to leave the sandbox>"
         strange: list[Any] = []
-        kept = plain(value, strange.append)
+        kept = plain(value, strange.append, bounded=True)
         if not strange:
             return kept
         shown = iter([self._repr(one) for one in strange])
