@@ -54,6 +54,8 @@ class Cell:
     ctx: Context
     finals: list[Any] = field(default_factory=list)
     variable: str = ""
+    below: set[asyncio.Task[Any]] = field(default_factory=set)
+    """The readings that it has called, and waits for."""
 
 
 class ReadingNode:
@@ -243,6 +245,8 @@ class ReadingNode:
         stopping = asyncio.create_task(self._ctx.execution.stopping.wait())
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not running.done() and cell.below:  # they hear of the stop, too, and end what they have begun
+                await asyncio.wait(cell.below)
             if running.done():
                 return await running
             return Execution(error=STOPPED, lost=True)
@@ -306,6 +310,8 @@ class ReadingNode:
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
         """A reading of its own, one deeper; at the greatest depth, one call."""
         asked = _as_prompt(prompt)
+        if self._ctx.execution.stopping.is_set():
+            raise CallError(STOPPED)
         if self._depth >= self.limits.depth:
             whole = asked if context is None else f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(whole, model)
@@ -316,8 +322,10 @@ class ReadingNode:
             if reached:
                 return at_bound(reached)
             child = ReadingNode(self._reader, sub, _given(asked, context), self._depth + 1)
+            reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
+            self._here.below.add(reading)
             try:
-                ended = await run_recursion(child, cut(asked, SHORT))
+                ended = await reading
             except Unavailable as error:
                 return unreachable(error)
             finally:
