@@ -145,8 +145,8 @@ def _round(body: Body, question: str) -> str:
         return (
             NOTHING if plain else f"I look for the words of the question.\n\n```repl\n{_cell(question)}\n```"
         )
-    came = findings(seen[-1]) or FAILED + " ".join(seen[-1].replace("<", "\u2039").split())[-300:]
-    return came if plain else f"FINAL({came!r})"
+    came = findings(seen[-1]) or FAILED + " ".join(seen[-1].replace("<", "\u2039").split())[-300:] + "."
+    return came if plain else f"FINAL({came})"
 
 
 def _cell(question: str) -> str:
@@ -155,7 +155,7 @@ def _cell(question: str) -> str:
 
 def _plainly(parts: dict[str, str], question: str, *, cited: bool = True) -> str:
     """The same by the script itself, where it sees the text."""
-    found = findings("\n".join(survey(parts, looked_for(_first(question)))))
+    found = findings(survey(parts, looked_for(_first(question))))
     return found if cited else UNNAMED.sub(r"\1", found)
 
 

@@ -18,10 +18,13 @@ CONFESSION = f"I am a {SCRIPT}: I looked for the words alone, in singular and pl
 LOOKED = f"I am a {SCRIPT}: I looked at the text, and understood none of it."
 PART = re.compile(r"# (?P<name>'.*'|\".*\"): (?P<lines>\d+) lines, (?P<words>\d+) words")
 COUNT = re.compile(r"“(?P<word>[^“”]+)”: (?P<times>\d+) times in (?P<lines>\d+) lines")
-ALL = re.compile(r"any: (?P<any>\d+) lines, all: (?P<all>\d+) lines")
+ALL = re.compile(r"all: (?P<lines>\d+) lines")
 OFTEN = re.compile(r"often: (?P<words>.*)")
-SAMPLE = re.compile(r"(?P<number>\d+)(?: \[(?P<place>[^\[\]\"“”„«»]+)\])?: (?P<text>.*)")
-MORE = re.compile(r"(?P<parts>\d+) more parts: (?P<lines>\d+) lines")
+SAMPLE = re.compile(r"(?P<number>\d+) (?:\[(?P<place>.+)\])?: (?P<text>.*)")
+LEFT_OUT = re.compile(r"\[… \d+ characters left out …\]")
+"""How an observation says that it is not whole."""
+NAMED = re.compile(r'https?://[^\s\[\]"“”„«»<>]+|[^\[\]"“”„«»<>]+ p\.\d+')
+"""A message or a page, by which is cited what stands there."""
 MARKS = re.compile(r'&\w{1,8};|[\[\]"“”„«»<>&`*]')
 """What would end a quotation, or is shown as something else."""
 UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
@@ -57,23 +60,19 @@ class Surveyed:
 def findings(report: str) -> str:
     """What to say of this report, with citations and the confession; "" where it is none."""
     parts: list[Surveyed] = []
-    more = ""
     for line in report.split("\n"):
         begun = PART.fullmatch(line)
-        rest = MORE.fullmatch(line)
         if begun:
             parts.append(_begun(begun))
-        elif rest:
-            more = (
-                f"In {_number(int(rest['parts']), 'more part')}: {_number(int(rest['lines']), 'such line')}."
-            )
         elif parts:
             _note(parts[-1], line)
     if not parts:
         return ""
     said = [_told(part) for part in parts]
-    asked = any(part.counts for part in parts)
-    return "\n".join([*said, *([more] if more else []), CONFESSION if asked else LOOKED])
+    if LEFT_OUT.search(report):
+        said.append("This is not all: more was found than I am shown.")
+    said.append(CONFESSION if any(part.counts for part in parts) else LOOKED)
+    return "\n".join(said)
 
 
 def _begun(found: re.Match[str]) -> Surveyed:
@@ -89,12 +88,13 @@ def _note(part: Surveyed, line: str) -> None:
     if found := COUNT.fullmatch(line):
         part.counts.append(Count(word=found["word"], times=int(found["times"]), lines=int(found["lines"])))
     elif found := ALL.fullmatch(line):
-        part.together = int(found["all"])
+        part.together = int(found["lines"])
     elif found := OFTEN.fullmatch(line):
         part.often = MARKS.sub("", found["words"]).split(", ")
     elif found := SAMPLE.fullmatch(line):
         quote = _quotable(found["text"], [count.word for count in part.counts])
-        place = found["place"] or f"{part.name}:{found['number']}"
+        named = NAMED.fullmatch(found["place"] or "")
+        place = named[0] if named else f"{part.name}:{found['number']}"
         if quote and not UNCITED.search(place):
             part.samples.append(f'[{place} "{quote}"]')
 
@@ -114,7 +114,8 @@ def _counted(part: Surveyed) -> str:
     if len(part.counts) == 1:
         [count] = found
         holds = "holds" if count.lines == 1 else "hold"
-        return f"{count.lines:,} of {whole} in {name} {holds} “{count.word}”: {_times(count.times)} in all."
+        told = f"{count.lines:,} of {whole} in {name} {holds} “{count.word}”"
+        return f"{told}." if count.lines == count.times else f"{told}: {count.times:,} times in all."
     figures = [f"“{one.word}” {_times(one.times)} in {_number(one.lines, 'line')}" for one in found]
     said = [f"In {name}, of {whole}: {together(figures)}."]
     if missing:
