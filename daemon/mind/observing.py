@@ -14,6 +14,10 @@ HEAD = 400
 """Characters of a text that a shape shows."""
 LISTED = 20
 """Parts of a context, and variables, that are named."""
+LONGEST = 200
+"""Characters of such a name that are shown."""
+DEEPEST = 50
+"""Lists within lists that are told apart in a text; what is deeper stands there as Python writes it."""
 
 
 def cut(text: str, most: int = MOST) -> str:
@@ -33,7 +37,7 @@ def observation(execution: Execution) -> str:
         shown.append(execution.stdout.rstrip("\n"))
     elif execution.value is not None:
         value = execution.value
-        shown.append(value if isinstance(value, str) else repr(value))
+        shown.append(value if isinstance(value, str) else written_out(value))
     if execution.stderr:
         shown.append(f"stderr: {execution.stderr.rstrip()}")
     if execution.error:
@@ -43,7 +47,7 @@ def observation(execution: Execution) -> str:
 
 
 def _variables(variables: Mapping[str, str]) -> str:
-    named = [f"{name}: {type}" for name, type in list(variables.items())[-LISTED:]]
+    named = [f"{_short(name)}: {_short(type)}" for name, type in list(variables.items())[-LISTED:]]
     more = len(variables) - len(named)
     if more > 0:
         named.insert(0, f"{more} more")
@@ -56,8 +60,16 @@ def final_text(value: Any) -> str:
         return value.strip()
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError):
-        return str(value)
+    except (TypeError, ValueError, RecursionError):
+        return written_out(value)
+
+
+def written_out(value: Any) -> str:
+    """A value as Python writes it, or what it is where it cannot be written."""
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):
+        return f"<{type(value).__name__}>"
 
 
 def shape(context: Any) -> str:
@@ -80,19 +92,19 @@ def _shape(context: Any) -> Iterator[str]:
             yield from _parts(enumerate(context))
         case _:
             yield f"`context` is a {type(context).__name__}."
-            yield _head(repr(context))
+            yield _head(written_out(context))
 
 
 def _parts(parts: Any) -> Iterator[str]:
     """The first ones, a line each, and how the very first begins."""
     named = list(parts)
     for key, part in named[:LISTED]:
-        yield f"- context[{key!r}]: {type(part).__name__}, {_size(part)} characters"
+        yield f"- context[{_short(written_out(key))}]: {type(part).__name__}, {_size(part)} characters"
     if len(named) > LISTED:
         yield f"- … and {len(named) - LISTED} more"
     if named:
         key, part = named[0]
-        yield f"context[{key!r}] begins:\n{_begins(part)}"
+        yield f"context[{_short(written_out(key))}] begins:\n{_begins(part)}"
 
 
 def _head(text: str) -> str:
@@ -100,30 +112,39 @@ def _head(text: str) -> str:
 
 
 def _begins(part: Any) -> str:
-    text = part if isinstance(part, str) else repr(part)[: HEAD * 2]
+    text = part if isinstance(part, str) else written_out(part)[: HEAD * 2]
     return f"{text[:HEAD]} …" if len(text) > HEAD else text
 
 
+def _short(name: str) -> str:
+    return f"{name[:LONGEST]}…" if len(name) > LONGEST else name
+
+
 def _size(part: Any) -> int:
-    """How many characters stand in it."""
-    if isinstance(part, str):
-        return len(part)
-    if isinstance(part, Mapping):
-        return sum(_size(value) for value in part.values())
-    if isinstance(part, Sequence) and not isinstance(part, bytes):
-        return sum(_size(value) for value in part)
-    return len(repr(part))
+    """How many characters stand in it, however deep."""
+    size, left = 0, [part]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            size += len(one)
+        elif isinstance(one, Mapping):
+            left.extend(one.values())
+        elif isinstance(one, Sequence) and not isinstance(one, bytes):
+            left.extend(one)
+        else:
+            size += len(written_out(one))
+    return size
 
 
-def as_text(context: Any) -> str:
+def as_text(context: Any, depth: int = 0) -> str:
     """A whole context as one text: its parts one after the other, each under its name."""
     if isinstance(context, str):
         return context
-    if isinstance(context, Mapping):
-        return "\n\n".join(f"{name}:\n{as_text(part)}" for name, part in context.items())
-    if isinstance(context, list | tuple):
-        return "\n\n".join(map(as_text, context))
-    return repr(context)
+    if isinstance(context, Mapping) and depth < DEEPEST:
+        return "\n\n".join(f"{name}:\n{as_text(part, depth + 1)}" for name, part in context.items())
+    if isinstance(context, list | tuple) and depth < DEEPEST:
+        return "\n\n".join(as_text(part, depth + 1) for part in context)
+    return written_out(context)
 
 
 def characters(context: Any) -> int:

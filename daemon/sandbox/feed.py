@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import queue
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -118,9 +119,14 @@ class Feed:
             raise TooManyCalls
         self._calls_left -= 1
         try:
-            args, kwargs = plain(step.args, refuse), plain(step.kwargs, refuse)
+            given = (step.args, step.kwargs)
+            args, kwargs = plain(given, refuse, bounded=True)
         except (TypeError, RecursionError) as error:
             return step.resume({"exception": TypeError(f"{name}() takes plain values only: {error}")})
+        try:
+            inspect.signature(function).bind(*args, **kwargs)
+        except TypeError as error:
+            return step.resume({"exception": TypeError(f"{name}(): {error}")})
         self._loop.call_soon_threadsafe(self._begin, step.call_id, name, args, kwargs)
         place = step.position
         if (place.start, place.end) in self._awaited.get(place.filename, ()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import wraps
 from types import NoneType
 from typing import Any, Literal
 
@@ -92,6 +93,7 @@ class Session:
     def _guarded(self, function: Function) -> Function:
         """The function; on the move, when definitions are run again, it is not called again."""
 
+        @wraps(function)
         async def call(*args: Any, **kwargs: Any) -> Any:
             if self._is_moving:
                 raise CallError("Nothing is asked again while the session moves.")

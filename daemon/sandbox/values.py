@@ -2,33 +2,79 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import date, datetime
 from types import NoneType
 from typing import Any, Never
 
+from daemon.sandbox.frames import BITS, PARTS
+
+CHARACTERS = 64 * 2**20
+"""Most characters of a value that leaves a sandbox, in all its texts."""
 SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
 
 
-def plain(value: Any, other: Callable[[Any], Any]) -> Any:
+def plain(value: Any, other: Callable[[Any], Any], *, bounded: bool = False) -> Any:
     """This value with plain ones only; what is none becomes what `other` makes of it.
 
     Halves of characters, which no sandbox can hold, become U+FFFD. Raises RecursionError for a value that
-    holds itself, and what `other` raises.
+    holds itself, what `other` raises, and where it is `bounded` TypeError for one that is too large: a few
+    lists that hold each other more than once are endless when they are written out.
     """
-    if isinstance(value, str):
-        return str(value) if value.isascii() else whole(value)
-    if isinstance(value, SCALARS):
-        return value
-    if isinstance(value, list):
-        return [plain(one, other) for one in value]
-    if isinstance(value, dict):
-        return {plain(key, other): plain(one, other) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return tuple(plain(one, other) for one in value)
-    if isinstance(value, set | frozenset):
-        return {plain(one, other) for one in value}
-    return other(value)
+    return Copying(other, bounded=bounded).copy(value)
+
+
+class Copying:
+    """One value on its way; counts what it holds."""
+
+    def __init__(self, other: Callable[[Any], Any], *, bounded: bool) -> None:
+        self._other = other
+        self._parts: float = PARTS if bounded else math.inf
+        self._characters: float = CHARACTERS if bounded else math.inf
+
+    def copy(self, value: Any) -> Any:
+        """This part of it."""
+        self._count(value)
+        if isinstance(value, str):
+            return str(value) if value.isascii() else whole(value)
+        if isinstance(value, int) and value.bit_length() > BITS:
+            return self._other(value)
+        if isinstance(value, SCALARS):
+            return value
+        if isinstance(value, list):
+            return [self.copy(one) for one in value]
+        if isinstance(value, dict):
+            return {self.copy(key): self.copy(one) for key, one in value.items()}
+        if isinstance(value, tuple):
+            return tuple([self.copy(one) for one in value])
+        if isinstance(value, set | frozenset):
+            return {self.copy(one) for one in value}
+        return self._other(value)
+
+    def _count(self, value: Any) -> None:
+        self._parts -= 1
+        if isinstance(value, str | bytes):
+            self._characters -= len(value)
+        if self._parts < 0:
+            raise TypeError(f"it holds more than {PARTS:,} values")
+        if self._characters < 0:
+            raise TypeError(f"it holds more than {CHARACTERS:,} characters")
+
+
+def weight(value: Any, most: int) -> int:
+    """How many characters and parts a value has; it is not looked at any more once there are over `most`."""
+    weight, left = 0, [value]
+    while left and weight <= most:
+        one = left.pop()
+        weight += 1
+        if isinstance(one, str | bytes):
+            weight += len(one)
+        elif isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            left += one
+    return weight
 
 
 def whole(text: str) -> str:

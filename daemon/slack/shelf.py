@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from slack_sdk.errors import SlackApiError
@@ -31,6 +31,8 @@ from daemon.slack.web import Item
 DAY = 86_400.0
 MOST_FILES = 20
 """Files that are read at once."""
+AT_ONCE = 2
+"""Files that are turned into texts at once, whoever asks."""
 MOST_THREADS = 200
 """Threads of a channel's history whose replies are read; those with the latest ones."""
 
@@ -56,6 +58,8 @@ class SlackShelf:
     fetcher: Files
     journal: Journal
     places: Places
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
     async def files(self, thread: str, names: Sequence[str]) -> Sequence[Document]:
         """The files that were shared in this conversation: those of these names, or all."""
@@ -71,7 +75,8 @@ class SlackShelf:
                 data = await self.fetcher.fetch(file)
             except FileRefused as refused:
                 raise DocumentError(f"{file.name}: {refused}") from refused
-            found.append(await read_document(file.name, data))
+            async with self.room:
+                found.append(await read_document(file.name, data))
         return _told_apart(found)
 
     async def thread(self, thread: str) -> Sequence[Document]:

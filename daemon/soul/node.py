@@ -7,13 +7,13 @@ again in a new sandbox: what they had asked for is read back, and only what is n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import part
 from daemon.environment import CallError, ContextError, Execution, Function, Sandbox, SandboxError
@@ -35,13 +35,11 @@ from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.process import Interrupt, Load
-from daemon.soul.reader import Reader, SubCall, at_bound, unreachable
+from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
 from daemon.soul.voice import Voice
 
 LETTERS = 4
 """Characters to a token, about."""
-TEXTS = "prompts/reading/"
-"""How the names of the texts begin that a reading needs."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 STOPPED = "stopped"
@@ -71,8 +69,8 @@ class ReadingNode:
         self._ctx = ctx
         self._depth = depth
         self._sandbox: Sandbox | None = None
-        self._history = list[tuple[str, CellBegan]]()
-        """The key of each cell that has run so far, and the cell."""
+        self._history = list[tuple[str, CellBegan, Mapping[str, str]]]()
+        """The key of each cell that has run so far, the cell, and the variables that there were before it."""
         self._in_sandbox = 0
         """How many of them the sandbox has run."""
         self._lost = set[str]()
@@ -132,24 +130,27 @@ class ReadingNode:
 
         def look() -> Limited | None:
             reached = self._reader.ledger.reached
-            return Limited(bound=reached, resets="reading") if reached else None
+            return Limited(bound=reached, resets="reading") if reached else self._reader.beyond()
 
         found = await self._ctx.notice("bound", look)
-        return cast(Ending, found.event.bound) if found else None
+        if found is None:
+            return None
+        return "money" if found.event.bound == "tokens" else cast(Ending, found.event.bound)
 
     async def end(
         self, answer: str, reason: Ending, *, partial: bool, iterations: int
     ) -> Entry[ReadingEnded]:
         """It has come to this."""
         await self.close()
-        ledger = self._reader.ledger
+        made = only(ModelCall, self._ctx.execution.journal.under(self._ctx.path))
+        sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,
             reason=reason,
             partial=partial,
             iterations=iterations,
-            calls=ledger.calls,
-            usd=ledger.usd,
+            calls=len(sent),
+            usd=sum(call.cost for call in sent),
         )
 
         async def last_word() -> ReadingEnded:
@@ -168,10 +169,11 @@ class ReadingNode:
 
         done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
         key = done.key.removesuffix(part("", "done"))
-        self._history.append((key, intent))
-        self._variables = done.event.variables
+        self._history.append((key, intent, self._variables))
         if done.event.lost:
             self._lost.add(key)
+        else:
+            self._variables = done.event.variables
         return done
 
     async def close(self) -> None:
@@ -188,10 +190,14 @@ class ReadingNode:
             return CellRan(text=str(error), failed=True, lost=True)
         cell = Cell(ctx=self._ctx.inside(key))
         execution = await self._executed(sandbox, cell, code)
+        if cell.variable and not (execution.error or cell.finals):
+            held = await self._held(sandbox, cell.variable)
+            cell.finals.append(held.value)
+            execution = replace(execution, error=held.error)
         final = None if execution.error else await self._final(sandbox, cell, code)
         if execution.lost:
             await self.close()
-        else:
+        elif self._sandbox:
             self._in_sandbox = len(self._history) + 1
         return CellRan(
             text=observation(execution),
@@ -211,11 +217,14 @@ class ReadingNode:
             answer = {"content": "", "ready": False}
             await self._sandbox.bind(context=await self._there(), answer=answer)
         sandbox = self._sandbox
-        for key, cell in self._history[self._in_sandbox :]:
+        now = self._variables
+        for key, cell, seen in self._history[self._in_sandbox :]:
             if key not in self._lost:
+                self._variables = seen
                 again = Cell(ctx=self._ctx.inside(key))
                 await self._executed(sandbox, again, cell.code)
             self._in_sandbox += 1
+        self._variables = now
         return sandbox
 
     async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
@@ -239,13 +248,18 @@ class ReadingNode:
         """The final answer that the cell gave, if it did: the first one counts."""
         if cell.finals:
             return final_text(cell.finals[0])
-        if cell.variable:
-            return final_text((await sandbox.execute_code(cell.variable)).value)
-        if "answer" in code or any("answer" in earlier.code for _, earlier in self._history):
-            answer = (await sandbox.execute_code("answer")).value
+        if "answer" in code or any("answer" in earlier.code for _, earlier, _ in self._history):
+            answer = (await self._held(sandbox, "answer")).value
             if isinstance(answer, Mapping) and answer.get("ready"):
                 return final_text(answer.get("content", ""))
         return None
+
+    async def _held(self, sandbox: Sandbox, name: str) -> Execution:
+        """What a variable holds; where the sandbox breaks over it, the next cell has a new one."""
+        held = await sandbox.execute_code(name)
+        if held.lost:
+            await self.close()
+        return held
 
     # What a cell may call
 
@@ -272,9 +286,12 @@ class ReadingNode:
 
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
         """Each as one message of a user; an error is a text that says so."""
-        name = model or self._reader.readings.model(self._depth + 1)
+        name = str(model or self._reader.readings.model(self._depth + 1))
         here = self._here.ctx
-        asked = [SubCall(self._reader, here, _as_prompt(prompt), name) for prompt in prompts]
+        asked = []
+        for prompt in map(_as_prompt, prompts):
+            await self._reader.give_way(prompt)
+            asked.append(SubCall(self._reader, here, prompt, name))
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
 
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
@@ -332,11 +349,17 @@ def _as_prompt(prompt: object) -> str:
 
 
 async def read(
-    voice: Voice, readings: Readings, question: str, load: Load, interrupt: Interrupt | None
+    voice: Voice,
+    readings: Readings,
+    question: str,
+    load: Load,
+    interrupt: Interrupt | None,
+    beyond: Callable[[], Limited | None],
 ) -> Entry[ReadingEnded]:
-    """A reading of this turn, from its beginning to its end."""
+    """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
     ctx = voice.ctx.within("read")
-    node = ReadingNode(Reader(voice, readings, ctx.path, voice.show), ctx, load)
+    reader = Reader(voice, readings, ctx.path, beyond)
+    node = ReadingNode(reader, ctx, load)
     try:
         return await run_recursion(node, question, interrupt)
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.limits import Limits
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_reading import BOOK, cell, endings
@@ -122,3 +123,23 @@ async def test_at_a_bound_it_tells_what_it_knows_and_an_owner_lets_it_go_on(stag
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[-1] == "It is 77."
     assert "Not found yet." in next(text for text in stage.asked() if "came to its bound" in text)
+
+
+async def test_a_bound_of_the_turn_holds_it_and_an_owner_lifts_that_one(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(limit_turn=Limits(usd=0.02), owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number?"))
+    stage.model.say(cell("print(llm_query('Look: ' + context['book.txt']))"))
+    stage.model.say("nothing", asks="Look:")
+    stage.model.say("Not found yet.", asks="no more room")
+    stage.model.say(reply("Not found yet."))
+    await shares(stage, "book.txt", BOOK * 9, "What is the magic number?")
+    await stage.settled()
+    assert endings(stage) == [("money", True)]
+    [asked] = stage.pending("asked")
+    assert asked.event.about["resets"] == "turn"
+    stage.model.say("FINAL(77)")
+    stage.model.say(reply("It is 77."))
+    await pressed(stage, "alice", "Continue")
+    assert endings(stage)[-1] == ("answered", False)
