@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.shelf import cell_of, figures, name, state, turn_to
 from tests.console.test_drop import drop, held, picture
-from tests.console.test_readings import cell_of, figures, name, state, turn_to
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
 
