@@ -6,6 +6,7 @@ request: the question, the text or what its cell printed.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -36,8 +37,9 @@ PLACE = re.compile(
 )
 CHANNEL = re.compile(r"(?<!\S)#[a-z][\w-]+")
 READS = re.compile(
-    r"""\b(?:read|search|look\s+(?:through|in)|go\s+through|go\s+over|leaf|summar\w+|mention\w*|occur\w*|appear\w*
-    |how\s+(?:often|many)|count|says?|said|contains?|lies|such|zähle?|wie\s+(?:oft|viele)|steht|erwähn\w*)\b""",
+    r"""^\W*(?:and|und|what\s+about|was\s+ist\s+mit)\b | ["“”„«»`]
+    | \b(?:read|search|look\s+(?:through|in)|go\s+(?:through|over)|leaf|summar\w+|mention\w*|occur\w*
+    |appear\w*|how\s+(?:often|many)|count|says?|said|contains?|lies|such|zähle?|wie\s+(?:oft|viele)|steht|erwähn\w*)\b""",
     re.I | re.X,
 )
 """What people do with a text, or ask of one."""
@@ -145,7 +147,10 @@ def _round(body: Body, question: str) -> str:
         return (
             NOTHING if plain else f"I look for the words of the question.\n\n```repl\n{_cell(question)}\n```"
         )
-    came = findings(seen[-1]) or FAILED + " ".join(seen[-1].replace("<", "\u2039").split())[-300:] + "."
+    came = (
+        findings(seen[-1])
+        or FAILED + " ".join(html.unescape(seen[-1]).replace("<", "\u2039").split())[-300:] + "."
+    )
     return came if plain else f"FINAL({came})"
 
 

@@ -20,14 +20,17 @@ PART = re.compile(r"# (?P<name>'.*'|\".*\"): (?P<lines>\d+) lines, (?P<words>\d+
 COUNT = re.compile(r"“(?P<word>[^“”]+)”: (?P<times>\d+) times in (?P<lines>\d+) lines")
 ALL = re.compile(r"all: (?P<lines>\d+) lines")
 OFTEN = re.compile(r"often: (?P<words>.*)")
-SAMPLE = re.compile(r"(?P<number>\d+) (?:\[(?P<place>.+)\])?: (?P<text>.*)")
+SAMPLE = re.compile(r"(?P<number>\d+)(?: \[(?P<place>.+)\])?: (?P<text>.*)")
 LEFT_OUT = re.compile(r"\[… \d+ characters left out …\]")
 """How an observation says that it is not whole."""
 NAMED = re.compile(r'https?://[^\s\[\]"“”„«»<>]+|[^\[\]"“”„«»<>]+ p\.\d+')
 """A message or a page, by which is cited what stands there."""
-MARKS = re.compile(r'&\w{1,8};|[\[\]"“”„«»<>&`*]')
-"""What would end a quotation, or is shown as something else."""
+MARKS = re.compile(r"&\w{1,8};|[\[\]<>&*]")
+"""What no quotation can hold, or what is shown as something else."""
+QUOTES = str.maketrans(dict.fromkeys('"“”„«»`', "'"))
+"""Would end a quotation; to whoever checks it all quotation marks are alike."""
 UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
+GAP = " … "
 LONGEST = 110
 """Characters of a quotation."""
 THE_TEXT = "the text"
@@ -135,17 +138,23 @@ def _looks(part: Surveyed) -> str:
 
 
 def _quotable(text: str, words: Sequence[str]) -> str:
-    """The stretch of a line that can be quoted, if possible with a word that was looked for."""
-    pieces = [" ".join(piece.split()) for piece in MARKS.split(text)]
+    """What of a line can be quoted, around a word that was looked for; "…" where something is left out."""
+    pieces = [" ".join(piece.split()) for piece in MARKS.split(text.translate(QUOTES))]
     pieces = [piece for piece in pieces if any(letter.isalnum() for letter in piece)]
     if not pieces:
         return ""
     beginnings = [word[:-1] or word for word in words]
-    best = max(pieces, key=lambda piece: (sum(one in piece.lower() for one in beginnings), len(piece)))
-    if len(best) <= LONGEST:
-        return best
-    whole_words, _, _ = best[:LONGEST].rpartition(" ")
-    return whole_words or best[:LONGEST]
+    best = max(pieces, key=lambda piece: sum(one in piece.lower() for one in beginnings))
+    first = last = pieces.index(best)
+    while last + 1 < len(pieces) and len(GAP.join(pieces[first : last + 2])) <= LONGEST:
+        last += 1
+    while first > 0 and len(GAP.join(pieces[first - 1 : last + 1])) <= LONGEST:
+        first -= 1
+    quote = GAP.join(pieces[first : last + 1])
+    if len(quote) <= LONGEST:
+        return quote
+    whole_words, _, _ = quote[:LONGEST].rpartition(" ")
+    return whole_words or quote[:LONGEST]
 
 
 def _shown(name: str) -> str:

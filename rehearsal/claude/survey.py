@@ -50,8 +50,8 @@ def shown(lines: list[str], n: int, pattern: str) -> str:
     """The number of a line, the page or message that it is of, and the words around what is looked for."""
     around = re.search(rf"(?:^|\s).{{0,60}}(?:{pattern}).{{0,90}}(?=\s|$)|{pattern}", lines[n - 1], re.I)
     heads = [line for line in lines[:n] if re.fullmatch(r"\[.+\]", line)]
-    place = heads[-1] if heads[:1] == lines[:1] else ""
-    return f"{n} {place}: {around[0].strip() if around else ''}"
+    place = f" {heads[-1]}" if heads and heads[0] == lines[0] else ""
+    return f"{n}{place}: {around[0].strip() if around else ''}"
 
 
 def survey(context: object, looked_for: Mapping[str, str]) -> str:

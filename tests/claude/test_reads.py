@@ -219,6 +219,21 @@ def test_what_a_cell_asks_is_looked_up_in_what_it_brings(prompt: str) -> None:
     assert "[" not in told, "a place that it cannot know"
 
 
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ('He said "the ferry"!', "He said 'the ferry'!"),
+        ("| `ferry` | **runs** daily |", "| 'ferry' | … runs … daily |"),
+        ("a <b>ferry</b> [1] & more", "a … b … ferry … /b … 1 … more"),
+        ("ferry: ***", "ferry:"),
+    ],
+)
+def test_a_line_is_quoted_so_that_the_quotation_holds(line: str, quoted: str) -> None:
+    told = findings(survey({"a.txt": line}, looked_for("ferry?")))
+    assert f'[a.txt:1 "{quoted}"]' in told
+    assert check(told, [Document(name="a.txt", text=line)]).dropped == 0
+
+
 def test_a_long_line_is_shown_around_what_was_found() -> None:
     line = f"{'before ' * 40}the ferry {'after ' * 400}"
     told = findings(survey({"a.txt": line}, looked_for("ferry?")))
