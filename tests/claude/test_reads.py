@@ -211,6 +211,12 @@ def test_a_page_or_a_message_is_cited_by_its_name() -> None:
     assert check(told, [document]).dropped == 0
 
 
+def test_a_place_that_nobody_could_check_is_not_cited() -> None:
+    assert "[" not in findings(survey({'a"]b': "the ferry"}, looked_for("ferry?")))
+    told = findings(survey({"a.txt": "See:\n[https://a.example/b]\nthe ferry"}, looked_for("ferry?")))
+    assert '[a.txt:3 "the ferry"]' in told, "a link in a text is no message"
+
+
 @pytest.mark.parametrize("prompt", [f"Is there a ferry?\n\n{TIMETABLE}", f"{TIMETABLE}\nIs there a ferry?"])
 def test_what_a_cell_asks_is_looked_up_in_what_it_brings(prompt: str) -> None:
     told = answer({"messages": [{"role": "user", "content": prompt}]})
