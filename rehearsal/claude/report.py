@@ -27,7 +27,7 @@ NAMED = re.compile(r'https?://[^\s\[\]"“”„«»<>]+|[^\[\]"“”„«»<>]
 """A message or a page, by which is cited what stands there."""
 MARKS = re.compile(r"&\w{1,8};|[\[\]<>&*]")
 """What no quotation can hold, or what is shown as something else."""
-QUOTES = str.maketrans(dict.fromkeys('"“”„«»`', "'"))
+QUOTES = re.compile('["“”„«»`]')
 """Would end a quotation; to whoever checks it all quotation marks are alike."""
 UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
 GAP = " … "
@@ -139,7 +139,7 @@ def _looks(part: Surveyed) -> str:
 
 def _quotable(text: str, words: Sequence[str]) -> str:
     """What of a line can be quoted, around a word that was looked for; "…" where something is left out."""
-    pieces = [" ".join(piece.split()) for piece in MARKS.split(text.translate(QUOTES))]
+    pieces = [" ".join(piece.split()) for piece in MARKS.split(QUOTES.sub("'", text))]
     pieces = [piece for piece in pieces if any(letter.isalnum() for letter in piece)]
     if not pieces:
         return ""
