@@ -24,8 +24,11 @@ SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
 
 
 def normal(text: str) -> str:
-    """A text as it is compared: case, white space, and the shape of quotes and dashes do not matter."""
-    text = UNSEEN.sub("", DASHES.sub("-", QUOTES.sub("'", text)))
+    """A text as it is compared: case, white space, and the shape of quotes and dashes do not matter.
+
+    Nor does how a bracket is written: whoever quotes was shown `&lt;` where a tag begins.
+    """
+    text = UNSEEN.sub("", DASHES.sub("-", QUOTES.sub("'", text.replace("&lt;", "<"))))
     pieces = SHORT.findall(text)
     text = "".join(normalize("NFKC", piece) for piece in pieces).casefold()
     return " ".join(BROKEN.sub("", text).split())

@@ -59,9 +59,21 @@ def final_text(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=canonical)
     except (TypeError, ValueError, RecursionError):
         return written_out(value)
+
+
+def canonical(value: Any) -> str:
+    """A value as a text that is the same in each life of the daemon: a set has no order of its own."""
+    match value:
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(canonical, value)))}}}"
+        case Mapping():
+            return f"{{{', '.join(f'{canonical(key)}: {canonical(one)}' for key, one in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(canonical, value))}]"
+    return written_out(value)
 
 
 def written_out(value: Any) -> str:
@@ -147,6 +159,6 @@ def as_text(context: Any, depth: int = 0) -> str:
     return written_out(context)
 
 
-def characters(context: Any) -> int:
-    """How much there is to read."""
-    return _size(context)
+def is_short(context: Any, most: int) -> bool:
+    """Has the whole of it fewer characters than this, names and all?"""
+    return _size(context) < most and len(as_text(context)) < most

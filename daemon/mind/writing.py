@@ -12,7 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
-FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,})\s*(?P<language>[\w+-]*)\s*$")
+FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,})\s*(?P<info>(?P<language>[\w+-]*)[^`]*)$")
+BRACKETS = re.compile(r"[()]")
+LAST = re.compile(r"\)[ \t]*$", re.MULTILINE)
+TRIES = 50
+"""Brackets within a quoted answer that are tried as its end."""
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
 
 
@@ -49,14 +53,14 @@ def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
     cells, prose = list[str](), list[str]()
     open_fence, language = "", ""
     inside = list[str]()
-    for line in text.splitlines():
+    for line in text.replace("\r\n", "\n").split("\n"):
         fence = FENCE.match(line)
         if not open_fence:
             if fence:
                 open_fence, language = fence["ticks"], fence["language"].lower()
             else:
                 prose.append(line)
-        elif fence and not fence["language"] and len(fence["ticks"]) >= len(open_fence):
+        elif fence and not fence["info"].strip() and len(fence["ticks"]) >= len(open_fence):
             if language in LANGUAGES:
                 cells.append("\n".join(inside))
             open_fence, inside = "", []
@@ -76,22 +80,28 @@ def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
         if begun is None:
             at += 1
             continue
-        last = _closing(prose, at, begun["rest"])
-        lines = [begun["rest"], *prose[at + 1 : last + 1]]
-        content = "\n".join(lines).rstrip()
-        found.append((begun["name"], content.removesuffix(")").strip()))
-        at = last + 1
+        rest = "\n".join([begun["rest"], *prose[at + 1 :]])
+        content = rest[: _closing(rest)]
+        found.append((begun["name"], content.strip()))
+        at += 1 + content.count("\n")
     return found
 
 
-def _closing(prose: Sequence[str], first: int, rest: str) -> int:
-    """The line that ends what was opened: the first one that ends with a bracket; else the last."""
-    if rest.rstrip().endswith(")"):
-        return first
-    for number in range(first + 1, len(prose)):
-        if prose[number].rstrip().endswith(")"):
-            return number
-    return len(prose) - 1
+def _closing(rest: str) -> int:
+    """Where the bracket stands that closes what comes before this: the first that makes all brackets even, or
+    ends a literal in quotes; where there is none, the last bracket that ends a line, else the end."""
+    quoted = rest.lstrip()[:1] in ("'", '"')
+    open_brackets, tries = 1, 0
+    for found in BRACKETS.finditer(rest):
+        open_brackets += 1 if found[0] == "(" else -1
+        if found[0] == ")" and quoted and tries < TRIES:
+            tries += 1
+            if _unquoted(rest[: found.start()].strip()) != rest[: found.start()].strip():
+                return found.start()
+        elif open_brackets == 0 and not quoted:
+            return found.start()
+    ends = [found.start() for found in LAST.finditer(rest)]
+    return ends[-1] if ends else len(rest)
 
 
 def _unquoted(content: str) -> str:

@@ -16,7 +16,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.choosing import result_of
 from daemon.mind.consent import consent
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import remember
+from daemon.mind.recall import fenced, remember
 from daemon.mind.steps import extract
 from daemon.process import MentalProcess, Transition, Turn, Words
 
@@ -65,7 +65,7 @@ class DeepReading:
             await _tell(run, reading, read)
             if not await _goes_on(run, read):
                 return Transition(to=THEN, memory=run.memory)
-            so_far = run.words("prompts/reading/so_far", found=read.text)
+            so_far = run.words("prompts/reading/so_far", found=fenced(read.text))
 
 
 async def _tell(run: Heedful, reading: Reading, read: Read) -> None:

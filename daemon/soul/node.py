@@ -29,7 +29,7 @@ from daemon.kinds import (
 )
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.observing import as_text, characters, cut, final_text, observation, shape
+from daemon.mind.observing import as_text, canonical, cut, final_text, is_short, observation, shape
 from daemon.mind.recall import remember
 from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
@@ -54,6 +54,8 @@ class Cell:
     ctx: Context
     finals: list[Any] = field(default_factory=list)
     variable: str = ""
+    below: set[asyncio.Task[Any]] = field(default_factory=set)
+    """The readings that it has called, and waits for."""
 
 
 class ReadingNode:
@@ -98,14 +100,11 @@ class ReadingNode:
                 context = await self._there()
             except ContextError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
-            short = characters(context) < self.limits.threshold * LETTERS
-            return ReadingBegan(question=question, shape=shape(context), depth=self._depth, short=short)
+            short = is_short(context, self.limits.threshold * LETTERS)
+            told = as_text(context) if short else shape(context)
+            return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
 
         return await self._ctx.step("reading", question, began, ReadingBegan)
-
-    async def whole(self) -> str:
-        """The whole context as one text."""
-        return as_text(await self._there())
 
     async def _there(self) -> Any:
         """The context, which is brought once it is needed."""
@@ -190,9 +189,9 @@ class ReadingNode:
             return CellRan(text=str(error), failed=True, lost=True)
         cell = Cell(ctx=self._ctx.inside(key))
         execution = await self._executed(sandbox, cell, code)
-        if cell.variable and not (execution.error or cell.finals):
+        if cell.variable and not execution.error:
             held = await self._held(sandbox, cell.variable)
-            cell.finals.append(held.value)
+            cell.finals.insert(0, held.value)
             execution = replace(execution, error=held.error)
         final = None if execution.error else await self._final(sandbox, cell, code)
         if execution.lost:
@@ -210,21 +209,33 @@ class ReadingNode:
     async def _caught_up(self) -> Sandbox:
         """A sandbox that has run all cells so far. In a new one they run again, and read back their answers.
 
-        Raises SandboxError where there is none.
+        Raises SandboxError where there is none, ContextError where there is nothing to read any more.
         """
         if self._sandbox is None:
-            self._sandbox = await self._reader.readings.open(self._functions())
-            answer = {"content": "", "ready": False}
-            await self._sandbox.bind(context=await self._there(), answer=answer)
+            self._sandbox = await self._opened()
         sandbox = self._sandbox
         now = self._variables
         for key, cell, seen in self._history[self._in_sandbox :]:
             if key not in self._lost:
                 self._variables = seen
-                again = Cell(ctx=self._ctx.inside(key))
-                await self._executed(sandbox, again, cell.code)
+                again = await self._executed(sandbox, Cell(ctx=self._ctx.inside(key)), cell.code)
+                if again.lost:
+                    await self.close()
+                    self._variables = now
+                    raise SandboxError(f"An earlier cell could not be run again: {again.error.strip()}")
             self._in_sandbox += 1
         self._variables = now
+        return sandbox
+
+    async def _opened(self) -> Sandbox:
+        """A new sandbox, in which the context is known."""
+        context = await self._there()
+        sandbox = await self._reader.readings.open(self._functions())
+        try:
+            await sandbox.bind(context=context, answer={"content": "", "ready": False})
+        except BaseException:
+            await sandbox.close()
+            raise
         return sandbox
 
     async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
@@ -234,6 +245,8 @@ class ReadingNode:
         stopping = asyncio.create_task(self._ctx.execution.stopping.wait())
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not running.done() and cell.below:  # they hear of the stop, too, and end what they have begun
+                await asyncio.wait(cell.below)
             if running.done():
                 return await running
             return Execution(error=STOPPED, lost=True)
@@ -297,32 +310,38 @@ class ReadingNode:
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
         """A reading of its own, one deeper; at the greatest depth, one call."""
         asked = _as_prompt(prompt)
+        if self._ctx.execution.stopping.is_set():
+            raise CallError(STOPPED)
         if self._depth >= self.limits.depth:
             whole = asked if context is None else f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(whole, model)
-        sub = self._here.ctx.about("rlm_query", asked, repr(context))
-        ended = sub.recorded("reading-ended")
+        sub = self._here.ctx.about("rlm_query", asked, canonical(context))
+        ended = cast(Entry[ReadingEnded] | None, sub.recorded("reading-ended"))
         if ended is None:
             reached = self._reader.ledger.reached
             if reached:
                 return at_bound(reached)
             child = ReadingNode(self._reader, sub, _given(asked, context), self._depth + 1)
+            reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
+            self._here.below.add(reading)
             try:
-                ended = await run_recursion(child, cut(asked, SHORT))
+                ended = await reading
             except Unavailable as error:
                 return unreachable(error)
             finally:
                 await child.close()
-        answer: str = ended.event.answer
-        return answer or f"Error: nothing came of it ({ended.event.reason})"
+        return _told(ended.event)
 
     async def _gives(self, *values: Any, **named: Any) -> None:
+        if not named and values in ((), (None,)):
+            raise CallError("a final answer needs to be something, and this is None")
         self._here.finals.append(named or (values[0] if len(values) == 1 else list(values)))
 
     async def _gives_variable(self, name: Any) -> None:
         """The name of a variable, or its value where the code had no quotes."""
         if isinstance(name, str) and name.isidentifier():
-            self._here.variable = self._here.variable or name
+            if not self._here.finals:
+                self._here.variable = self._here.variable or name
         else:
             self._here.finals.append(name)
 
@@ -333,6 +352,15 @@ class ReadingNode:
     def _here(self) -> Cell:
         assert self._cell, "only a cell calls"
         return self._cell
+
+
+def _told(ended: ReadingEnded) -> str:
+    """What a cell is told of the reading that it called."""
+    if not ended.answer or ended.reason == "unreadable":
+        return f"Error: nothing came of it ({ended.answer or ended.reason})"
+    if ended.partial:
+        return f"(read only in part: {ended.reason}) {ended.answer}"
+    return ended.answer
 
 
 def _given(question: str, context: Any) -> Load:

@@ -49,8 +49,8 @@ class Reader:
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
         execution = self.voice.execution
-        mine = [entry for entry in execution.entries(ModelCall) if entry.key.startswith(path)]
-        began = next((e for e in execution.entries(ReadingBegan) if e.key.startswith(path)), None)
+        mine = [entry for entry in execution.entries(ModelCall) if entry.key.startswith(f"{path}/")]
+        began = next((e for e in execution.entries(ReadingBegan) if e.key.startswith(f"{path}/")), None)
         seconds = 0.0
         if began:
             seconds = lasted([entry for entry in execution.lifetime() if entry.seq >= began.seq])

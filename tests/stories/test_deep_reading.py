@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -143,3 +144,20 @@ async def test_a_bound_of_the_turn_holds_it_and_an_owner_lifts_that_one(stage: S
     stage.model.say(reply("It is 77."))
     await pressed(stage, "alice", "Continue")
     assert endings(stage)[-1] == ("answered", False)
+
+
+async def test_what_is_said_or_shared_later_is_not_read(stage: Stage) -> None:
+    root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")
+    held = asyncio.Event()
+    stage.model.say(READING)
+    stage.model.say(wanting("When does it leave?", "thread"), until=held)
+    stage.model.say("At nine.")
+    stage.model.say(reply("At nine."))
+    await stage.post("alice", GENERAL, f"{ME} when does it leave, by this thread?", root)
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.post("bob", GENERAL, "No, at eleven.", root)
+    held.set()
+    await stage.until(lambda: endings(stage))
+    [whole] = [text for text in stage.asked() if "Answer a question about a text" in text]
+    assert "leaves at nine" in whole
+    assert "eleven" not in whole

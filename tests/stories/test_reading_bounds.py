@@ -178,3 +178,27 @@ async def test_people_see_how_far_it_is(stage: Stage) -> None:
     second.set()
     await stage.settled()
     assert not statuses.all()
+
+
+async def test_without_a_bound_of_money_it_may_cost_what_it_costs(stage: Stage) -> None:
+    stage.model.say(cell("print(llm_query('One?'))"))
+    stage.model.say("one", asks="One?")
+    stage.model.say("FINAL(done)")
+    assert await asked(stage, rlm_max_usd=0.0) == ["done"]
+
+
+async def test_code_hears_that_a_reading_below_was_not_finished(stage: Stage) -> None:
+    stage.model.say(cell("print(rlm_query('Deeper?', context))"))
+    for n in range(2):
+        stage.model.say(cell(f"print({n})"))
+    stage.model.say("This much.", asks="no more room")
+    stage.model.say("FINAL(done)")
+    assert await asked(stage, rlm_max_iterations=2) == ["done"]
+    assert "(read only in part: iterations) This much." in observed(stage)[-1]
+
+
+async def test_nothing_is_no_final_answer(stage: Stage) -> None:
+    stage.model.say(cell("FINAL(print('77'))"))
+    stage.model.say("FINAL(77)")
+    assert await asked(stage) == ["77"]
+    assert "a final answer needs to be something" in observed(stage)[0]
