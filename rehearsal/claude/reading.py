@@ -6,6 +6,7 @@ request: the question, the text or what its cell printed.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -36,8 +37,9 @@ PLACE = re.compile(
 )
 CHANNEL = re.compile(r"(?<!\S)#[a-z][\w-]+")
 READS = re.compile(
-    r"""\b(?:read|search|look\s+(?:through|in)|go\s+through|go\s+over|leaf|summar\w+|mention\w*|occur\w*|appear\w*
-    |how\s+(?:often|many)|count|says?|said|contains?|lies|such|zähle?|wie\s+(?:oft|viele)|steht|erwähn\w*)\b""",
+    r"""^\W*(?:and|und|what\s+about|was\s+ist\s+mit)\b | ["“”„«»`]
+    | \b(?:read|search|look\s+(?:through|in)|go\s+(?:through|over)|leaf|summar\w+|mention\w*|occur\w*
+    |appear\w*|how\s+(?:often|many)|count|says?|said|contains?|lies|such|zähle?|wie\s+(?:oft|viele)|steht|erwähn\w*)\b""",
     re.I | re.X,
 )
 """What people do with a text, or ask of one."""
@@ -145,8 +147,11 @@ def _round(body: Body, question: str) -> str:
         return (
             NOTHING if plain else f"I look for the words of the question.\n\n```repl\n{_cell(question)}\n```"
         )
-    came = findings(seen[-1]) or FAILED + " ".join(seen[-1].replace("<", "\u2039").split())[-300:]
-    return came if plain else f"FINAL({came!r})"
+    came = (
+        findings(seen[-1])
+        or FAILED + " ".join(html.unescape(seen[-1]).replace("<", "\u2039").split())[-300:] + "."
+    )
+    return came if plain else f"FINAL({came})"
 
 
 def _cell(question: str) -> str:
@@ -155,7 +160,7 @@ def _cell(question: str) -> str:
 
 def _plainly(parts: dict[str, str], question: str, *, cited: bool = True) -> str:
     """The same by the script itself, where it sees the text."""
-    found = findings("\n".join(survey(parts, looked_for(_first(question)))))
+    found = findings(survey(parts, looked_for(_first(question))))
     return found if cited else UNNAMED.sub(r"\1", found)
 
 

@@ -18,13 +18,19 @@ CONFESSION = f"I am a {SCRIPT}: I looked for the words alone, in singular and pl
 LOOKED = f"I am a {SCRIPT}: I looked at the text, and understood none of it."
 PART = re.compile(r"# (?P<name>'.*'|\".*\"): (?P<lines>\d+) lines, (?P<words>\d+) words")
 COUNT = re.compile(r"“(?P<word>[^“”]+)”: (?P<times>\d+) times in (?P<lines>\d+) lines")
-ALL = re.compile(r"any: (?P<any>\d+) lines, all: (?P<all>\d+) lines")
+ALL = re.compile(r"all: (?P<lines>\d+) lines")
 OFTEN = re.compile(r"often: (?P<words>.*)")
-SAMPLE = re.compile(r"(?P<number>\d+)(?: \[(?P<place>[^\[\]\"“”„«»]+)\])?: (?P<text>.*)")
-MORE = re.compile(r"(?P<parts>\d+) more parts: (?P<lines>\d+) lines")
-MARKS = re.compile(r'&\w{1,8};|[\[\]"“”„«»<>&`*]')
-"""What would end a quotation, or is shown as something else."""
+SAMPLE = re.compile(r"(?P<number>\d+)(?: \[(?P<place>.+)\])?: (?P<text>.*)")
+LEFT_OUT = re.compile(r"\[… \d+ characters left out …\]")
+"""How an observation says that it is not whole."""
+NAMED = re.compile(r'https?://[^\s\[\]"“”„«»<>]+|[^\[\]"“”„«»<>]+ p\.\d+')
+"""A message or a page, by which is cited what stands there."""
+MARKS = re.compile(r"&\w{1,8};|[\[\]<>&*]")
+"""What no quotation can hold, or what is shown as something else."""
+QUOTES = re.compile('["“”„«»`]')
+"""Would end a quotation; to whoever checks it all quotation marks are alike."""
 UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
+GAP = " … "
 LONGEST = 110
 """Characters of a quotation."""
 THE_TEXT = "the text"
@@ -57,23 +63,19 @@ class Surveyed:
 def findings(report: str) -> str:
     """What to say of this report, with citations and the confession; "" where it is none."""
     parts: list[Surveyed] = []
-    more = ""
     for line in report.split("\n"):
         begun = PART.fullmatch(line)
-        rest = MORE.fullmatch(line)
         if begun:
             parts.append(_begun(begun))
-        elif rest:
-            more = (
-                f"In {_number(int(rest['parts']), 'more part')}: {_number(int(rest['lines']), 'such line')}."
-            )
         elif parts:
             _note(parts[-1], line)
     if not parts:
         return ""
     said = [_told(part) for part in parts]
-    asked = any(part.counts for part in parts)
-    return "\n".join([*said, *([more] if more else []), CONFESSION if asked else LOOKED])
+    if LEFT_OUT.search(report):
+        said.append("This is not all: more was found than I am shown.")
+    said.append(CONFESSION if any(part.counts for part in parts) else LOOKED)
+    return "\n".join(said)
 
 
 def _begun(found: re.Match[str]) -> Surveyed:
@@ -89,12 +91,13 @@ def _note(part: Surveyed, line: str) -> None:
     if found := COUNT.fullmatch(line):
         part.counts.append(Count(word=found["word"], times=int(found["times"]), lines=int(found["lines"])))
     elif found := ALL.fullmatch(line):
-        part.together = int(found["all"])
+        part.together = int(found["lines"])
     elif found := OFTEN.fullmatch(line):
         part.often = MARKS.sub("", found["words"]).split(", ")
     elif found := SAMPLE.fullmatch(line):
         quote = _quotable(found["text"], [count.word for count in part.counts])
-        place = found["place"] or f"{part.name}:{found['number']}"
+        named = NAMED.fullmatch(found["place"] or "")
+        place = named[0] if named else f"{part.name}:{found['number']}"
         if quote and not UNCITED.search(place):
             part.samples.append(f'[{place} "{quote}"]')
 
@@ -114,7 +117,8 @@ def _counted(part: Surveyed) -> str:
     if len(part.counts) == 1:
         [count] = found
         holds = "holds" if count.lines == 1 else "hold"
-        return f"{count.lines:,} of {whole} in {name} {holds} “{count.word}”: {_times(count.times)} in all."
+        told = f"{count.lines:,} of {whole} in {name} {holds} “{count.word}”"
+        return f"{told}." if count.lines == count.times else f"{told}: {count.times:,} times in all."
     figures = [f"“{one.word}” {_times(one.times)} in {_number(one.lines, 'line')}" for one in found]
     said = [f"In {name}, of {whole}: {together(figures)}."]
     if missing:
@@ -134,17 +138,23 @@ def _looks(part: Surveyed) -> str:
 
 
 def _quotable(text: str, words: Sequence[str]) -> str:
-    """The stretch of a line that can be quoted, if possible with a word that was looked for."""
-    pieces = [" ".join(piece.split()) for piece in MARKS.split(text)]
+    """What of a line can be quoted, around a word that was looked for; "…" where something is left out."""
+    pieces = [" ".join(piece.split()) for piece in MARKS.split(QUOTES.sub("'", text))]
     pieces = [piece for piece in pieces if any(letter.isalnum() for letter in piece)]
     if not pieces:
         return ""
     beginnings = [word[:-1] or word for word in words]
-    best = max(pieces, key=lambda piece: (sum(one in piece.lower() for one in beginnings), len(piece)))
-    if len(best) <= LONGEST:
-        return best
-    whole_words, _, _ = best[:LONGEST].rpartition(" ")
-    return whole_words or best[:LONGEST]
+    best = max(pieces, key=lambda piece: sum(one in piece.lower() for one in beginnings))
+    first = last = pieces.index(best)
+    while last + 1 < len(pieces) and len(GAP.join(pieces[first : last + 2])) <= LONGEST:
+        last += 1
+    while first > 0 and len(GAP.join(pieces[first - 1 : last + 1])) <= LONGEST:
+        first -= 1
+    quote = GAP.join(pieces[first : last + 1])
+    if len(quote) <= LONGEST:
+        return quote
+    whole_words, _, _ = quote[:LONGEST].rpartition(" ")
+    return whole_words or quote[:LONGEST]
 
 
 def _shown(name: str) -> str:

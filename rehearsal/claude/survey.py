@@ -11,72 +11,64 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-MODULES = "import re\nfrom collections import Counter"
-"""What the cell has to import."""
 
-
-def survey(context: object, looked_for: dict[str, str], most: int = 6) -> list[str]:
-    """A report on each part of this context; of many parts, on those where most was found."""
+def find(context: object, looked_for: dict[str, str]) -> list[str]:
+    """How often each word stands in each part of the context, and the lines that hold most of them."""
     parts = context if isinstance(context, dict) else {"context": context}
-    reports = []
+    report = []
     for name, part in parts.items():
-        text = part if isinstance(part, str) else repr(part)
-        reports.append(survey_text(str(name)[:200], text, looked_for, 5 if len(parts) == 1 else 2))
-    reports.sort(key=lambda report: -report[0])
-    lines = [line for found, report in reports[:most] for line in report]
-    rest = [found for found, report in reports[most:]]
-    if rest:
-        lines.append(f"{len(rest)} more parts: {sum(rest)} lines")
-    return lines
-
-
-def survey_text(name: str, text: str, looked_for: dict[str, str], most: int) -> tuple[int, list[str]]:
-    """How many lines hold a word that is looked for, and the report: figures, then the best lines."""
-    lines = text.removesuffix("\n").split("\n")
-    report = [f"# {name!r}: {len(lines)} lines, {len(text.split())} words"]
-    anything = re.compile("|".join(looked_for.values()) or r"\w", re.I)
-    held: dict[int, int] = {}
-    if looked_for:
-        held = {number: 0 for number, line in enumerate(lines, 1) if anything.search(line)}
+        lines = str(part).removesuffix("\n").split("\n")
+        report.append(f"# {str(name)!r}: {len(lines)} lines, {len(str(part).split())} words")
+        held: dict[int, int] = {}
         for word, pattern in looked_for.items():
             wanted = re.compile(pattern, re.I)
-            times = {number: len(wanted.findall(lines[number - 1])) for number in held}
-            holding = [number for number in held if times[number]]
-            for number in holding:
-                held[number] += 1
-            report.append(f"“{word}”: {sum(times.values())} times in {len(holding)} lines")
-        together = [number for number in held if held[number] == len(looked_for)]
-        report.append(f"any: {len(held)} lines, all: {len(together)} lines")
-        best = sorted(held, key=lambda number: (-held[number], number))[:most]
-    else:
-        # what stands there often, and how it begins
-        common = Counter(re.findall(r"\b[^\W\d_]{5,20}\b", text[:1000000].lower())).most_common(15)
-        report.append("often: " + ", ".join([f"{word} {count}" for word, count in common]))
-        best = [n for n, line in enumerate(lines[:1000], 1) if re.search(r"\w", line) and line[0] != "["][:2]
-    return len(held), report + [shown(lines, number, anything) for number in sorted(best)]
+            hits = {n: len(wanted.findall(line)) for n, line in enumerate(lines, 1) if wanted.search(line)}
+            report.append(f"“{word}”: {sum(hits.values())} times in {len(hits)} lines")
+            for n in hits:
+                held[n] = held.get(n, 0) + 1
+        report.append(f"all: {list(held.values()).count(len(looked_for))} lines")
+        best = sorted(held, key=lambda n: (-held[n], n))[: 5 // len(parts) or 1]
+        report += [shown(lines, n, "|".join(looked_for.values())) for n in sorted(best)]
+    return report
 
 
-def shown(lines: list[str], number: int, wanted: re.Pattern[str]) -> str:
-    """A line with its number, and its page or message; of a long one the words around what was found."""
-    line = lines[number - 1]
-    found = wanted.search(line)
-    start = found.start() if found else 0
-    begin, end = 0, len(line)
-    if start > 80:
-        begin = line.find(" ", start - 60, start) + 1 or start
-    if end > begin + 160:
-        end = line.rfind(" ", begin, begin + 160)
-        end = end if end > start else begin + 160
-    place = ""
-    heading = re.compile(r"\[(https?://\S+|.{1,200} p\.\d+)\]")
-    if heading.fullmatch(lines[0]):
-        above = [one for one in lines[max(number - 50, 0) : number] if heading.fullmatch(one)]
-        place = f" {above[-1]}" if above else ""
-    return f"{number}{place}: {line[begin:end]}"
+def look_over(context: object) -> list[str]:
+    """How long each part of the context is, which words stand there often, and how it begins."""
+    parts = context if isinstance(context, dict) else {"context": context}
+    report = []
+    for name, part in parts.items():
+        lines = str(part).removesuffix("\n").split("\n")
+        report.append(f"# {str(name)!r}: {len(lines)} lines, {len(str(part).split())} words")
+        words = re.findall(r"\b[^\W\d_]{5,20}\b", str(part)[:1000000].lower())
+        report.append("often: " + ", ".join([f"{word} {n}" for word, n in Counter(words).most_common(15)]))
+        begins = [n for n, line in enumerate(lines[:1000], 1) if re.search(r"\w", line) and line[0] != "["]
+        report += [shown(lines, n, r"\w") for n in begins[:2]]
+    return report
+
+
+def shown(lines: list[str], n: int, pattern: str) -> str:
+    """The number of a line, the page or message that it is of, and the words around what is looked for."""
+    around = re.search(rf"(?:^|\s).{{0,60}}(?:{pattern}).{{0,90}}(?=\s|$)|{pattern}", lines[n - 1], re.I)
+    heads = [line for line in lines[:n] if re.fullmatch(r"\[.+\]", line)]
+    place = f" {heads[-1]}" if heads and heads[0] == lines[0] else ""
+    return f"{n}{place}: {around[0].strip() if around else ''}"
+
+
+def survey(context: object, looked_for: Mapping[str, str]) -> str:
+    """What the cell would print over this context."""
+    return "\n".join(find(context, dict(looked_for)) if looked_for else look_over(context))
 
 
 def cell(looked_for: Mapping[str, str]) -> str:
-    """The program that surveys `context` for these patterns, each under the word that it stands for."""
-    functions = [inspect.getsource(one).strip() for one in (shown, survey_text, survey)]
-    asked = f"looked_for = {dict(looked_for)!r}"
-    return "\n\n".join([MODULES, asked, *functions, 'print("\\n".join(survey(context, looked_for)))'])
+    """The program that looks for these patterns in `context`, each under the word that it stands for.
+
+    Without any it looks the context over.
+    """
+    parts = ["import re" if looked_for else "import re\nfrom collections import Counter"]
+    parts.append(inspect.getsource(shown).strip())
+    if looked_for:
+        asked = f"looked_for = {dict(looked_for)!r}"
+        parts += [inspect.getsource(find).strip(), f'{asked}\nprint("\\n".join(find(context, looked_for)))']
+    else:
+        parts += [inspect.getsource(look_over).strip(), 'print("\\n".join(look_over(context)))']
+    return "\n\n".join(parts)

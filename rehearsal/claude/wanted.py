@@ -24,8 +24,9 @@ COMMON = frozenset(
     """
     a about above again ago all also always am among an and any anything appear appears are as ask at
     attached attachment be because been before began begin being below between both but by can channel
-    claudius contain contains conversation could count counts day days describe did discuss discussed do
-    document documents does doing done each either else entire ever every everything exactly example
+    claudius compare compared contain contains conversation could count counts day days describe did
+    discuss discussed do document documents does doing done each either else entire ever every everything
+    exactly example
     explain fact far file files find first follow for found from full get give given go goes good got had
     has have he hello her here hey hi him his hold holds how i if in into is it its itself just know last
     let like line lines list long look looks main make many may me mean meaning means mention mentioned

@@ -100,7 +100,7 @@ def test_whatever_is_asked_its_cell_runs_and_what_it_cites_stands_there(
     assert written(f"```repl\n{code}\n```").cells == (code,), "it ends no fence"
     told = findings(ran(monty, code, {name: text}))
     assert "rehearsal script" in told
-    assert written(f"FINAL({told!r})").final == told
+    assert written(f"FINAL({told})").final == told
     checked = check(told, [Document(name=name, text=text)])
     assert (checked.text, checked.dropped) == (told, 0)
 
@@ -154,7 +154,7 @@ def test_a_word_is_found_whole_in_singular_and_plural(monty: Monty, word: str, t
 )
 def test_any_context_can_be_looked_through(monty: Monty, context: Any) -> None:
     printed = ran(monty, cell_of("ferry?"), context)
-    assert printed == "\n".join(survey(context, looked_for("ferry?"))) + "\n"
+    assert printed == survey(context, looked_for("ferry?")) + "\n"
     assert len(printed) < 8_000
     final = written(asks("ferry?", "", "```repl\n…\n```", f"<observation>\n{printed}\n</observation>")).final
     assert final
@@ -183,7 +183,7 @@ def test_what_its_program_could_not_do_it_says() -> None:
     final = written(asks("ferry?", "", "…", "<observation>\nMemoryError: <5>\n</observation>")).final
     assert (
         final
-        == "I am a rehearsal script, and my program did not come to its end. It said: MemoryError: \u20395>"
+        == "I am a rehearsal script, and my program did not come to its end. It said: MemoryError: \u20395>."
     )
     assert "I have not looked at anything yet." in asks("ferry?", asked="There is no more room.")
 
@@ -193,7 +193,7 @@ def test_a_short_text_it_sees_itself() -> None:
     text = f"plan.txt:\n{TIMETABLE}\n\nmy notes.md:\nNote:\n\nBoats:\na ferry"
     asked = f"Answer.\n\n<text>\n{text}\n</text>\n\n<question>\nDoes it mention ferries?\n</question>"
     told = answer({"messages": [{"role": "user", "content": asked}]})
-    assert "3 of 5 lines in plan.txt hold “ferries”: 3 times in all." in told
+    assert "3 of 5 lines in plan.txt hold “ferries”." in told
     assert '[my notes.md:4 "a ferry"]' in told
     documents = [
         Document(name="plan.txt", text=TIMETABLE),
@@ -205,23 +205,44 @@ def test_a_short_text_it_sees_itself() -> None:
 def test_a_page_or_a_message_is_cited_by_its_name() -> None:
     link = "https://team.slack.com/archives/C1/p17"
     document = in_parts("thread", [(link, "The ferry\nleaves."), (f"{link}8", "Which ferry?")], kind="thread")
-    told = findings("\n".join(survey({"thread": document.text}, looked_for("ferry?"))))
+    told = findings(survey({"thread": document.text}, looked_for("ferry?")))
     assert f'[{link} "The ferry"]' in told
     assert f'[{link}8 "Which ferry?"]' in told
     assert check(told, [document]).dropped == 0
 
 
+def test_a_place_that_nobody_could_check_is_not_cited() -> None:
+    assert "[" not in findings(survey({'a"]b': "the ferry"}, looked_for("ferry?")))
+    told = findings(survey({"a.txt": "See:\n[https://a.example/b]\nthe ferry"}, looked_for("ferry?")))
+    assert '[a.txt:3 "the ferry"]' in told, "a link in a text is no message"
+
+
 @pytest.mark.parametrize("prompt", [f"Is there a ferry?\n\n{TIMETABLE}", f"{TIMETABLE}\nIs there a ferry?"])
 def test_what_a_cell_asks_is_looked_up_in_what_it_brings(prompt: str) -> None:
     told = answer({"messages": [{"role": "user", "content": prompt}]})
-    assert told.startswith("3 of 4 lines in the text hold “ferry”: 3 times in all.")
+    assert told.startswith("3 of 4 lines in the text hold “ferry”.")
     assert '- "No ferries on Sunday."' in told
     assert "[" not in told, "a place that it cannot know"
 
 
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ('He said "the ferry"!', "He said 'the ferry'!"),
+        ("| `ferry` | **runs** daily |", "| 'ferry' | … runs … daily |"),
+        ("a <b>ferry</b> [1] & more", "a … b … ferry … /b … 1 … more"),
+        ("ferry: ***", "ferry:"),
+    ],
+)
+def test_a_line_is_quoted_so_that_the_quotation_holds(line: str, quoted: str) -> None:
+    told = findings(survey({"a.txt": line}, looked_for("ferry?")))
+    assert f'[a.txt:1 "{quoted}"]' in told
+    assert check(told, [Document(name="a.txt", text=line)]).dropped == 0
+
+
 def test_a_long_line_is_shown_around_what_was_found() -> None:
     line = f"{'before ' * 40}the ferry {'after ' * 400}"
-    told = findings("\n".join(survey({"a.txt": line}, looked_for("ferry?"))))
+    told = findings(survey({"a.txt": line}, looked_for("ferry?")))
     [quote] = re.findall(r'\[a.txt:1 "(.+)"\]', told)
     assert "the ferry after" in quote
     assert len(quote) < 120
