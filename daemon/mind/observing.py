@@ -103,11 +103,12 @@ def _shape(context: Any) -> Iterator[str]:
             yield f"`context` is a str of {len(context)} characters in {lines} lines."
             yield _head(context)
         case Mapping():
-            yield f"`context` is a dict of {len(context)} entries, {_size(context)} characters in all:"
+            yield f"`context` is a dict of {len(context)} entries, {characters(context)} characters in all:"
             yield from _parts(context.items())
         case list() | tuple():
             kind = type(context).__name__
-            yield f"`context` is a {kind} of {len(context)} elements, {_size(context)} characters in all:"
+            size = characters(context)
+            yield f"`context` is a {kind} of {len(context)} elements, {size} characters in all:"
             yield from _parts(enumerate(context))
         case _:
             yield f"`context` is a {type(context).__name__}."
@@ -118,7 +119,7 @@ def _parts(parts: Any) -> Iterator[str]:
     """The first ones, a line each, and how the very first begins."""
     named = list(parts)
     for key, part in named[:LISTED]:
-        yield f"- context[{_short(written_out(key))}]: {type(part).__name__}, {_size(part)} characters"
+        yield f"- context[{_short(written_out(key))}]: {type(part).__name__}, {characters(part)} characters"
     if len(named) > LISTED:
         yield f"- … and {len(named) - LISTED} more"
     if named:
@@ -139,7 +140,7 @@ def _short(name: str) -> str:
     return f"{name[:LONGEST]}…" if len(name) > LONGEST else name
 
 
-def _size(part: Any) -> int:
+def characters(part: Any) -> int:
     """How many characters stand in it, however deep."""
     size, left = 0, [part]
     while left:
@@ -160,7 +161,7 @@ def as_text(context: Any, depth: int = 0) -> str:
     if isinstance(context, str):
         return context
     if isinstance(context, Mapping) and depth < DEEPEST:
-        return "\n\n".join(f"{name}:\n{as_text(part, depth + 1)}" for name, part in context.items())
+        return "\n\n".join(f"{_name(name)}:\n{as_text(part, depth + 1)}" for name, part in context.items())
     if isinstance(context, list | tuple) and depth < DEEPEST:
         return "\n\n".join(as_text(part, depth + 1) for part in context)
     return written_out(context)
@@ -168,4 +169,8 @@ def as_text(context: Any, depth: int = 0) -> str:
 
 def is_short(context: Any, most: int) -> bool:
     """Has the whole of it fewer characters than this, names and all?"""
-    return _size(context) < most and len(as_text(context)) < most
+    return characters(context) < most and len(as_text(context)) < most
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) else written_out(key)

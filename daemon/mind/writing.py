@@ -12,11 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
-FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,})\s*(?P<info>(?P<language>[\w+-]*)[^`]*)$")
+FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+)[^`]*+)$")
+"""Gives nothing back that it has taken: so it takes no longer than the line is."""
+LINE = re.compile(r"\r\n|\r|\n")
+"""Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
 BRACKETS = re.compile(r"[()]")
 LAST = re.compile(r"\)[ \t]*$", re.MULTILINE)
 TRIES = 50
 """Brackets within a quoted answer that are tried as its end."""
+FAR = 500
+"""Lines after its first in which a final answer ends."""
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
 
 
@@ -53,7 +58,7 @@ def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
     cells, prose = list[str](), list[str]()
     open_fence, language = "", ""
     inside = list[str]()
-    for line in text.replace("\r\n", "\n").split("\n"):
+    for line in LINE.split(text):
         fence = FENCE.match(line)
         if not open_fence:
             if fence:
@@ -80,7 +85,7 @@ def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
         if begun is None:
             at += 1
             continue
-        rest = "\n".join([begun["rest"], *prose[at + 1 :]])
+        rest = "\n".join([begun["rest"], *prose[at + 1 : at + 1 + FAR]])
         content = rest[: _closing(rest)]
         found.append((begun["name"], content.strip()))
         at += 1 + content.count("\n")

@@ -64,6 +64,13 @@ async def test_what_it_may_cost_is_looked_at_before_each_call(stage: Stage) -> N
     assert spent < 0.1
 
 
+async def test_without_a_bound_of_dollars_it_may_cost_what_it_costs(stage: Stage) -> None:
+    stage.model.say(cell("print(llm_query('Is it?'))"))
+    stage.model.say("yes", asks="Is it?")
+    stage.model.say("FINAL(So.)")
+    assert await asked(stage, rlm_max_usd=0.0) == ["So."]
+
+
 async def test_out_of_time_it_says_what_it_knows(stage: Stage) -> None:
     more = asyncio.Event()
     stage.model.say(cell("print(1)"), until=more)
