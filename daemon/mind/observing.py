@@ -66,13 +66,20 @@ def final_text(value: Any) -> str:
 
 def canonical(value: Any) -> str:
     """A value as a text that is the same in each life of the daemon: a set has no order of its own."""
+    try:
+        return _canonical(value)
+    except RecursionError:
+        return written_out(value)
+
+
+def _canonical(value: Any) -> str:
     match value:
         case set() | frozenset():
-            return f"{{{', '.join(sorted(map(canonical, value)))}}}"
+            return f"{{{', '.join(sorted(map(_canonical, value)))}}}"
         case Mapping():
-            return f"{{{', '.join(f'{canonical(key)}: {canonical(one)}' for key, one in value.items())}}}"
+            return f"{{{', '.join(f'{_canonical(key)}: {_canonical(one)}' for key, one in value.items())}}}"
         case list() | tuple():
-            return f"[{', '.join(map(canonical, value))}]"
+            return f"[{', '.join(map(_canonical, value))}]"
     return written_out(value)
 
 
