@@ -64,11 +64,10 @@ def cell(looked_for: Mapping[str, str]) -> str:
 
     Without any it looks the context over.
     """
-    parts = ["import re" if looked_for else "import re\nfrom collections import Counter"]
-    parts.append(inspect.getsource(shown).strip())
     if looked_for:
-        asked = f"looked_for = {dict(looked_for)!r}"
-        parts += [inspect.getsource(find).strip(), f'{asked}\nprint("\\n".join(find(context, looked_for)))']
+        begins = f"import re\n\nlooked_for = {dict(looked_for)!r}"
+        looks, ends = inspect.getsource(find), 'print("\\n".join(find(context, looked_for)))'
     else:
-        parts += [inspect.getsource(look_over).strip(), 'print("\\n".join(look_over(context)))']
-    return "\n\n".join(parts)
+        begins = "import re\nfrom collections import Counter"
+        looks, ends = inspect.getsource(look_over), 'print("\\n".join(look_over(context)))'
+    return "\n\n".join([begins, looks.strip(), inspect.getsource(shown).strip(), ends])
