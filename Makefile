@@ -20,10 +20,11 @@ run: $(RUN)     ## install what is missing, then start the daemon
 doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Claude and Slack, and the fix
 	@$(PY) -m daemon doctor
 
-test: $(DEV)    ## install what is missing, then run every test
-	@$(PY) -m pytest -n auto --dist worksteal
+test: $(DEV)    ## install what is missing, then run every test (properties with the same examples each time)
+	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
-soak: $(DEV)    ## fuzz of the gate, every crash boundary in every way, every mutant, deaths and a storm (SECONDS=300)
+soak: $(DEV)    ## properties and the gate at random, every crash boundary in every way, every mutant, deaths and a storm (SECONDS=300)
+	@$(PY) -m pytest -n auto --dist worksteal tests/mind tests/slack tests/claude tests/documents tests/sandbox
 	@$(PY) -m tests.mind.gate 100000
 	@$(PY) -m tests.engine.soak
 	@$(PY) -m tests.core.soak

@@ -11,6 +11,7 @@ from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, table
 from benchmarks.ism import ism
+from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
@@ -18,7 +19,7 @@ from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.turns import turns
 
-ALL = (calls, rounds, ism, thoughts, turns, speech, start, recall, appends)
+ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, appends)
 
 
 async def run(names: list[str]) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
@@ -59,6 +60,8 @@ HERE = Opened(
     user="terminal",
     called_by="1.000000",
 )
+ALONE = "context"
+"""What a single file is called by programs, and so in citations."""
 BAR = 24
 """Characters of the bar that shows how many of its rounds are over."""
 REASONS = {
@@ -88,14 +91,15 @@ async def read(settings: Settings, paths: Sequence[Path], question: str, open: O
     async with sandboxes_for(settings) as sandboxes:
         ended = await _read(settings, documents, question, open or sandboxes.open)
     if ended is None:
+        print("Nothing came of it: its journal says why.", file=sys.stderr)
         return FAILED
     if ended.answer:
-        cited = [_as_context(documents[0])] if len(documents) == 1 else documents
-        checked = check(ended.answer, [*documents, *cited])
+        known = [replace(documents[0], name=ALONE)] if len(documents) == 1 else []
+        checked = check(ended.answer, [*documents, *known])
         print(checked.text)
         if checked.dropped:
             print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
-    if not ended.partial:
+    if ended.answer and not ended.partial:
         return ANSWERED
     print(f"Read in part: {REASONS.get(ended.reason, ended.reason)}.", file=sys.stderr)
     return PARTIAL if ended.answer else FAILED
@@ -115,11 +119,6 @@ def _unlike(documents: Sequence[Document]) -> None:
         raise ConfigError(
             "Two of the files have one name: rename one, so that it can be said which is meant."
         )
-
-
-def _as_context(document: Document) -> Document:
-    """The one text that there is, under the name that the programs know it by."""
-    return Document(name="context", text=document.text)
 
 
 async def _read(
@@ -155,8 +154,9 @@ async def _read(
         async with Worker(journal, clock, Soul(world)) as worker:
             worker.wake(opened.thread)
             await asyncio.wait({following, journal.died}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
         following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
         print(
             f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.", file=sys.stderr
         )

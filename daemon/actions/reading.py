@@ -1,4 +1,4 @@
-"""ReadDeeply: reads what is too long to be seen, and cites where it found things. Also for deep_reading.py.
+"""ReadDeeply: reads what is too long to be seen, and cites where it found things.
 
 What may be read are files that people shared in this conversation, its thread, or a channel's history.
 """
@@ -6,6 +6,7 @@ What may be read are files that people shared in this conversation, its thread, 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -13,7 +14,7 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from daemon.actions.action import ActionContext, Args, Definition
-from daemon.documents.citing import check
+from daemon.documents.citing import Library, check, checked_in
 from daemon.documents.document import Document, DocumentError
 from daemon.engine.event import Entry
 from daemon.environment import ContextError
@@ -44,26 +45,30 @@ class ToRead(Args):
 class Shelf(Protocol):
     """Where what is to be read comes from. Each raises DocumentError, with a sentence for whoever asked."""
 
-    async def files(self, thread: str, names: Sequence[str]) -> Sequence[Document]:
-        """The files that were shared in this conversation: those of these names, or all."""
+    async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
+        """The files that were shared in this conversation by then: those of these names, or all."""
 
-    async def thread(self, thread: str) -> Sequence[Document]:
-        """All that was said in this conversation; a message is a part, named by its permalink."""
+    async def thread(self, thread: str, until: float) -> Sequence[Document]:
+        """All that was said in this conversation by then; a message is a part, named by its permalink."""
 
-    async def channel(self, thread: str, name: str, days: int, asker: str) -> Sequence[Document]:
-        """What was said in a channel since so many days; without a name, in that of this conversation.
+    async def channel(
+        self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
+    ) -> Sequence[Document]:
+        """What was said in a channel in so many days up to then; without a name, in this one.
 
-        Of another channel only what may be known here, and where whoever asks is a member.
+        Of another channel only what may be known here, and where all who ask are members.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What a reading came to: `text` is its answer, whose citations hold; of so many it was not so."""
+    """What a reading came to: its answer, without the citations that do not hold, of which `dropped` are left
+    out. `notes` are sentences on what was read: what was guessed, what is missing."""
 
     ended: ReadingEnded
     text: str
     dropped: int = 0
+    notes: Sequence[str] = ()
 
 
 class Reading:
@@ -91,14 +96,15 @@ class Reading:
         return self._documents
 
     async def _bring(self) -> Sequence[Document]:
-        wish, thread = self._wish, self._run.turn.thread
+        wish, turn = self._wish, self._run.turn
+        until = max((float(entry.event.ts) for entry in turn.answers), default=turn.began_at)
         match wish.source:
             case "files":
-                return await self._shelf.files(thread, wish.names)
+                return await self._shelf.files(turn.thread, wish.names, until)
             case "thread":
-                return await self._shelf.thread(thread)
-        asker = self._run.turn.people[-1] if self._run.turn.people else ""
-        return await self._shelf.channel(thread, (wish.names or [""])[0], wish.days, asker)
+                return await self._shelf.thread(turn.thread, until)
+        name = (wish.names or [""])[0]
+        return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)
 
     async def _load(self) -> Any:
         return {document.name: document.text for document in await self.documents()}
@@ -117,12 +123,16 @@ class Reading:
             return Read(ended=ended.event, text=answer)
 
         async def cited() -> str:
-            checked = await asyncio.to_thread(check, answer, await self.documents())
-            return f"{checked.dropped}\n{checked.text}"
+            try:
+                documents = await self.documents()
+            except ContextError:  # it is gone by now: nothing can be shown to stand there
+                documents = ()
+            checked = await asyncio.to_thread(check, answer, documents)
+            notes = [note for document in documents for note in document.notes]
+            return json.dumps({"text": checked.text, "dropped": checked.dropped, "notes": notes})
 
         came = await self._run.turn.effect("check-citations", {"reading": ended.seq}, cited, repeatable=True)
-        dropped, _, text = came.event.text.partition("\n")
-        return Read(ended=ended.event, text=text, dropped=int(dropped))
+        return Read(ended=ended.event, **json.loads(came.event.text))
 
 
 class Cited:
@@ -132,17 +142,17 @@ class Cited:
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        self._documents = documents
+        self._library = Library(documents)
         self._closed = ""
         self._checked = ""
 
     def __call__(self, text: str, whole: bool) -> str:
         if whole:
-            return check(text, self._documents).text
+            return checked_in(text, self._library).text
         end = text.rfind("]") + 1
         if text[:end] != self._closed:
             self._closed = text[:end]
-            self._checked = check(self._closed, self._documents).text
+            self._checked = checked_in(self._closed, self._library).text
         rest, _, _ = text[end:].partition("[")
         return self._checked + rest
 
@@ -167,7 +177,7 @@ def read_deeply(shelf: Shelf) -> Definition:
 
 def told(run: ActionContext, read: Read) -> str:
     """What a reading came to, with what is to be known of it."""
-    notes = [read.text]
+    notes = [read.text, *read.notes]
     if read.ended.partial and read.ended.reason != "unreadable":
         notes.append(run.label("read in part"))
     if read.dropped:

@@ -21,6 +21,8 @@ RUN = 4
 """So many lines after its place a quotation may run on."""
 MOST_LINES = 200
 """Lines that one citation may name."""
+LONGEST_PASSAGE = 200_000
+"""Characters of a passage that are looked through: a file may be one line."""
 MOST_SEARCHED = 100_000_000
 """Characters that are looked through for all citations of an answer; those after that do not hold."""
 ROUNDS = 4
@@ -63,7 +65,11 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
     What is in brackets and cites nothing stays as it is. Takes time as the answer is long, and as what is
     cited is: where that is much, call it in a thread.
     """
-    library = Library(documents)
+    return checked_in(text, Library(documents))
+
+
+def checked_in(text: str, library: Library) -> Checked:
+    """The same, where the library is at hand: what was looked up in it already is not looked up again."""
     dropped = 0
     for _ in range(ROUNDS):
         checked = _once(text, library)
@@ -178,7 +184,7 @@ class Library:
         """These lines as they are compared; nothing, once too much was looked through."""
         key = (id(document), first, last)
         if key not in self._passages:
-            raw = document.passage(first, last)
+            raw = document.passage(first, last)[:LONGEST_PASSAGE]
             self._passages[key] = normal(raw) if self._afford(len(raw)) else ""
         return self._passages[key]
 

@@ -25,8 +25,8 @@ there."""
 class ReadingBegan(StepEvent):
     """Something is to be read to answer a question. `shape` says of the context all that a model is told.
 
-    `depth` is 0 for a reading that no other one called. One that is `short` is read in a single call.
-    `fault` says why it cannot be read at all.
+    `depth` is 0 for a reading that no other one called. What is `short` is read in a single call, and stands
+    here whole in place of its shape. `fault` says why it cannot be read at all.
     """
 
     kind: ClassVar[str] = "reading"

@@ -59,9 +59,28 @@ def final_text(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=canonical)
     except (TypeError, ValueError, RecursionError):
         return written_out(value)
+
+
+def canonical(value: Any) -> str:
+    """A value as a text that is the same in each life of the daemon: a set has no order of its own."""
+    try:
+        return _canonical(value)
+    except RecursionError:
+        return written_out(value)
+
+
+def _canonical(value: Any) -> str:
+    match value:
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(_canonical, value)))}}}"
+        case Mapping():
+            return f"{{{', '.join(f'{_canonical(key)}: {_canonical(one)}' for key, one in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(_canonical, value))}]"
+    return written_out(value)
 
 
 def written_out(value: Any) -> str:
@@ -84,11 +103,12 @@ def _shape(context: Any) -> Iterator[str]:
             yield f"`context` is a str of {len(context)} characters in {lines} lines."
             yield _head(context)
         case Mapping():
-            yield f"`context` is a dict of {len(context)} entries, {_size(context)} characters in all:"
+            yield f"`context` is a dict of {len(context)} entries, {characters(context)} characters in all:"
             yield from _parts(context.items())
         case list() | tuple():
             kind = type(context).__name__
-            yield f"`context` is a {kind} of {len(context)} elements, {_size(context)} characters in all:"
+            size = characters(context)
+            yield f"`context` is a {kind} of {len(context)} elements, {size} characters in all:"
             yield from _parts(enumerate(context))
         case _:
             yield f"`context` is a {type(context).__name__}."
@@ -99,7 +119,7 @@ def _parts(parts: Any) -> Iterator[str]:
     """The first ones, a line each, and how the very first begins."""
     named = list(parts)
     for key, part in named[:LISTED]:
-        yield f"- context[{_short(written_out(key))}]: {type(part).__name__}, {_size(part)} characters"
+        yield f"- context[{_short(written_out(key))}]: {type(part).__name__}, {characters(part)} characters"
     if len(named) > LISTED:
         yield f"- … and {len(named) - LISTED} more"
     if named:
@@ -120,7 +140,7 @@ def _short(name: str) -> str:
     return f"{name[:LONGEST]}…" if len(name) > LONGEST else name
 
 
-def _size(part: Any) -> int:
+def characters(part: Any) -> int:
     """How many characters stand in it, however deep."""
     size, left = 0, [part]
     while left:
@@ -147,10 +167,10 @@ def as_text(context: Any, depth: int = 0) -> str:
     return written_out(context)
 
 
+def is_short(context: Any, most: int) -> bool:
+    """Has the whole of it fewer characters than this, names and all?"""
+    return characters(context) < most and len(as_text(context)) < most
+
+
 def _name(key: Any) -> str:
     return key if isinstance(key, str) else written_out(key)
-
-
-def characters(context: Any) -> int:
-    """How much there is to read."""
-    return _size(context)

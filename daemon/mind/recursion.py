@@ -20,6 +20,8 @@ from daemon.mind.stagnation import Stagnation
 from daemon.mind.writing import Written, written
 from daemon.process import Interrupt
 
+MOST_CELLS = 10
+"""Cells of one answer that are run."""
 SILENT = 3
 """Answers in a row with nothing to run, after which it goes no further."""
 
@@ -37,9 +39,6 @@ class Node(Protocol):
 
     async def begin(self, question: str) -> Entry[ReadingBegan]:
         """It begins: the context is there, and its shape is known."""
-
-    async def whole(self) -> str:
-        """The whole context as one text, for a single call."""
 
     async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
         """Ask the model of this depth. The `last` call may go past the reading's own bounds."""
@@ -88,12 +87,13 @@ class Recursion:
     async def plainly(self) -> Entry[ReadingEnded]:
         """In one call, which sees it all."""
         self._iterations = 1
-        question = self._began.event.question
-        words = self._node.words("short", question=fenced(question), context=fenced(await self._node.whole()))
+        began = self._began.event
+        words = self._node.words("short", question=fenced(began.question), context=fenced(began.shape))
         call = await self._node.ask("read", working_memory([]).with_region("instruction", words))
         match call.event.outcome:
-            case "ok" | "cut":
-                return await self._end(without_thoughts(call.event.text).strip(), "answered")
+            case "ok" | "cut" as outcome:
+                text = without_thoughts(call.event.text).strip()
+                return await self._end(text, "answered", partial=outcome == "cut")
             case "cancelled":
                 return await self._stopped()
             case "over-budget":
@@ -103,11 +103,11 @@ class Recursion:
     async def live(self) -> Entry[ReadingEnded]:
         """Round after round, to its end."""
         while True:
+            if await self._interrupted():
+                return await self._end("", "stopped", partial=True)
             reason = await self._bound()
             if reason:
                 return await self._unfinished(reason)
-            if await self._interrupted():
-                return await self._end("", "stopped", partial=True)
             self._iterations += 1
             ended = await self._round()
             if ended:
@@ -148,7 +148,7 @@ class Recursion:
         if not wrote.cells:
             return await self._nothing_to_run(wrote)
         self._silent = 0
-        return await self._cells(wrote.cells)
+        return await self._cells(wrote.cells[:MOST_CELLS])
 
     async def _cells(self, cells: Sequence[str]) -> Entry[ReadingEnded] | None:
         came = []
@@ -188,6 +188,8 @@ class Recursion:
             return await self._end("", reason, partial=True)
         asked = self._memory.with_region("instruction", self._node.words("unfinished"))
         call = await self._node.ask("extract", asked, last=True)
+        if call.event.outcome == "cancelled":
+            return await self._stopped()
         answer = ""
         if call.event.outcome in ("ok", "cut"):
             text = without_thoughts(call.event.text)

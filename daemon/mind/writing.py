@@ -12,10 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
-FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<language>[\w+-]*+)\s*+$")
+FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+)[^`]*+)$")
 """Gives nothing back that it has taken: so it takes no longer than the line is."""
 LINE = re.compile(r"\r\n|\r|\n")
 """Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
+BRACKETS = re.compile(r"[()]")
+LAST = re.compile(r"\)[ \t]*$", re.MULTILINE)
+TRIES = 50
+"""Brackets within a quoted answer that are tried as its end."""
+FAR = 500
+"""Lines after its first in which a final answer ends."""
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
 
 
@@ -59,7 +65,7 @@ def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
                 open_fence, language = fence["ticks"], fence["language"].lower()
             else:
                 prose.append(line)
-        elif fence and not fence["language"] and len(fence["ticks"]) >= len(open_fence):
+        elif fence and not fence["info"].strip() and len(fence["ticks"]) >= len(open_fence):
             if language in LANGUAGES:
                 cells.append("\n".join(inside))
             open_fence, inside = "", []
@@ -79,22 +85,28 @@ def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
         if begun is None:
             at += 1
             continue
-        last = _closing(prose, at, begun["rest"])
-        lines = [begun["rest"], *prose[at + 1 : last + 1]]
-        content = "\n".join(lines).rstrip()
-        found.append((begun["name"], content.removesuffix(")").strip()))
-        at = last + 1
+        rest = "\n".join([begun["rest"], *prose[at + 1 : at + 1 + FAR]])
+        content = rest[: _closing(rest)]
+        found.append((begun["name"], content.strip()))
+        at += 1 + content.count("\n")
     return found
 
 
-def _closing(prose: Sequence[str], first: int, rest: str) -> int:
-    """The line that ends what was opened: the first one that ends with a bracket; else the last."""
-    if rest.rstrip().endswith(")"):
-        return first
-    for number in range(first + 1, len(prose)):
-        if prose[number].rstrip().endswith(")"):
-            return number
-    return len(prose) - 1
+def _closing(rest: str) -> int:
+    """Where the bracket stands that closes what comes before this: the first that makes all brackets even, or
+    ends a literal in quotes; where there is none, the last bracket that ends a line, else the end."""
+    quoted = rest.lstrip()[:1] in ("'", '"')
+    open_brackets, tries = 1, 0
+    for found in BRACKETS.finditer(rest):
+        open_brackets += 1 if found[0] == "(" else -1
+        if found[0] == ")" and quoted and tries < TRIES:
+            tries += 1
+            if _unquoted(rest[: found.start()].strip()) != rest[: found.start()].strip():
+                return found.start()
+        elif open_brackets == 0 and not quoted:
+            return found.start()
+    ends = [found.start() for found in LAST.finditer(rest)]
+    return ends[-1] if ends else len(rest)
 
 
 def _unquoted(content: str) -> str:

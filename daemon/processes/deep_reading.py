@@ -16,7 +16,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.choosing import result_of
 from daemon.mind.consent import consent
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import remember
+from daemon.mind.recall import fenced, remember
 from daemon.mind.steps import extract
 from daemon.process import MentalProcess, Transition, Turn, Words
 
@@ -65,7 +65,7 @@ class DeepReading:
             await _tell(run, reading, read)
             if not await _goes_on(run, read):
                 return Transition(to=THEN, memory=run.memory)
-            so_far = run.words("prompts/reading/so_far", found=read.text)
+            so_far = run.words("prompts/reading/so_far", found=fenced(read.text))
 
 
 async def _tell(run: Heedful, reading: Reading, read: Read) -> None:
@@ -93,7 +93,8 @@ async def _goes_on(run: Heedful, read: Read) -> bool:
     """At a bound an owner decides."""
     if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
         return False
-    answered = await consent(run.turn, Limited(resets="reading", bound=read.ended.reason))
+    limited = await run.turn.limit()
+    answered = await consent(run.turn, limited or Limited(resets="reading", bound=read.ended.reason))
     run.hear(answered.memories)
     return answered.value == CONTINUE
 
@@ -118,6 +119,7 @@ PROCESS = MentalProcess(
         "prompts/reading/so_far": Words({"found", "name"}, "found"),
         "prompts/reading/system": Words(None),
         "prompts/reading/turn": Words({"round"}),
+        "prompts/reading/progress": Words({"pieces", "questions", "usd"}),
         "prompts/reading/codeless": Words(),
         "prompts/reading/twice": Words(),
         "prompts/reading/again": Words(),

@@ -146,6 +146,10 @@ class Spares:
         self._fill()
         return child.sandbox(functions)
 
+    async def ready(self) -> None:
+        """Return when none of them is still starting."""
+        await asyncio.wait([*self._starting])
+
     async def _take(self) -> Child:
         """A child that lives."""
         while self._starting:

@@ -30,7 +30,7 @@ from pydantic_monty import (
 from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
 from daemon.sandbox.cell import Cell, prepared, shim
 from daemon.sandbox.feed import Feed, Printed, Stopped, TooManyCalls
-from daemon.sandbox.values import plain, refuse
+from daemon.sandbox.values import plain, refuse, weight
 
 T = TypeVar("T")
 
@@ -42,6 +42,8 @@ OURS = "__type, __locals = type, locals"
 TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
 SEED = "import random as __random\n__random.seed(__seed)"
 USUAL = Bounds()
+LARGEST = 16 * 2**20
+"""Characters and parts of a value that leaves the sandbox, as for a child's."""
 GONE = "all variables are gone."
 FILE = re.compile(r"<python-input-\d+>")
 
@@ -319,6 +321,8 @@ class MontySandbox:
 
     def _value(self, value: Any) -> Any:
         """A plain value, with reprs in place of what is none."""
+        if weight(value, LARGEST) > LARGEST:
+            return f"<a {type(value).__name__} that is too large to leave the sandbox>"
         strange: list[Any] = []
         kept = plain(value, strange.append, bounded=True)
         if not strange:

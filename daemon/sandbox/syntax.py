@@ -43,9 +43,15 @@ def calling(code: str, functions: Collection[str]) -> set[str]:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
+    return reaching(tree, functions)
+
+
+def reaching(tree: ast.AST, functions: Collection[str]) -> set[str]:
+    """The same of a cell that was parsed."""
+    bodies = [*named_bodies(tree)]
     found = set(functions)
     while True:
-        more = {name for name, body in named_bodies(tree) if name not in found and calls(body, found)}
+        more = {name for name, body in bodies if name not in found and calls(body, found)}
         if not more:
             return found - set(functions)
         found |= more
@@ -70,25 +76,24 @@ class Look:
 
     def __init__(self, tree: ast.Module, functions: Collection[str], known: Collection[str]) -> None:
         self._tree = tree
+        self._nodes = [*ast.walk(tree)]
         self._own = set(known)
-        self._own |= {node.name for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+        self._own |= {node.name for node in self._nodes if isinstance(node, DEFINITIONS)}
         self._own |= {
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        self._functions = set(functions) | calling(ast.unparse(tree), functions) if functions else set()
+        self._functions = set(functions) | reaching(tree, functions) if functions else set()
         self._missing = set(BUILTINS.split()) - self._own
         self._methods = set(METHODS.split()) - self._own
         self._modules: dict[str, str] = {}
         """Names under which the cell has imported modules."""
-        for node in ast.walk(tree):
+        for node in self._nodes:
             if isinstance(node, ast.Import):
                 self._modules |= {one.asname or one.name.split(".")[0]: one.name for one in node.names}
 
     def faults(self) -> Iterator[str]:
         """All that monty cannot do, in the order of the tree."""
-        for node in ast.walk(self._tree):
+        for node in self._nodes:
             for form, name in FORMS:
                 if isinstance(node, form):
                     yield name

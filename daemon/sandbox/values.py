@@ -62,6 +62,21 @@ class Copying:
             raise TypeError(f"it holds more than {CHARACTERS:,} characters")
 
 
+def weight(value: Any, most: int) -> int:
+    """How many characters and parts a value has; it is not looked at any more once there are over `most`."""
+    weight, left = 0, [value]
+    while left and weight <= most:
+        one = left.pop()
+        weight += 1
+        if isinstance(one, str | bytes):
+            weight += len(one)
+        elif isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            left += one
+    return weight
+
+
 def whole(text: str) -> str:
     """This text with U+FFFD where it has half a character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from slack_sdk.errors import SlackApiError
@@ -31,6 +31,8 @@ from daemon.slack.web import Item
 DAY = 86_400.0
 MOST_FILES = 20
 """Files that are read at once."""
+AT_ONCE = 2
+"""Files that are turned into texts at once, whoever asks."""
 MOST_THREADS = 200
 """Threads of a channel's history whose replies are read; those with the latest ones."""
 
@@ -56,10 +58,12 @@ class SlackShelf:
     fetcher: Files
     journal: Journal
     places: Places
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
-    async def files(self, thread: str, names: Sequence[str]) -> Sequence[Document]:
+    async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
         """The files that were shared in this conversation: those of these names, or all."""
-        shared = self._shared(thread)
+        shared = self._shared(thread, until)
         if not shared:
             raise DocumentError(NO_FILES)
         wanted = _named(shared, names) if names else shared
@@ -71,27 +75,29 @@ class SlackShelf:
                 data = await self.fetcher.fetch(file)
             except FileRefused as refused:
                 raise DocumentError(f"{file.name}: {refused}") from refused
-            found.append(await read_document(file.name, data))
+            async with self.room:
+                found.append(await read_document(file.name, data))
         return _told_apart(found)
 
-    async def thread(self, thread: str) -> Sequence[Document]:
+    async def thread(self, thread: str, until: float) -> Sequence[Document]:
         """All that was said in this conversation; a message is a part, named by its permalink."""
         place = self._place(thread)
         try:
             items = await self.archive.replies(place.channel, place.ts, 0.0)
-            return [await self._document("thread", place, items)]
+            return [await self._document("thread", place, items, until)]
         except (SlackApiError, *OUT_OF_REACH) as error:
             raise DocumentError(AWAY.format(why=why(error))) from error
 
-    async def channel(self, thread: str, name: str, days: int, asker: str) -> Sequence[Document]:
+    async def channel(
+        self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
+    ) -> Sequence[Document]:
         """What was said in a channel since so many days; without a name, in that of this conversation."""
         place = self._place(thread)
         try:
             if name:
-                place = await self._other(thread, place, name, asker)
-            since = self.archive.now() - days * DAY
-            items = await self._history(place, since)
-            return [await self._document(place.place, place, items)]
+                place = await self._other(thread, place, name, askers)
+            items = await self._history(place, until - days * DAY)
+            return [await self._document(place.place, place, items, until)]
         except (SlackApiError, *OUT_OF_REACH) as error:
             raise DocumentError(AWAY.format(why=why(error))) from error
 
@@ -101,16 +107,17 @@ class SlackShelf:
         except LookupError as nowhere:
             raise DocumentError(NOWHERE) from nowhere
 
-    def _shared(self, thread: str) -> list[SharedFile]:
+    def _shared(self, thread: str, until: float) -> list[SharedFile]:
         """What was shared in the conversation, each file once, the oldest first."""
         root = thread.partition(".")[0]
         found: dict[str, SharedFile] = {}
-        for entry in self.journal.of(root, Said):
+        said = [entry for entry in self.journal.of(root, Said) if float(entry.event.ts) <= until]
+        for entry in said:
             for file in entry.event.files:
                 found[file.id or file.name] = file
         return list(found.values())
 
-    async def _other(self, thread: str, here: Opened, name: str, asker: str) -> Opened:
+    async def _other(self, thread: str, here: Opened, name: str, askers: Sequence[str]) -> Opened:
         """Another channel, if all who read here could read there, and whoever asks does."""
         wanted = name.strip().lstrip("#").casefold()
         channel = self.places.of(thread)
@@ -118,10 +125,14 @@ class SlackShelf:
         for there in known:
             if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):
                 continue
-            if there.channel != here.channel and asker not in await self.archive.members(there.channel):
+            if there.channel != here.channel and not await self._are_members(askers, there.channel):
                 raise DocumentError(NO_MEMBER.format(name=there.name))
             return replace(here, channel=there.channel, place=there.name, where="channel")
         raise DocumentError(UNKNOWN_CHANNEL.format(name=name))
+
+    async def _are_members(self, people: Sequence[str], channel: str) -> bool:
+        members = await self.archive.members(channel)
+        return bool(people) and all(person in members for person in people)
 
     async def _history(self, place: Opened, since: float) -> list[Item]:
         """The messages since then, with the replies to them."""
@@ -134,8 +145,9 @@ class SlackShelf:
                 found[str(item.get("ts"))] = item
         return list(found.values())
 
-    async def _document(self, name: str, place: Opened, items: Iterable[Item]) -> Document:
-        parts = [part async for part in self._parts(place, items)]
+    async def _document(self, name: str, place: Opened, items: Iterable[Item], until: float) -> Document:
+        then = [item for item in items if at(item) <= until]
+        parts = [part async for part in self._parts(place, then)]
         if not parts:
             raise DocumentError(f"Nothing was said there in that time ({name}).")
         return await asyncio.to_thread(in_parts, name, parts, kind="thread")
@@ -178,12 +190,14 @@ def _named(shared: Sequence[SharedFile], names: Sequence[str]) -> list[SharedFil
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:
     """Documents of one name get numbers."""
-    seen: dict[str, int] = {}
-    found = []
+    found: dict[str, Document] = {}
     for document in documents:
-        seen[document.name] = number = seen.get(document.name, 0) + 1
-        found.append(document if number == 1 else replace(document, name=f"{document.name} ({number})"))
-    return found
+        name, number = document.name, 1
+        while name in found:
+            number += 1
+            name = f"{document.name} ({number})"
+        found[name] = replace(document, name=name)
+    return list(found.values())
 
 
 def _message(item: Item, conversation: Conversation) -> Message | None:

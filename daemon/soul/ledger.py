@@ -17,7 +17,7 @@ from daemon.ports import Clock
 
 
 class Ledger:
-    """Calls, dollars and seconds of one tree; `spent` and `seconds` are those of earlier lives."""
+    """Calls, dollars and seconds of one tree; `spent` and `seconds` it had used before this start."""
 
     def __init__(
         self, limits: ReadingLimits, clock: Clock, spent: Iterable[Entry[ModelCall]], seconds: float
@@ -25,8 +25,6 @@ class Ledger:
         self._limits = limits
         self._clock = clock
         self._began = clock.steady() - seconds
-        self._rounds = 1
-        """How often it may use all of that: once more with each consent."""
         self._slots = asyncio.Semaphore(limits.concurrency)
         self._on_their_way = 0
         self._reserved = 0.0
@@ -46,28 +44,24 @@ class Ledger:
         self.calls += 1
         self.usd += made.cost
 
-    def lift(self) -> None:
-        """Somebody who may has let it go on: it may use as much again."""
-        self._rounds += 1
-
     @property
     def reached(self) -> Ending | None:
         """The bound that stands in the way of another call."""
-        limits, rounds = self._limits, self._rounds
-        if self.calls + self._on_their_way >= limits.calls * rounds:
+        limits = self._limits
+        if self.calls + self._on_their_way >= limits.calls:
             return "calls"
-        if limits.usd and self.usd >= limits.usd * rounds:
+        if limits.usd and self.usd >= limits.usd:
             return "money"
-        if self._clock.steady() - self._began >= limits.seconds * rounds:
+        if self._clock.steady() - self._began >= limits.seconds:
             return "time"
         return None
 
     @asynccontextmanager
     async def reserved(self, amount: float, *, last: bool = False) -> AsyncIterator[Ending | None]:
-        """While inside, one call that may cost so much is on its way; what stands in its way, if anything.
+        """Holds a slot, and so many dollars, while one call is on its way; yields the bound that forbids it.
 
-        It waits for one of the slots, and where only what is on its way stands in the way of its cost. The
-        `last` call of a reading may go past the bounds.
+        Waits for a slot, and while only calls on their way leave too little money. The `last` call of a
+        reading may go past the bounds.
         """
         async with self._slots:
             while not last and self._waits(amount):
@@ -85,9 +79,8 @@ class Ledger:
                 self._released = asyncio.Event()
 
     def _left(self) -> float:
-        """Dollars; a bound of none is no bound."""
-        usd = self._limits.usd
-        return usd * self._rounds - self.usd if usd else math.inf
+        """Dollars that may still be spent; without that bound, any."""
+        return self._limits.usd - self.usd if self._limits.usd else math.inf
 
     def _waits(self, amount: float) -> bool:
         """Would it fit, but for what others may cost that are on their way?"""

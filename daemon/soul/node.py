@@ -7,13 +7,13 @@ again in a new sandbox: what they had asked for is read back, and only what is n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import part
 from daemon.environment import CallError, ContextError, Execution, Function, Sandbox, SandboxError
@@ -29,19 +29,17 @@ from daemon.kinds import (
 )
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.observing import as_text, characters, cut, final_text, observation, shape
+from daemon.mind.observing import as_text, canonical, cut, final_text, is_short, observation, shape
 from daemon.mind.recall import remember
 from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.process import Interrupt, Load
-from daemon.soul.reader import Reader, SubCall, at_bound, unreachable
+from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
 from daemon.soul.voice import Voice
 
 LETTERS = 4
 """Characters to a token, about."""
-TEXTS = "prompts/reading/"
-"""How the names of the texts begin that a reading needs."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 STOPPED = "stopped"
@@ -56,6 +54,8 @@ class Cell:
     ctx: Context
     finals: list[Any] = field(default_factory=list)
     variable: str = ""
+    below: set[asyncio.Task[Any]] = field(default_factory=set)
+    """The readings that it has called, and waits for."""
 
 
 class ReadingNode:
@@ -100,14 +100,11 @@ class ReadingNode:
                 context = await self._there()
             except ContextError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
-            short = characters(context) < self.limits.threshold * LETTERS
-            return ReadingBegan(question=question, shape=shape(context), depth=self._depth, short=short)
+            short = is_short(context, self.limits.threshold * LETTERS)
+            told = as_text(context) if short else shape(context)
+            return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
 
         return await self._ctx.step("reading", question, began, ReadingBegan)
-
-    async def whole(self) -> str:
-        """The whole context as one text."""
-        return as_text(await self._there())
 
     async def _there(self) -> Any:
         """The context, which is brought once it is needed."""
@@ -132,24 +129,27 @@ class ReadingNode:
 
         def look() -> Limited | None:
             reached = self._reader.ledger.reached
-            return Limited(bound=reached, resets="reading") if reached else None
+            return Limited(bound=reached, resets="reading") if reached else self._reader.beyond()
 
         found = await self._ctx.notice("bound", look)
-        return cast(Ending, found.event.bound) if found else None
+        if found is None:
+            return None
+        return "money" if found.event.bound == "tokens" else cast(Ending, found.event.bound)
 
     async def end(
         self, answer: str, reason: Ending, *, partial: bool, iterations: int
     ) -> Entry[ReadingEnded]:
         """It has come to this."""
         await self.close()
-        ledger = self._reader.ledger
+        made = only(ModelCall, self._ctx.execution.journal.under(self._ctx.path))
+        sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,
             reason=reason,
             partial=partial,
             iterations=iterations,
-            calls=ledger.calls,
-            usd=ledger.usd,
+            calls=len(sent),
+            usd=sum(call.cost for call in sent),
         )
 
         async def last_word() -> ReadingEnded:
@@ -189,9 +189,9 @@ class ReadingNode:
             return CellRan(text=str(error), failed=True, lost=True)
         cell = Cell(ctx=self._ctx.inside(key))
         execution = await self._executed(sandbox, cell, code)
-        if cell.variable and not (execution.error or cell.finals):
+        if cell.variable and not execution.error:
             held = await self._held(sandbox, cell.variable)
-            cell.finals.append(held.value)
+            cell.finals.insert(0, held.value)
             execution = replace(execution, error=held.error)
         final = None if execution.error else await self._final(sandbox, cell, code)
         if execution.lost:
@@ -209,21 +209,33 @@ class ReadingNode:
     async def _caught_up(self) -> Sandbox:
         """A sandbox that has run all cells so far. In a new one they run again, and read back their answers.
 
-        Raises SandboxError where there is none.
+        Raises SandboxError where there is none, ContextError where there is nothing to read any more.
         """
         if self._sandbox is None:
-            self._sandbox = await self._reader.readings.open(self._functions())
-            answer = {"content": "", "ready": False}
-            await self._sandbox.bind(context=await self._there(), answer=answer)
+            self._sandbox = await self._opened()
         sandbox = self._sandbox
         now = self._variables
         for key, cell, seen in self._history[self._in_sandbox :]:
             if key not in self._lost:
                 self._variables = seen
-                again = Cell(ctx=self._ctx.inside(key))
-                await self._executed(sandbox, again, cell.code)
+                again = await self._executed(sandbox, Cell(ctx=self._ctx.inside(key)), cell.code)
+                if again.lost:
+                    await self.close()
+                    self._variables = now
+                    raise SandboxError(f"An earlier cell could not be run again: {again.error.strip()}")
             self._in_sandbox += 1
         self._variables = now
+        return sandbox
+
+    async def _opened(self) -> Sandbox:
+        """A new sandbox, in which the context is known."""
+        context = await self._there()
+        sandbox = await self._reader.readings.open(self._functions())
+        try:
+            await sandbox.bind(context=context, answer={"content": "", "ready": False})
+        except BaseException:
+            await sandbox.close()
+            raise
         return sandbox
 
     async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
@@ -233,6 +245,8 @@ class ReadingNode:
         stopping = asyncio.create_task(self._ctx.execution.stopping.wait())
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not running.done() and cell.below:  # they hear of the stop, too, and end what they have begun
+                await asyncio.wait(cell.below)
             if running.done():
                 return await running
             return Execution(error=STOPPED, lost=True)
@@ -287,38 +301,47 @@ class ReadingNode:
         """Each as one message of a user; an error is a text that says so."""
         name = str(model or self._reader.readings.model(self._depth + 1))
         here = self._here.ctx
-        asked = [SubCall(self._reader, here, _as_prompt(prompt), name) for prompt in prompts]
+        asked = []
+        for prompt in map(_as_prompt, prompts):
+            await self._reader.give_way(prompt)
+            asked.append(SubCall(self._reader, here, prompt, name))
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
 
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
         """A reading of its own, one deeper; at the greatest depth, one call."""
         asked = _as_prompt(prompt)
+        if self._ctx.execution.stopping.is_set():
+            raise CallError(STOPPED)
         if self._depth >= self.limits.depth:
             whole = asked if context is None else f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(whole, model)
-        sub = self._here.ctx.about("rlm_query", asked, repr(context))
-        ended = sub.recorded("reading-ended")
+        sub = self._here.ctx.about("rlm_query", asked, canonical(context))
+        ended = cast(Entry[ReadingEnded] | None, sub.recorded("reading-ended"))
         if ended is None:
             reached = self._reader.ledger.reached
             if reached:
                 return at_bound(reached)
             child = ReadingNode(self._reader, sub, _given(asked, context), self._depth + 1)
+            reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
+            self._here.below.add(reading)
             try:
-                ended = await run_recursion(child, cut(asked, SHORT))
+                ended = await reading
             except Unavailable as error:
                 return unreachable(error)
             finally:
                 await child.close()
-        answer: str = ended.event.answer
-        return answer or f"Error: nothing came of it ({ended.event.reason})"
+        return _told(ended.event)
 
     async def _gives(self, *values: Any, **named: Any) -> None:
+        if not named and values in ((), (None,)):
+            raise CallError("a final answer needs to be something, and this is None")
         self._here.finals.append(named or (values[0] if len(values) == 1 else list(values)))
 
     async def _gives_variable(self, name: Any) -> None:
         """The name of a variable, or its value where the code had no quotes."""
         if isinstance(name, str) and name.isidentifier():
-            self._here.variable = self._here.variable or name
+            if not self._here.finals:
+                self._here.variable = self._here.variable or name
         else:
             self._here.finals.append(name)
 
@@ -329,6 +352,15 @@ class ReadingNode:
     def _here(self) -> Cell:
         assert self._cell, "only a cell calls"
         return self._cell
+
+
+def _told(ended: ReadingEnded) -> str:
+    """What a cell is told of the reading that it called."""
+    if not ended.answer or ended.reason == "unreadable":
+        return f"Error: nothing came of it ({ended.answer or ended.reason})"
+    if ended.partial:
+        return f"(read only in part: {ended.reason}) {ended.answer}"
+    return ended.answer
 
 
 def _given(question: str, context: Any) -> Load:
@@ -345,11 +377,17 @@ def _as_prompt(prompt: object) -> str:
 
 
 async def read(
-    voice: Voice, readings: Readings, question: str, load: Load, interrupt: Interrupt | None
+    voice: Voice,
+    readings: Readings,
+    question: str,
+    load: Load,
+    interrupt: Interrupt | None,
+    beyond: Callable[[], Limited | None],
 ) -> Entry[ReadingEnded]:
-    """A reading of this turn, from its beginning to its end."""
+    """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
     ctx = voice.ctx.within("read")
-    node = ReadingNode(Reader(voice, readings, ctx.path, voice.show), ctx, load)
+    reader = Reader(voice, readings, ctx.path, beyond)
+    node = ReadingNode(reader, ctx, load)
     try:
         return await run_recursion(node, question, interrupt)
     finally:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Unavailable
-from daemon.kinds import ModelCall, ReadingBegan
+from daemon.kinds import Limited, ModelCall, ReadingBegan
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
+from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.soul import calls
 from daemon.soul.ledger import Ledger
 from daemon.soul.spent import lasted
 from daemon.soul.voice import Voice
 
+TEXTS = "prompts/reading/"
+"""How the names of the texts begin that a reading needs."""
+AT_A_STRETCH = 200_000
+"""Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
+EACH = 5_000
+"""What each prompt counts besides: to make a short one ready is work, too."""
+
 
 class Reader:
-    """What all readings of one tree share. `show` puts their progress where people see it."""
+    """What all readings of one tree share. `beyond` tells which bound of the turn stands in the way."""
 
-    def __init__(self, voice: Voice, readings: Readings, path: str, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, voice: Voice, readings: Readings, path: str, beyond: Callable[[], Limited | None]
+    ) -> None:
         self.voice = voice
         self.world = voice.world
         self.readings = readings
@@ -30,13 +41,16 @@ class Reader:
         """The sub-calls that were answered."""
         self.questions = 0
         """How often a model was asked how to go on."""
-        self._show = show
+        self.beyond = beyond
+        self._stretch = 0
+        """Characters that were made ready since others had a turn."""
+        self._waiting = asyncio.Lock()
 
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
         execution = self.voice.execution
-        mine = [entry for entry in execution.entries(ModelCall) if entry.key.startswith(path)]
-        began = next((e for e in execution.entries(ReadingBegan) if e.key.startswith(path)), None)
+        mine = [entry for entry in execution.entries(ModelCall) if entry.key.startswith(f"{path}/")]
+        began = next((e for e in execution.entries(ReadingBegan) if e.key.startswith(f"{path}/")), None)
         seconds = 0.0
         if began:
             seconds = lasted([entry for entry in execution.lifetime() if entry.seq >= began.seq])
@@ -54,11 +68,20 @@ class Reader:
             name=name,
             memory=memory,
             role=model,
-            wording=dict(self.voice.wording),
+            wording=dict(self.voice.wording) if memory.system else {},  # a sub-call has no words of ours
             people=self.voice.people,
             ledger=self.ledger,
             last=last,
         )
+
+    async def give_way(self, prompt: str) -> None:
+        """To be awaited before work is done on a prompt, of which there may be hundreds, and long ones: the
+        daemon hears and answers others meanwhile."""
+        self._stretch += EACH + len(prompt)
+        if self._stretch > AT_A_STRETCH:
+            async with self._waiting:
+                await asyncio.sleep(0)
+                self._stretch = 0
 
     def answered(self, call: Entry[ModelCall]) -> None:
         """This sub-call was answered."""
@@ -67,7 +90,9 @@ class Reader:
 
     def progress(self) -> None:
         """People see how far it is."""
-        self._show(f"{len(self._pieces)} pieces · {self.questions} questions · ${self.ledger.usd:.2f}")
+        words = self.voice.text(f"{TEXTS}progress")
+        pieces, questions, usd = str(len(self._pieces)), str(self.questions), f"{self.ledger.usd:.2f}"
+        self.voice.show(fill(words, pieces=pieces, questions=questions, usd=usd))
 
 
 class SubCall:
@@ -87,6 +112,7 @@ class SubCall:
         reached = self._reader.ledger.reached
         if reached and not ctx.recorded("llm_query"):
             return at_bound(reached)
+        await self._reader.give_way(self._prompt)
         memory = working_memory(()).with_region("instruction", self._prompt)
         try:
             call = await self._reader.ask(ctx, self._reader.wanted("llm_query", memory, self._model))

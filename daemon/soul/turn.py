@@ -315,7 +315,9 @@ class Turn(Voice):
         """Answer a question about what `load` brings, however long it is."""
         if self.world.readings is None:
             raise LookupError("this soul has nowhere to run programs")
-        return await node.read(self, self.world.readings, question, load, interrupt)
+        return await node.read(
+            self, self.world.readings, question, load, interrupt, partial(self._limited, None)
+        )
 
     async def relay(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""

@@ -44,6 +44,7 @@ PRIVATE = re.compile(
 )
 PROBLEM = "problem_solving"
 OPEN_THOUGHT = "deliberation"
+READING = "deep_reading"
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
 SELF = re.compile(r"\b(I am|I.m|my name|I like|I live)\b", re.I)

@@ -1,7 +1,8 @@
 """The honest script: an answer in the form that was asked for, which says that nobody is behind it.
 
 Called by understudy.py when no reply is queued. Pure: the same request gets the same answer.
-Try "Compare tea, coffee and mate. Think it through.", or "Count the vowels in banana and papaya".
+Try "Compare tea, coffee and mate. Think it through.", or drop a long text into a message, and ask how often a
+word stands in it.
 """
 
 from __future__ import annotations
@@ -9,10 +10,22 @@ from __future__ import annotations
 import json
 import re
 
-from rehearsal.claude.asked import MESSAGE, OPEN_THOUGHT, PROBLEM, SELF, Asked, Said, Section, asked, spoken
+from rehearsal.claude.asked import (
+    MESSAGE,
+    OPEN_THOUGHT,
+    PROBLEM,
+    READING,
+    SELF,
+    Asked,
+    Said,
+    Section,
+    asked,
+    spoken,
+)
 from rehearsal.claude.deliberating import deliberated
 from rehearsal.claude.findings import SCRIPT, WAY_OUT
 from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.reading import begins, is_to_be_read, is_wish, looked_up, read_on, told, wish
 from rehearsal.claude.schema import choice, instance, is_choice
 
 HELLO = re.compile(
@@ -34,17 +47,20 @@ LONGEST = 160
 
 def answer(body: Body) -> str:
     """The answer to this request."""
-    thought = deliberated(body)
-    if thought:
-        return thought
+    written = read_on(body) or deliberated(body)
+    if written:
+        return written
     request = asked(body)
+    if request.schema and is_wish(request.schema):
+        return json.dumps(wish(request), ensure_ascii=False)
     line = spoken_line(request)
     if request.schema and is_choice(request.schema):
         return json.dumps(choice(request.schema, request, body, line), ensure_ascii=False)
     if request.schema:
         return json.dumps(instance(request.schema, request, line), ensure_ascii=False)
     if not request.sections:
-        return _by_itself(request, texts(body["messages"][-1]["content"])[-1]) or line
+        found = looked_up(body)
+        return found or _by_itself(request, texts(body["messages"][-1]["content"])[-1]) or line
     aloud, turned = spoken(request.sections), _turned(request)
     parts = []
     for section in request.sections:
@@ -56,6 +72,11 @@ def answer(body: Body) -> str:
 
 def spoken_line(request: Asked) -> str:
     """What a person gets to hear."""
+    read = told(request)
+    if read:
+        return read
+    if _turned(request) == READING:
+        return f"{_hello(request)} {begins(request)}".lstrip()
     if _turned(request) == PROBLEM:
         return f"{_opening(request)} I will see what a {SCRIPT} can do about it."
     if any(name in LOOKS for name, _ in request.found):
@@ -67,17 +88,33 @@ def spoken_line(request: Asked) -> str:
 
 
 def _turned(request: Asked) -> str:
-    """Where it goes over to: to work on a problem, into open thought, or nowhere."""
+    """Where it goes over to: to read, to work on a problem, into open thought, or nowhere."""
     for section in request.sections:
-        if section.chosen(request.words) in (PROBLEM, OPEN_THOUGHT):
-            return section.chosen(request.words)
+        chosen = _chosen(section, request)
+        if chosen in (READING, PROBLEM, OPEN_THOUGHT):
+            return chosen
     return ""
+
+
+def _chosen(section: Section, request: Asked) -> str:
+    """What of a section's choices it takes; "" in free text."""
+    if READING in section.choices and is_to_be_read(request):
+        return READING
+    return section.chosen(request.words)
+
+
+def _hello(request: Asked) -> str:
+    """A greeting, where they greet or it is told to; else ""."""
+    if not HELLO.match(request.words) and not re.search(r"\bgreet\b", request.instruction, re.I):
+        return ""
+    return f"Hello, {request.person}!" if request.person else "Hello!"
 
 
 def _opening(request: Asked) -> str:
     to = f", {request.person}" if request.person else ""
-    if HELLO.match(request.words) or re.search(r"\bgreet\b", request.instruction, re.I):
-        return f"Hello{to}!"
+    hello = _hello(request)
+    if hello:
+        return hello
     if THANKS.search(request.words):
         return f"You are welcome{to}, though it was no trouble."
     if RECALL.search(request.words):
@@ -143,11 +180,13 @@ def _quoted(said: Said) -> str:
 
 def _aside(section: Section, request: Asked) -> str:
     """What stands in a section that nobody hears: a choice, nothing, or a stage direction."""
-    named = section.chosen(request.words)
+    named = _chosen(section, request)
     if section.may_be_blank:
         return named if named.lower() in request.words.lower() else ""
     if named:
         return named
+    if _turned(request) == READING:
+        return f"{request.person or 'Someone'} wants something read. I go by the words of the question."
     if _turned(request) == OPEN_THOUGHT:
         return f"{request.person or 'Someone'} wants this worked out. I take it step by step."
     count = len(request.words.split())

@@ -186,8 +186,8 @@ def _things(words: str) -> list[str]:
     words = re.sub(r"\bvs\.", "vs", words)
     named = TAIL.sub("", SENTENCE.split(words, maxsplit=1)[0].rstrip(" .?!").replace("&", " and "))
     things: dict[str, str] = {}
-    for one in QUOTED.findall(words) or BETWEEN.split(MARKS.sub("", named)):
-        thing = ARTICLE.sub("", " ".join(one.split())).strip(" .,?!")[:LONGEST].strip()
+    for one in QUOTED.findall(words) or BETWEEN.split(named):
+        thing = ARTICLE.sub("", " ".join(MARKS.sub("", one).split())).strip(" .,?!")[:LONGEST].strip()
         if thing:
             things.setdefault(thing.casefold(), thing)
     return list(things.values())

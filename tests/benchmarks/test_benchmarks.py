@@ -13,6 +13,7 @@ from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.ism import ism
+from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
@@ -25,6 +26,9 @@ TINY = {
     "rounds": partial(rounds, rounds=1, each=2),
     "ism": partial(ism, rounds=3, long=2),
     "thoughts": partial(thoughts, rounds=1, chain=3, branches=2),
+    "reading": partial(
+        reading, rounds=1, calls=3, children=2, size=1_000, at_once=2, records=300, starts=2, takes=0.01
+    ),
     "turns": partial(turns, rounds=1, conversations=2),
     "speech": partial(speech, rounds=1),
     "start": partial(start, rounds=1),

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rehearsal.claude.deliberating import deliberated
@@ -77,6 +77,7 @@ def test_it_counts_what_there_is() -> None:
 @given(
     st.lists(st.sampled_from(["compare", "tea", "<b>", "“", "&", "and", ",", "or", "?", "think it through"]))
 )
+@example(words=["compare", "“", "compare", "“", "“", "<b>", "“"])
 def test_whatever_is_asked_it_writes_what_can_be_read(words: list[str]) -> None:
     said = f'<message from="Alice">\n{" ".join(words)}\n</message>'
     content = [{"type": "text", "text": text} for text in (said, ASKS)]

@@ -5,19 +5,31 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.engine.event import Event
 from daemon.engine.kinds import Restarted
 from daemon.kinds import CellBegan, CellRan, ReadingBegan, ReadingEnded, SystemMessage, TurnBegan, TurnEnded
 from tests.console.browser import CHROMIUM, ROOT, browser
 from tests.console.deliveries import DELIVERIES, QUESTION, ROUNDS, cell, open_sandbox, pieces, reading
-from tests.console.desk import THREAD, Desk, desk
+from tests.console.desk import THREAD, desk
+from tests.console.shelf import (
+    EXECUTION,
+    READ,
+    SIZE,
+    ask,
+    cell_of,
+    figures,
+    name,
+    readings,
+    shoot,
+    state,
+    turn_to,
+    write,
+)
 from tests.console.site import called
 from tests.console.theatre import theatre
 from tests.stories.stage import ALICE
@@ -26,12 +38,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium h
 
 PICTURE = ROOT / "docs" / "reading.png"
 """Taken when TAKE_PICTURE is set, for the README."""
-PICTURES = os.environ.get("PICTURES")
-"""A folder in which to leave screenshots, to be looked at."""
-SIZE = ViewportSize(width=1440, height=1000)
 PHONE = ViewportSize(width=390, height=700)
-EXECUTION = f"{THREAD}@2"
-READ = f"{EXECUTION}/read#1"
 EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script> <b>bold</b> &lt;i&gt;"
 MANY = 2_000
 
@@ -88,15 +95,46 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_p
         await expect(figures(root)).to_contain_text("5 rounds · 17 calls · $0, would cost $0.0")
         await expect(root.locator("> ul > [data-kind='reading-ended']")).to_contain_text("in 8 of 10 months")
         assert await root.get_attribute("data-seen") == "first", "it grew where it stood"
-        told = await root.inner_text()
         [began] = [entry for entry in soul.journal.since(0, limit=1_000) if entry.kind == "turn-began"]
-        await page.goto("about:blank")
-        await page.goto(f"{soul.url}/#{began.thread}")
-        await turn_to(page, "Readings")
-        await expect(state(root)).to_have_text("answered")
-        assert await root.inner_text() == told, "who comes later sees the same"
+        await seen_by_who_comes_later(page, f"{soul.url}/#{began.thread}")
         await take_picture(page)
     assert complaints == []
+
+
+async def seen_by_who_comes_later(page: Page, url: str) -> None:
+    """The same, word for word."""
+    root = page.get_by_role("tree").locator("> .root")
+    told = await root.inner_text()
+    await page.goto("about:blank")
+    await page.goto(url)
+    await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+    await turn_to(page, "Readings")
+    await expect(state(root)).to_have_text("answered")
+    assert await root.inner_text() == told
+
+
+async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Path) -> None:
+    bounds = {"rlm_threshold_tokens": 0, "rlm_max_calls": 6}
+    async with (
+        theatre(tmp_path, reading(DELIVERIES), open_sandbox, **bounds) as (soul, model),
+        browser() as chromium,
+    ):
+        model.script = pieces
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(soul.url)
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await turn_to(page, "Readings")
+        model.say(cell(ROUNDS[1][1]), model="*sonnet*", asks="Round 1/")
+        model.say("Norrland, in all five months that were looked at.", asks="There is no more room")
+        await page.locator("#composer textarea").fill(QUESTION)
+        await page.keyboard.press("Enter")
+        root = page.get_by_role("tree").locator("> .root")
+        await expect(state(root)).to_have_text("partial")
+        await expect(figures(root)).to_have_text(re.compile("^at its bound of calls · 1 round · 7 calls"))
+        await expect(root.locator(".asked .head")).to_contain_text("5 sub-calls")
+        last = root.locator("[data-kind='reading-ended']")
+        await expect(last).to_contain_text("stops, at its bound of calls, and says what it knows")
+        await expect(last).to_contain_text("Norrland, in all five months")
 
 
 async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(tmp_path: Path) -> None:
@@ -115,7 +153,9 @@ async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(tmp_p
             await expect(name(root)).to_have_text(f"{reason}?")
             await expect(state(root)).to_have_text(words)
             await expect(figures(root)).to_have_text(re.compile(f"^{why}2 rounds"))
-        await page.reload()
+        await page.goto("about:blank")
+        await page.goto(f"{world.url}/#{THREAD}")
+        await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
         await turn_to(page, "Readings")
         await shoot(page, "ends")
         await expect(roots).to_have_count(len(ENDS))
@@ -319,57 +359,10 @@ ENDS: list[tuple[Any, str, str, str]] = [
 """How readings end, with what answer, and what the page says of it."""
 
 
-async def write(world: Desk, key: str, event: Event) -> None:
-    """This entry, under this key."""
-    await world.journal.append(THREAD, event, key=key)
-
-
-async def ask(world: Desk, number: int, prompt: str = "", **answered: Any) -> None:
-    """A sub-call of the first cell."""
-    event = called("llm_query", reading=True, **{"text": f"No. {number}", "cost": 0.0001} | answered)
-    asked = replace(event, trailing=prompt or f"What of {number}?")
-    await write(world, f"{READ}/cell#1!in/:{number:x}#1/llm_query#1", asked)
-
-
-async def readings(chromium: Browser, world: Desk, size: ViewportSize = SIZE) -> Page:
-    """The page, turned to the readings of a conversation."""
-    ts = str((await world.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Read!"))["ts"])
-    await world.remember(ALICE, ts, [])
-    page = await chromium.new_page(viewport=size)
-    await page.goto(f"{world.url}/#{THREAD}")
-    if size == PHONE:
-        await page.get_by_role("button", name="Journal").click()
-    await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
-    await expect(page.locator("#entries > li[data-kind='thread']")).to_be_visible()
-    await turn_to(page, "Readings")
-    return page
-
-
-async def turn_to(page: Page, view: str) -> None:
-    await page.locator("#filter").get_by_text(view, exact=True).click()
-
-
-async def shoot(page: Page, called: str) -> None:
-    if PICTURES:
-        await page.screenshot(path=Path(PICTURES) / f"{called}.png")
-
-
 async def take_picture(page: Page) -> None:
     if os.environ.get("TAKE_PICTURE"):
+        await page.set_viewport_size({"width": 1280, "height": 1080})
+        for number in (0, 2):
+            await page.locator("#readings .cell > .top-of-branch > .head").nth(number).click()
+        await page.locator("#composer textarea").focus()
         await page.screenshot(path=PICTURE)
-
-
-def state(item: Locator) -> Locator:
-    return item.locator("> .top-of-branch .state")
-
-
-def name(item: Locator) -> Locator:
-    return item.locator("> .top-of-branch > .head b")
-
-
-def figures(item: Locator) -> Locator:
-    return item.locator("> .top-of-branch > .figures span")
-
-
-def cell_of(item: Locator, number: int) -> Locator:
-    return item.locator("> ul > .cell").nth(number)

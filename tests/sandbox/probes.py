@@ -320,7 +320,7 @@ send(b'{"token": "x"}')""",
     "a request to the host": r"""
 send(b'{"id": 7, "execute": "1"}')""",
     "the result of another cell": r"""
-send(b'{"done": 999999, "stdout": ""}')""",
+send(b'{"done": 999999, "stdout": "", "stderr": "", "error": "", "variables": {}, "value": 1}')""",
     "a function that it was not given": r"""
 send(b'{"call": "forbidden", "id": 900001, "args": [], "kwargs": {}}')""",
     "a call with one number twice": r"""

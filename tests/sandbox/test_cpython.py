@@ -4,60 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
 import signal
-import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.environment import Bounds, CallError, Execution, Function, SandboxError
-from daemon.sandbox.cpython import ROOT, Spares, confines, open_cpython
-from daemon.sandbox.host import ChildSandbox
+from daemon.sandbox.cpython import ROOT, open_cpython
 from tests.attention import PATIENCE
-
-AMPLE = Bounds(seconds=60)
-
-
-@asynccontextmanager
-async def opened(
-    functions: Mapping[str, Function] | None = None, bounds: Bounds = AMPLE
-) -> AsyncIterator[ChildSandbox]:
-    """A sandbox for one test; afterwards there is no child and no descriptor more than before."""
-    before = descriptors()
-    sandbox = await open_cpython(functions or {}, bounds)
-    try:
-        yield sandbox
-    finally:
-        await sandbox.close()
-    await asyncio.sleep(0)
-    assert children() == []
-    assert descriptors() == before
-
-
-def descriptors() -> int:
-    """How many this process has open."""
-    return len([*Path("/proc/self/fd").iterdir()])
-
-
-def children() -> list[str]:
-    """The children of this process that run `daemon.sandbox`, zombies too."""
-    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
-    return [pid for pid in listed if is_ours(pid)]
-
-
-def is_ours(pid: str) -> bool:
-    """Whether this process is, or was, a sandbox."""
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return not command or "daemon.sandbox.child" in command
+from tests.sandbox.opened import children, opened
 
 
 async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> Execution:
@@ -362,47 +320,3 @@ wire.send({'done': 1, 'stdout': 'lie', 'stderr': '', 'error': '', 'variables': {
     async with opened() as sandbox:
         assert (await sandbox.execute_code(forged)).stdout == "lie"
         assert (await sandbox.execute_code("1")).lost
-
-
-async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
-    before = descriptors()
-    async with Spares(AMPLE, 1) as spares:
-        first = await spares.open({"echo": echo})
-        assert (await first.execute_code("x = echo(1)\nx")).value == [1]
-        second = await spares.open({})
-        assert "NameError" in (await second.execute_code("x")).error
-        await first.close()
-        await second.close()
-        [spare] = [child for child in children() if child]
-        os.kill(int(spare), signal.SIGKILL)
-        third = await spares.open({})
-        assert (await third.execute_code("1")).value == 1
-        await third.close()
-    assert children() == []
-    assert descriptors() == before
-
-
-async def test_what_confines_it_can_be_asked() -> None:
-    assert (await confines()).startswith("seccomp")
-    assert children() == []
-
-
-def test_a_child_dies_with_its_host() -> None:
-    """Also one that hears nothing, since it never comes out of a regular expression."""
-    program = """
-import asyncio, os
-from daemon.environment import Bounds
-from daemon.sandbox.cpython import open_cpython
-async def ready(): print(child, flush=True)
-async def main():
-    global child
-    sandbox = await open_cpython({"ready": ready}, Bounds(seconds=600))
-    child = open(f"/proc/self/task/{os.getpid()}/children").read().split()[0]
-    await sandbox.execute_code("import re\\nready()\\nre.match('(a+)+$', 'a' * 60 + '!')")
-asyncio.run(main())"""
-    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as host:
-        assert host.stdout is not None
-        child = os.pidfd_open(int(host.stdout.readline()))
-        host.kill()
-    assert select.select([child], [], [], PATIENCE)[0]
-    os.close(child)

@@ -12,6 +12,14 @@ from daemon.slack.shelf import DAY, MOST_FILES, NO_FILES, NOWHERE, SlackShelf
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
 from tests.slack.office import GENERAL, ME, RANDOM, Office
 
+LATER = 9_000_000_000.0
+"""Long after all that is said here."""
+
+
+def now(here: Office) -> float:
+    """A moment after all that was said, as Slack has it."""
+    return here.clock.now() + 1
+
 
 def shelf(here: Office) -> SlackShelf:
     return here.slack.shelf
@@ -38,7 +46,7 @@ async def share(here: Office, name: str, content: str | bytes, root: str, channe
 
 async def files(here: Office, thread: str, *names: str) -> dict[str, str]:
     """The content of each, by name."""
-    return {document.name: document.text for document in await shelf(here).files(thread, names)}
+    return {document.name: document.text for document in await shelf(here).files(thread, names, LATER)}
 
 
 async def refused(reading: object) -> str:
@@ -68,7 +76,7 @@ async def test_a_name_that_is_none_is_told_with_those_that_there_are(here: Offic
     thread, ts = await begun(here)
     await share(here, "report.txt", "one", ts)
     await share(here, "report.txt", "two", ts)
-    said = await refused(shelf(here).files(thread, [name]))
+    said = await refused(shelf(here).files(thread, [name], LATER))
     assert said == f"There is no file called {name} in this conversation. There are: report.txt."
 
 
@@ -86,28 +94,30 @@ async def test_more_files_than_are_read_at_once_want_names(here: Office) -> None
         for n in range(MOST_FILES + 5)
     ]
     await here.put("alice", GENERAL, text=f"{ME} all of these", thread_ts=ts, files=many)
-    assert await refused(shelf(here).files(thread, [])) == (
+    assert await refused(shelf(here).files(thread, [], LATER)) == (
         "There are 25 files in this conversation; at most 20 are read: name those that matter."
     )
-    assert "There are 25 files" in await refused(shelf(here).files(thread, [".txt"]))
-    assert "24.txt: " in await refused(shelf(here).files(thread, ["24.txt"])), "that one it tries to get"
+    assert "There are 25 files" in await refused(shelf(here).files(thread, [".txt"], LATER))
+    assert "24.txt: " in await refused(shelf(here).files(thread, ["24.txt"], LATER)), (
+        "that one it tries to get"
+    )
 
 
 async def test_a_file_that_cannot_be_had_is_told_with_its_name(here: Office) -> None:
     thread, ts = await begun(here)
     kept = [{"id": "F1", "name": "board.gdoc", "mode": "external", "mimetype": "text/plain"}]
     await here.put("alice", GENERAL, text=f"{ME} this", thread_ts=ts, files=kept)
-    assert "board.gdoc: It is kept by another service" in await refused(shelf(here).files(thread, []))
+    assert "board.gdoc: It is kept by another service" in await refused(shelf(here).files(thread, [], LATER))
     await share(here, "cat.png", b"\x89PNG\r\n\x1a\n" + bytes(99), ts)
-    assert "cat.png" in await refused(shelf(here).files(thread, ["cat.png"]))
+    assert "cat.png" in await refused(shelf(here).files(thread, ["cat.png"], LATER))
 
 
 async def test_where_nothing_was_shared_it_says_so(here: Office) -> None:
     thread, _ = await begun(here)
     _, elsewhere = await begun(here, RANDOM)
     await share(here, "report.txt", "of another conversation", elsewhere, RANDOM)
-    assert await refused(shelf(here).files(thread, [])) == NO_FILES
-    assert await refused(shelf(here).files(thread, ["report.txt"])) == NO_FILES
+    assert await refused(shelf(here).files(thread, [], LATER)) == NO_FILES
+    assert await refused(shelf(here).files(thread, ["report.txt"], LATER)) == NO_FILES
 
 
 async def test_a_branch_reads_what_was_shared_with_its_root(here: Office) -> None:
@@ -136,7 +146,7 @@ async def test_a_thread_is_all_that_stands_in_it_now(here: Office) -> None:
     await here.client("alice").chat_update(channel=GENERAL, ts=first, text="at *eleven*")
     await here.client("alice").chat_delete(channel=GENERAL, ts=gone)
     await here.acked()
-    [document] = await shelf(here).thread(thread)
+    [document] = await shelf(here).thread(thread, LATER)
     said = [line.partition(" (")[0] + line.partition(" UTC)")[2] for line in lines(document)]
     assert said == [
         "Bob: When?",
@@ -150,7 +160,7 @@ async def test_a_thread_is_all_that_stands_in_it_now(here: Office) -> None:
 async def test_each_message_is_named_by_its_permalink(here: Office) -> None:
     thread, ts = await begun(here)
     reply = await here.say("bob", GENERAL, "hello, too", ts)
-    [document] = await shelf(here).thread(thread)
+    [document] = await shelf(here).thread(thread, LATER)
     link = f"{TEAM_URL}archives/{GENERAL}/p"
     assert f"{link}{ts.replace('.', '')}" in document.text
     assert f"{link}{reply.replace('.', '')}?thread_ts={ts}&cid={GENERAL}" in document.text
@@ -159,7 +169,7 @@ async def test_each_message_is_named_by_its_permalink(here: Office) -> None:
 async def test_a_thread_that_was_deleted_is_told(here: Office) -> None:
     thread, _ = await begun(here)
     here.wire.refuse["conversations.replies"] = ["thread_not_found"]
-    assert "Nothing was said there" in await refused(shelf(here).thread(thread))
+    assert "Nothing was said there" in await refused(shelf(here).thread(thread, LATER))
 
 
 @pytest.mark.parametrize("error", ["channel_not_found", "not_in_channel", "missing_scope"])
@@ -168,8 +178,8 @@ async def test_what_slack_does_not_show_is_told(here: Office, error: str) -> Non
     await here.caught_up()
     for method in ("conversations.replies", "conversations.history"):
         here.wire.refuse[method] = [error]
-    assert "ask again in a while" in await refused(shelf(here).thread(thread))
-    assert "ask again in a while" in await refused(shelf(here).channel(thread, "", 7, ALICE.id))
+    assert "ask again in a while" in await refused(shelf(here).thread(thread, LATER))
+    assert "ask again in a while" in await refused(shelf(here).channel(thread, "", 7, now(here), [ALICE.id]))
 
 
 async def test_where_slack_is_away_it_ends(here: Office) -> None:
@@ -177,7 +187,7 @@ async def test_where_slack_is_away_it_ends(here: Office) -> None:
     thread, _ = await begun(here)
     await here.caught_up()
     here.wire.cut.add("conversations.replies")
-    reading = asyncio.create_task(refused(shelf(here).thread(thread)))
+    reading = asyncio.create_task(refused(shelf(here).thread(thread, LATER)))
     while not reading.done():
         await here.clock.advance(1)
         await asyncio.sleep(0)
@@ -197,17 +207,17 @@ async def test_a_channels_history_is_that_of_so_many_days_with_its_threads(here:
     root = str((await bob.chat_postMessage(channel=GENERAL, text="lunch?"))["ts"])
     await here.client("carol").chat_postMessage(channel=GENERAL, text="soup", thread_ts=root)
     thread, _ = await begun(here)
-    [document] = await shelf(here).channel(thread, "", 1, ALICE.id)
+    [document] = await shelf(here).channel(thread, "", 1, now(here), [ALICE.id])
     said = [line.partition("UTC): ")[2] for line in lines(document)]
     assert said == ["a long matter", "still open?", "lunch?", "soup", "@Claudius hello"], old
-    [document] = await shelf(here).channel(thread, "", 5, ALICE.id)
+    [document] = await shelf(here).channel(thread, "", 5, now(here), [ALICE.id])
     assert "long ago" in document.text
     assert "an old reply" in document.text
 
 
 async def test_a_direct_message_is_read_where_it_is(here: Office) -> None:
     thread, _ = await begun(here, await here.dm("alice"))
-    [document] = await shelf(here).channel(thread, "", 7, ALICE.id)
+    [document] = await shelf(here).channel(thread, "", 7, now(here), [ALICE.id])
     assert "hello" in document.text
 
 
@@ -225,13 +235,13 @@ async def made(here: Office, name: str, *, private: bool) -> str:
 async def test_another_public_channel_is_read_for_its_members(here: Office, name: str) -> None:
     channel = await made(here, "attic", private=False)
     thread, _ = await begun(here)
-    [document] = await shelf(here).channel(thread, name.format(id=channel), 7, ALICE.id)
+    [document] = await shelf(here).channel(thread, name.format(id=channel), 7, now(here), [ALICE.id])
     assert "this is attic" in document.text
     assert document.name == "#attic"
     assert "You are not a member of #attic" in await refused(
-        shelf(here).channel(thread, "attic", 7, CAROL.id)
+        shelf(here).channel(thread, "attic", 7, now(here), [CAROL.id])
     )
-    assert "You are not a member" in await refused(shelf(here).channel(thread, "attic", 7, ""))
+    assert "You are not a member" in await refused(shelf(here).channel(thread, "attic", 7, now(here), []))
 
 
 @pytest.mark.parametrize("asker", [ALICE.id, BOB.id, ""])
@@ -239,8 +249,8 @@ async def test_another_private_channel_is_read_for_nobody(here: Office, asker: s
     """Not for its members either: others read what they are told here. It is as one that is not there."""
     await made(here, "cellar", private=True)
     thread, _ = await begun(here)
-    said = await refused(shelf(here).channel(thread, "cellar", 7, asker))
-    unknown = await refused(shelf(here).channel(thread, "nowhere", 7, asker))
+    said = await refused(shelf(here).channel(thread, "cellar", 7, now(here), [asker]))
+    unknown = await refused(shelf(here).channel(thread, "nowhere", 7, now(here), [asker]))
     assert said == unknown.replace("nowhere", "cellar")
     assert "Ask me in that channel itself." in said
 
@@ -249,7 +259,7 @@ async def test_a_private_channel_is_read_in_itself_also_by_its_name(here: Office
     channel = await made(here, "cellar", private=True)
     thread, _ = await begun(here, channel)
     for name in ("", "cellar", channel):
-        [document] = await shelf(here).channel(thread, name, 7, ALICE.id)
+        [document] = await shelf(here).channel(thread, name, 7, now(here), [ALICE.id])
         assert "this is cellar" in document.text
 
 
@@ -257,24 +267,31 @@ async def test_a_channel_that_was_made_private_is_read_no_longer(here: Office) -
     channel = await made(here, "attic", private=False)
     thread, _ = await begun(here)
     await here.event(event={"type": "channel_convert_to_private", "channel": channel, "event_ts": "1.0"})
-    assert "cannot read attic from here" in await refused(shelf(here).channel(thread, "attic", 7, ALICE.id))
+    assert "cannot read attic from here" in await refused(
+        shelf(here).channel(thread, "attic", 7, now(here), [ALICE.id])
+    )
 
 
 async def test_where_people_from_outside_read_no_other_channel_is_read(here: Office) -> None:
     await made(here, "attic", private=False)
     outside = await made(here, "ext-friends", private=False)
     thread, _ = await begun(here, outside)
-    assert "cannot read attic" in await refused(shelf(here).channel(thread, "attic", 7, ALICE.id))
+    assert "cannot read attic" in await refused(
+        shelf(here).channel(thread, "attic", 7, now(here), [ALICE.id])
+    )
 
 
 async def test_a_direct_message_of_somebody_is_nobody_elses(here: Office) -> None:
     theirs = await here.dm("bob")
     await begun(here, theirs, "bob")
     thread, _ = await begun(here, await here.dm("alice"))
-    assert "cannot read" in await refused(shelf(here).channel(thread, theirs, 7, ALICE.id))
+    assert "cannot read" in await refused(shelf(here).channel(thread, theirs, 7, now(here), [ALICE.id]))
 
 
 async def test_what_is_no_conversation_of_slacks_has_nothing_to_read(here: Office) -> None:
-    for reading in (shelf(here).thread("sess-inner"), shelf(here).channel("sess-inner", "", 7, ALICE.id)):
+    for reading in (
+        shelf(here).thread("sess-inner", LATER),
+        shelf(here).channel("sess-inner", "", 7, now(here), [ALICE.id]),
+    ):
         assert await refused(reading) == NOWHERE
-    assert await refused(shelf(here).files("sess-inner", [])) == NO_FILES
+    assert await refused(shelf(here).files("sess-inner", [], LATER)) == NO_FILES

@@ -176,8 +176,6 @@ async def test_time_is_over_when_it_is_over() -> None:
     assert limited.reached is None
     await clock.advance(1)
     assert limited.reached == "time"
-    limited.lift()
-    assert limited.reached is None
 
 
 async def test_without_a_bound_of_money_any_sum_is_granted() -> None:
@@ -192,16 +190,6 @@ async def test_the_last_call_goes_past_all_bounds_but_waits_for_a_slot() -> None
     async with asyncio.timeout(20):
         await asyncio.gather(*[calls.make(50, 50, 3, last=True) for _ in range(3)])
     assert (calls.granted, calls.most_at_once) == (3, 1)
-
-
-async def test_a_consent_lets_it_use_as_much_again() -> None:
-    limited = ledger(made(1.0), calls=1, usd=1.0)
-    assert limited.reached == "calls"
-    limited.lift()
-    async with limited.reserved(1.0) as reached:
-        assert reached is None
-    limited.count(made(1.0))
-    assert limited.reached == "calls"
 
 
 async def test_whoever_is_cancelled_leaves_nothing_behind() -> None:

@@ -97,6 +97,7 @@ async def test_a_run_of_its_own_choices_waits_and_goes_on_where_it_was(stage: St
     on_it, told = await stage.answers(ALICE, ts)
     assert (on_it, told[: len(AT_FAULT)]) == (ON_IT, AT_FAULT)
     answers(stage, "A thought.", choice("Respond"), reply("It is the timetable."))
-    await passing(stage, 70.0, step=10.0)
+    await stage.passing(10.0, lambda: stage.entries("ism-ended"))
+    await stage.settled()
     assert (await stage.answers(ALICE, ts))[2:] == ["It is the timetable."]
     assert not stage.entries("restarted", "attempt-failed")

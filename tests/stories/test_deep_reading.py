@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from daemon.limits import Limits
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_reading import BOOK, cell, endings
@@ -122,3 +124,40 @@ async def test_at_a_bound_it_tells_what_it_knows_and_an_owner_lets_it_go_on(stag
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[-1] == "It is 77."
     assert "Not found yet." in next(text for text in stage.asked() if "came to its bound" in text)
+
+
+async def test_a_bound_of_the_turn_holds_it_and_an_owner_lifts_that_one(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(limit_turn=Limits(usd=0.02), owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number?"))
+    stage.model.say(cell("print(llm_query('Look: ' + context['book.txt']))"))
+    stage.model.say("nothing", asks="Look:")
+    stage.model.say("Not found yet.", asks="no more room")
+    stage.model.say(reply("Not found yet."))
+    await shares(stage, "book.txt", BOOK * 9, "What is the magic number?")
+    await stage.settled()
+    assert endings(stage) == [("money", True)]
+    [asked] = stage.pending("asked")
+    assert asked.event.about["resets"] == "turn"
+    stage.model.say("FINAL(77)")
+    stage.model.say(reply("It is 77."))
+    await pressed(stage, "alice", "Continue")
+    assert endings(stage)[-1] == ("answered", False)
+
+
+async def test_what_is_said_or_shared_later_is_not_read(stage: Stage) -> None:
+    root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")
+    held = asyncio.Event()
+    stage.model.say(READING)
+    stage.model.say(wanting("When does it leave?", "thread"), until=held)
+    stage.model.say("At nine.")
+    stage.model.say(reply("At nine."))
+    await stage.post("alice", GENERAL, f"{ME} when does it leave, by this thread?", root)
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.post("bob", GENERAL, "No, at eleven.", root)
+    held.set()
+    await stage.until(lambda: endings(stage))
+    [whole] = [text for text in stage.asked() if "Answer a question about a text" in text]
+    assert "leaves at nine" in whole
+    assert "eleven" not in whole

@@ -22,6 +22,9 @@ export function bytes(number) {
   return `${(number / 1_000_000).toFixed(1)} MB`;
 }
 
+/** `1 round`, `2 rounds` */
+export const several = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+
 /** Dollars with as many digits as a small sum needs. */
 export function money(dollars) {
   const sum = Number(dollars ?? 0);

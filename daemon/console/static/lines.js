@@ -3,7 +3,7 @@
 import { checklist } from "./checklist.js";
 import { coreWords } from "./core.js";
 import { el } from "./dom.js";
-import { clockSeconds, count, money, seconds } from "./format.js";
+import { clockSeconds, count, money, seconds, several } from "./format.js";
 import { markup } from "./markup.js";
 import { shortly } from "./names.js";
 import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
@@ -175,7 +175,7 @@ const thought = (body) => ({
 /** `partial, at its bound of calls: 3 rounds, 30 calls` */
 function readingTold(body) {
   const { state, why } = readingEnd(body);
-  return `${[state, why].filter(Boolean).join(", ")}: ${count(body.iterations)} rounds, ${count(body.calls)} calls`;
+  return `${[state, why].filter(Boolean).join(", ")}: ${several(body.iterations, "round")}, ${several(body.calls, "call")}`;
 }
 
 function said(body) {

@@ -1,7 +1,7 @@
 // One reading on the page, as it grows: its rounds and cells, each cell with what it asked for and what came of it.
 
 import { el } from "./dom.js";
-import { clockSeconds, count, full } from "./format.js";
+import { clockSeconds, count, full, several } from "./format.js";
 import { coreWords } from "./core.js";
 import { price, quote } from "./lines.js";
 import { readingEnd, trouble } from "./outcomes.js";
@@ -145,8 +145,7 @@ class AskedView extends Fold {
 
   look() {
     const { asked, asking, failed, ran } = this.node;
-    const number = asked.length === 1 ? "1 sub-call" : `${count(asked.length)} sub-calls`;
-    this.name.textContent = [number, price(asking)].join(" · ");
+    this.name.textContent = [several(asked.length, "sub-call"), price(asking)].join(" · ");
     this.note.textContent = [failed && `${count(failed)} without an answer`, !ran && "so far"].filter(Boolean).join(", ");
     this.item.classList.toggle("trouble", failed > 0);
   }
@@ -215,11 +214,10 @@ class Text {
 
 /** `1 round · 3 calls · $0.0021`, and what stood in its way. */
 function figures({ ended, rounds, spent, depth, state }) {
-  const went = ended?.iterations ?? rounds;
   return [
     ended && readingEnd(ended).why,
-    `${count(went)} ${went === 1 ? "round" : "rounds"}`,
-    `${count(spent.calls)} ${spent.calls === 1 ? "call" : "calls"}`,
+    several(ended?.iterations ?? rounds, "round"),
+    several(spent.calls, "call"),
     price(spent) + (state === "reading" ? " so far" : ""),
     depth > 0 && `depth ${depth}`,
   ]

@@ -1,0 +1,61 @@
+"""How long it takes to have a sandbox: a warm worker of monty's, and a confined CPython that is ready."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from statistics import median
+
+from pydantic_monty import Monty
+
+from benchmarks.figure import Figure
+from daemon.environment import Sandbox, SandboxError
+from daemon.sandbox.cpython import Spares, open_cpython
+from daemon.sandbox.sandboxes import Sandboxes
+
+WARM = 0.5
+"""Milliseconds that it may take to open a sandbox of a kind that is warm."""
+Open = Callable[[], Awaitable[Sandbox]]
+
+
+async def opening(rounds: int) -> Sequence[Figure]:
+    """Each opened so many times, one after the other; the floor of monty is its own checkout, and that of a
+    spare child the start of one."""
+    found = []
+    with Monty(max_processes=2) as pool:
+        checkout = median([_checked_out(pool) for _ in range(rounds)])
+    async with Sandboxes("monty") as sandboxes:
+        cold = await _opened(lambda: sandboxes.open({}))
+        warm = median([await _opened(lambda: sandboxes.open({})) for _ in range(rounds)])
+    found.append(Figure(name="sandbox, the first (monty)", value=cold, unit="ms"))
+    found.append(_warm("sandbox, warm (monty)", warm, checkout))
+    try:
+        async with Spares() as spares:
+            new = median([await _opened(lambda: open_cpython({})) for _ in range(rounds // 10 + 1)])
+            ready = []
+            for _ in range(rounds // 10 + 1):
+                await spares.ready()
+                ready.append(await _opened(lambda: spares.open({})))
+    except SandboxError:  # no machine that can confine it
+        return found
+    return [*found, _warm("sandbox, a spare (cpython)", median(ready), new)]
+
+
+def _warm(name: str, value: float, floor: float) -> Figure:
+    return Figure(name=name, value=value, unit="ms", floor=floor, aim=f"below {WARM:g} ms", met=value < WARM)
+
+
+async def _opened(open: Open) -> float:
+    """Milliseconds until it is open; it is closed again."""
+    began = time.perf_counter()
+    sandbox = await open()
+    took = time.perf_counter() - began
+    await sandbox.close()
+    return took * 1e3
+
+
+def _checked_out(pool: Monty) -> float:
+    """The same by the package alone."""
+    began = time.perf_counter()
+    with pool.checkout():
+        return (time.perf_counter() - began) * 1e3

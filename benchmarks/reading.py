@@ -1,0 +1,286 @@
+"""What it costs to read by programs: readings with all their calls, beside the same calls by the bare SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bare import streamed
+from benchmarks.figure import Figure, side_by_side
+from benchmarks.ground import Ground, ground
+from benchmarks.haystack import CELLS, QUESTIONS, Haystack, haystack
+from benchmarks.lag import Lag
+from benchmarks.opening import opening
+from benchmarks.thinking import Scripted
+from daemon.kinds import Message, ReadingEnded
+from daemon.limits import ReadingLimits
+from daemon.ports import Hear, Hold, Readings
+from daemon.reply import Reply
+from daemon.sandbox.sandboxes import Sandboxes
+from daemon.soul.turn import Turn
+
+OVER = {"one": 3.0, "sequence": 15.0, "children": 50.0}
+"""Milliseconds over the calls that it makes that a reading may take, by its question."""
+GATHER = 1.5
+"""Times the bare gather that a batch may take."""
+AT_ONCE = 16
+"""Calls on their way at once, of a reading and of the bare gather beside it."""
+STOP = 300.0
+"""Milliseconds within which somebody's stop is to be heard, whatever goes on."""
+TAKES = 1.0
+"""Seconds that an answer takes at the least where the model is no instant one; at the most, twice that."""
+EACH = 10
+"""Pieces that each of many readings at once asks about."""
+
+
+class Writer(Scripted):
+    """The model that writes the cells. With `takes` its answers take so many seconds, up to twice that."""
+
+    takes = 0.0
+
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
+        reply = await super().call(request, hear, hold, stop)
+        await asyncio.sleep(random.uniform(self.takes, 2 * self.takes))
+        return reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where readings are made: a soul that reads, the model that writes its cells, and the bare SDK."""
+
+    here: Ground
+    scripted: Writer
+    numbers: count[int]
+
+    async def turn(self) -> Turn:
+        """A turn in a conversation of its own: one for each reading."""
+        return await self.here.turn(f"reading {next(self.numbers)}")
+
+    async def asked(self, question: str, context: str) -> Sequence[Mapping[str, Any]]:
+        """The requests that a reading makes."""
+        before = len(self.scripted.asked)
+        await read(await self.turn(), question, context)
+        return self.scripted.asked[before:]
+
+    async def bare(self, requests: Sequence[Mapping[str, Any]]) -> None:
+        """These, one after the other."""
+        for request in requests:
+            await streamed(self.here.bare, request)
+
+    async def gathered(self, requests: Sequence[Mapping[str, Any]]) -> None:
+        """The first one, then all others beside each other, as many at once as a reading has."""
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def one(request: Mapping[str, Any]) -> None:
+            async with slots:
+                await streamed(self.here.bare, request)
+
+        first, *others = requests
+        await streamed(self.here.bare, first)
+        await asyncio.gather(*map(one, others))
+
+
+async def reading(
+    folder: Path,
+    *,
+    rounds: int = 15,
+    calls: int = 100,
+    children: int = 20,
+    size: int = 10_000_000,
+    at_once: int = 50,
+    records: int = 40_000,
+    starts: int = 50,
+    takes: float = TAKES,
+) -> Sequence[Figure]:
+    """Each kind of reading in turns with its bare calls; sandboxes; and a long text with known answers."""
+    hay = haystack(records)
+    cells = {
+        "one": "answer['content'] = 'done'\nanswer['ready'] = True",
+        "sequence": f"for n in range({calls}):\n    llm_query(f'Piece {{n}}')\nFINAL('done')",
+        "batch": f"llm_query_batched([f'Piece {{n}}' for n in range({calls})])\nFINAL('done')",
+        "children": f"for n in range({children}):\n    rlm_query(f'Child {{n}}', 'This.')\nFINAL('done')",
+        "Child": "FINAL('found')",
+        "many": f"llm_query_batched([f'Piece {{n}}' for n in range({EACH})])\nFINAL('done')",
+        **{QUESTIONS[name]: CELLS[name] for name in CELLS},
+    }
+    async with place(folder, cells, max(calls, at_once * EACH) + 1) as there:
+        return [
+            await _single(there, rounds, "one", "completion of one iteration"),
+            await _single(there, rounds, "sequence", f"{calls} llm_query in sequence"),
+            await _appends(there, rounds, calls),
+            await _batch(there, rounds, calls),
+            await _single(there, rounds, "children", f"{children} rlm_query in sequence"),
+            await _large(there, rounds, size),
+            *await _many(there, rounds, at_once, takes),
+            *await opening(starts),
+            *await _long(there, hay),
+        ]
+
+
+@asynccontextmanager
+async def place(folder: Path, cells: Mapping[str, str], calls: int) -> AsyncIterator[Place]:
+    """While inside, there is a soul that reads by these cells: each by the question that it answers."""
+
+    def written(seen: str) -> str:
+        found = next((code for question, code in cells.items() if f"<question>\n{question}" in seen), "")
+        return f"```repl\n{found}\n```" if found else "noted"
+
+    async with ground(folder) as here, Sandboxes("auto") as sandboxes:
+        scripted = Writer(here.world.llm, written)
+        readings = Readings(
+            limits=ReadingLimits(threshold=0, calls=calls, concurrency=AT_ONCE),
+            open=sandboxes.open,
+            models=("speak", "fast"),
+            windows={"speak": 1_000_000, "fast": 1_000_000},
+        )
+        world = replace(here.world, llm=scripted, readings=readings)
+        yield Place(here=replace(here, world=world), scripted=scripted, numbers=count())
+
+
+async def read(turn: Turn, question: str, context: str) -> ReadingEnded:
+    """Read this to its end."""
+
+    async def load() -> str:
+        return context
+
+    ended = await turn.read_deeply(question, load)
+    assert ended.event.reason == "answered", ended.event
+    return ended.event
+
+
+async def _turns(there: Place, readings: int) -> list[Turn]:
+    return [await there.turn() for _ in range(readings)]
+
+
+async def _single(there: Place, rounds: int, question: str, name: str) -> Figure:
+    """A reading whose calls come one after the other."""
+    requests = await there.asked(question, "Read this.")
+    turns = await _turns(there, rounds + 1)
+    floor, ours = await side_by_side(
+        rounds, lambda: there.bare(requests), lambda: read(turns.pop(), question, "Read this.")
+    )
+    over = (ours - floor) * 1e3
+    return Figure(
+        name=name,
+        value=ours * 1e3,
+        unit="ms",
+        floor=floor * 1e3,
+        aim=f"at most {OVER[question]:g} ms over the floor: {over:.1f}",
+        met=over <= OVER[question],
+    )
+
+
+async def _appends(there: Place, rounds: int, calls: int) -> Figure:
+    """What the disk alone takes of that: each of them is on it before the next one is asked."""
+    thread = await there.here.open("appends")
+    numbers = count()
+
+    async def append() -> None:
+        for _ in range(calls):
+            number = next(numbers)
+            said = Message(address="dm", user="U1", name="Alice", text="Piece", ts=str(number))
+            await there.here.world.journal.append(thread, said, key=f"piece {number}")
+
+    (took,) = await side_by_side(rounds, append)
+    return Figure(name=f"… {calls} appends alone, one at a time", value=took * 1e3, unit="ms")
+
+
+async def _batch(there: Place, rounds: int, calls: int) -> Figure:
+    requests = await there.asked("batch", "Read this.")
+    turns = await _turns(there, rounds + 1)
+    floor, ours = await side_by_side(
+        rounds, lambda: there.gathered(requests), lambda: read(turns.pop(), "batch", "Read this.")
+    )
+    return Figure(
+        name=f"{calls} llm_query in a batch, {AT_ONCE} at once",
+        value=ours * 1e3,
+        unit="ms",
+        floor=floor * 1e3,
+        aim=f"at most {GATHER:g} times the floor",
+        met=ours <= GATHER * floor,
+    )
+
+
+async def _large(there: Place, rounds: int, size: int) -> Figure:
+    """A context that is brought into the sandbox, and the same call by itself."""
+    text = ("All the gulls had gone to sea by then.\n" * (size // 39 + 1))[:size]
+    requests = await there.asked("one", text)
+    turns = await _turns(there, rounds + 1)
+    floor, ours = await side_by_side(
+        rounds, lambda: there.bare(requests), lambda: read(turns.pop(), "one", text)
+    )
+    return Figure(name=f"completion over {size / 1e6:g} MB", value=ours * 1e3, unit="ms", floor=floor * 1e3)
+
+
+async def _many(there: Place, rounds: int, at_once: int, takes: float) -> Sequence[Figure]:
+    """Many readings at once, and for how long meanwhile nothing else gets its turn in the loop."""
+    requests = await there.asked("many", "Read this.")
+    rounds = max(rounds // 5, 1)
+    turns = await _turns(there, (rounds + 2) * at_once)
+    lag, bare_lag, usual_lag = Lag(), Lag(), Lag()
+
+    async def ours(lag: Lag = lag) -> None:
+        async with lag:
+            await asyncio.gather(*(read(turns.pop(), "many", "Read this.") for _ in range(at_once)))
+
+    async def bare() -> None:
+        async with bare_lag:
+            await asyncio.gather(*(there.gathered(requests) for _ in range(at_once)))
+
+    floor, took = await side_by_side(rounds, bare, ours)
+    there.scripted.takes = takes
+    await ours(usual_lag)
+    there.scripted.takes = 0.0
+    usual = usual_lag.most * 1e3
+    name = f"{at_once} readings of {len(requests)} calls at once"
+    return [
+        Figure(name=name, value=took * 1e3, unit="ms", floor=floor * 1e3),
+        Figure(
+            name="… how late the loop is, 99 of 100 times",
+            value=lag.percentile(99) * 1e3,
+            unit="ms",
+            floor=bare_lag.percentile(99) * 1e3,
+        ),
+        Figure(name="… at the latest", value=lag.most * 1e3, unit="ms", floor=bare_lag.most * 1e3),
+        Figure(
+            name=f"… at the latest, where an answer takes {takes:g} s and more",
+            value=usual,
+            unit="ms",
+            aim=f"below {STOP:g} ms",
+            met=usual < STOP,
+        ),
+    ]
+
+
+async def _long(there: Place, hay: Haystack) -> Sequence[Figure]:
+    """Questions with known answers about a text that no window holds."""
+    right = 0
+    lag = Lag()
+
+    async def all_of_them() -> None:
+        nonlocal right
+        async with lag:
+            for name, question in QUESTIONS.items():
+                ended = await read(await there.turn(), question, hay.text)
+                right += ended.answer == hay.answers[name]
+
+    (took,) = await side_by_side(1, all_of_them)
+    asked = 2 * len(QUESTIONS)
+    return [
+        Figure(
+            name=f"{len(QUESTIONS)} questions about {hay.tokens / 1e6:.1f} million tokens",
+            value=took * 1e3,
+            unit="ms",
+            aim=f"all answers right: {right} of {asked}",
+            met=right == asked,
+        ),
+        Figure(name="… how late the loop is at the latest", value=lag.most * 1e3, unit="ms"),
+    ]

@@ -1,0 +1,174 @@
+"""What a survey reported, told to whoever asked: figures first, then lines with their places.
+
+A place is cited as a reader would have it, so that whoever checks it finds the words there.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rehearsal.claude.findings import SCRIPT
+from rehearsal.claude.task import together
+from rehearsal.claude.wanted import COMMON
+
+CONFESSION = f"I am a {SCRIPT}: I looked for the words alone, in singular and plural, and understood none."
+LOOKED = f"I am a {SCRIPT}: I looked at the text, and understood none of it."
+PART = re.compile(r"# (?P<name>'.*'|\".*\"): (?P<lines>\d+) lines, (?P<words>\d+) words")
+COUNT = re.compile(r"“(?P<word>[^“”]+)”: (?P<times>\d+) times in (?P<lines>\d+) lines")
+ALL = re.compile(r"all: (?P<lines>\d+) lines")
+OFTEN = re.compile(r"often: (?P<words>.*)")
+SAMPLE = re.compile(r"(?P<number>\d+)(?: \[(?P<place>.+)\])?: (?P<text>.*)")
+LEFT_OUT = re.compile(r"\[… \d+ characters left out …\]")
+"""How an observation says that it is not whole."""
+NAMED = re.compile(r'https?://[^\s\[\]"“”„«»<>]+|[^\[\]"“”„«»<>]+ p\.\d+')
+"""A message or a page, by which is cited what stands there."""
+MARKS = re.compile(r"&\w{1,8};|[\[\]<>&*]")
+"""What no quotation can hold, or what is shown as something else."""
+QUOTES = re.compile('["“”„«»`]')
+"""Would end a quotation; to whoever checks it all quotation marks are alike."""
+UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
+GAP = " … "
+LONGEST = 110
+"""Characters of a quotation."""
+THE_TEXT = "the text"
+"""What has no name of its own."""
+MOST_OFTEN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How often a word stands there, and in how many lines."""
+
+    word: str
+    times: int
+    lines: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Surveyed:
+    """What was found in one part. `samples` are citations; `together` counts lines that hold all words."""
+
+    name: str
+    lines: int
+    words: int
+    counts: list[Count] = field(default_factory=list)
+    together: int = 0
+    often: list[str] = field(default_factory=list)
+    samples: list[str] = field(default_factory=list)
+
+
+def findings(report: str) -> str:
+    """What to say of this report, with citations and the confession; "" where it is none."""
+    parts: list[Surveyed] = []
+    for line in report.split("\n"):
+        begun = PART.fullmatch(line)
+        if begun:
+            parts.append(_begun(begun))
+        elif parts:
+            _note(parts[-1], line)
+    if not parts:
+        return ""
+    said = [_told(part) for part in parts]
+    if LEFT_OUT.search(report):
+        said.append("This is not all: more was found than I am shown.")
+    said.append(CONFESSION if any(part.counts for part in parts) else LOOKED)
+    return "\n".join(said)
+
+
+def _begun(found: re.Match[str]) -> Surveyed:
+    try:
+        name = str(ast.literal_eval(found["name"]))
+    except (ValueError, SyntaxError):
+        name = ""
+    return Surveyed(name=name, lines=int(found["lines"]), words=int(found["words"]))
+
+
+def _note(part: Surveyed, line: str) -> None:
+    """Add what this line of a report says; one that says nothing is left out."""
+    if found := COUNT.fullmatch(line):
+        part.counts.append(Count(word=found["word"], times=int(found["times"]), lines=int(found["lines"])))
+    elif found := ALL.fullmatch(line):
+        part.together = int(found["lines"])
+    elif found := OFTEN.fullmatch(line):
+        part.often = MARKS.sub("", found["words"]).split(", ")
+    elif found := SAMPLE.fullmatch(line):
+        quote = _quotable(found["text"], [count.word for count in part.counts])
+        named = NAMED.fullmatch(found["place"] or "")
+        place = named[0] if named else f"{part.name}:{found['number']}"
+        if quote and not UNCITED.search(place):
+            part.samples.append(f'[{place} "{quote}"]')
+
+
+def _told(part: Surveyed) -> str:
+    lines = [_counted(part) if part.counts else _looks(part), *(f"- {one}" for one in part.samples)]
+    return "\n".join(lines)
+
+
+def _counted(part: Surveyed) -> str:
+    """How often each word stands there, with one sentence for a single one."""
+    name, whole = _shown(part.name), _number(part.lines, "line")
+    found = [count for count in part.counts if count.times]
+    missing = [f"“{count.word}”" for count in part.counts if not count.times]
+    if not found:
+        return f"No line of {name} holds {' or '.join(missing)}: I looked through {_all(part.lines)}."
+    if len(part.counts) == 1:
+        [count] = found
+        holds = "holds" if count.lines == 1 else "hold"
+        told = f"{count.lines:,} of {whole} in {name} {holds} “{count.word}”"
+        return f"{told}." if count.lines == count.times else f"{told}: {count.times:,} times in all."
+    figures = [f"“{one.word}” {_times(one.times)} in {_number(one.lines, 'line')}" for one in found]
+    said = [f"In {name}, of {whole}: {together(figures)}."]
+    if missing:
+        said.append(f"{together(missing)}: nowhere.")
+    elif part.together:
+        said.append(f"{_number(part.together, 'line')} with all of them.")
+    return " ".join(said)
+
+
+def _looks(part: Surveyed) -> str:
+    """What is to be seen of a part where no word was looked for."""
+    name = _shown(part.name)
+    size = f"{name[:1].upper()}{name[1:]}" if name == THE_TEXT else name
+    size += f" has {_number(part.lines, 'line')} and {_number(part.words, 'word')}."
+    often = [one for one in part.often if one.partition(" ")[0] not in COMMON][:MOST_OFTEN]
+    return f"{size} Often in it: {', '.join(often)}." if often else size
+
+
+def _quotable(text: str, words: Sequence[str]) -> str:
+    """What of a line can be quoted, around a word that was looked for; "…" where something is left out."""
+    pieces = [" ".join(piece.split()) for piece in MARKS.split(QUOTES.sub("'", text))]
+    pieces = [piece for piece in pieces if any(letter.isalnum() for letter in piece)]
+    if not pieces:
+        return ""
+    beginnings = [word[:-1] or word for word in words]
+    best = max(pieces, key=lambda piece: sum(one in piece.lower() for one in beginnings))
+    first = last = pieces.index(best)
+    while last + 1 < len(pieces) and len(GAP.join(pieces[first : last + 2])) <= LONGEST:
+        last += 1
+    while first > 0 and len(GAP.join(pieces[first - 1 : last + 1])) <= LONGEST:
+        first -= 1
+    quote = GAP.join(pieces[first : last + 1])
+    if len(quote) <= LONGEST:
+        return quote
+    whole_words, _, _ = quote[:LONGEST].rpartition(" ")
+    return whole_words or quote[:LONGEST]
+
+
+def _shown(name: str) -> str:
+    """The name of a part, as it stands in a sentence."""
+    return THE_TEXT if name == "context" else UNCITED.sub("_", name) or "a part"
+
+
+def _all(lines: int) -> str:
+    return "its one line" if lines == 1 else f"all {lines:,} lines"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _number(count: int, unit: str) -> str:
+    return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"

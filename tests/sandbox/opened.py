@@ -1,0 +1,51 @@
+"""A sandbox of cpython for one test, and what must be gone after it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from daemon.environment import Bounds, Function
+from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.host import ChildSandbox
+
+AMPLE = Bounds(seconds=60)
+
+
+@asynccontextmanager
+async def opened(
+    functions: Mapping[str, Function] | None = None, bounds: Bounds = AMPLE
+) -> AsyncIterator[ChildSandbox]:
+    """A sandbox for one test; afterwards there is no child and no descriptor more than before."""
+    before = descriptors()
+    sandbox = await open_cpython(functions or {}, bounds)
+    try:
+        yield sandbox
+    finally:
+        await sandbox.close()
+    await asyncio.sleep(0)
+    assert children() == []
+    assert descriptors() == before
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def children() -> list[str]:
+    """The children of this process that run `daemon.sandbox`, zombies too."""
+    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    return [pid for pid in listed if is_ours(pid)]
+
+
+def is_ours(pid: str) -> bool:
+    """Whether this process is, or was, a sandbox."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return not command or "daemon.sandbox.child" in command

@@ -1,0 +1,57 @@
+"""The children that sandboxes run in: ready before they are needed, and gone when nobody needs them."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+from daemon.sandbox.cpython import ROOT, Spares, confines
+from tests.attention import PATIENCE
+from tests.sandbox.opened import AMPLE, children, descriptors
+
+
+async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
+    before = descriptors()
+    async with Spares(AMPLE, 1) as spares:
+        first = await spares.open({})
+        assert (await first.execute_code("x = 1\nx")).value == 1
+        second = await spares.open({})
+        assert "NameError" in (await second.execute_code("x")).error
+        await first.close()
+        await second.close()
+        [spare] = [child for child in children() if child]
+        os.kill(int(spare), signal.SIGKILL)
+        third = await spares.open({})
+        assert (await third.execute_code("1")).value == 1
+        await third.close()
+    assert children() == []
+    assert descriptors() == before
+
+
+async def test_what_confines_it_can_be_asked() -> None:
+    assert (await confines()).startswith("seccomp")
+    assert children() == []
+
+
+def test_a_child_dies_with_its_host() -> None:
+    """Also one that hears nothing, since it never comes out of a regular expression."""
+    program = """
+import asyncio, os
+from daemon.environment import Bounds
+from daemon.sandbox.cpython import open_cpython
+async def ready(): print(child, flush=True)
+async def main():
+    global child
+    sandbox = await open_cpython({"ready": ready}, Bounds(seconds=600))
+    child = open(f"/proc/self/task/{os.getpid()}/children").read().split()[0]
+    await sandbox.execute_code("import re\\nready()\\nre.match('(a+)+$', 'a' * 60 + '!')")
+asyncio.run(main())"""
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        child = os.pidfd_open(int(host.stdout.readline()))
+        host.kill()
+    assert select.select([child], [], [], PATIENCE)[0]
+    os.close(child)
