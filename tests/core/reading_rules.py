@@ -20,8 +20,8 @@ CELLS: tuple[Mutant, ...] = (
     rule(
         "reading: a cell that runs again reads back what it asked for",
         "soul/node.py",
-        "again = Cell(ctx=self._ctx.inside(key))",
-        'again = Cell(ctx=self._ctx.inside(f"{key}-again"))',
+        "sandbox, Cell(ctx=self._ctx.inside(key)), cell.code",
+        'sandbox, Cell(ctx=self._ctx.inside(f"{key}-again")), cell.code',
         f"{LOST}the_next_cell_finds_all_that_the_cells_before_had[calls]",
     ),
     rule(
@@ -142,7 +142,7 @@ LOOP: tuple[Mutant, ...] = (
     rule(
         "reading: what is short is read in one call",
         "soul/node.py",
-        "short = characters(context) < self.limits.threshold * LETTERS",
+        "short = is_short(context, self.limits.threshold * LETTERS)",
         "short = False",
         f"{READING}what_is_short_is_read_in_one_plain_call",
     ),
@@ -180,8 +180,8 @@ BUDGET: tuple[Mutant, ...] = (
     rule(
         "reading: calls on their way count",
         "soul/ledger.py",
-        "if self.calls + self._on_their_way >= limits.calls * rounds:",
-        "if self.calls >= limits.calls * rounds:",
+        "if self.calls + self._on_their_way >= limits.calls:",
+        "if self.calls >= limits.calls:",
         MANY,
     ),
     rule(
@@ -208,8 +208,8 @@ BUDGET: tuple[Mutant, ...] = (
     rule(
         "reading: no bound of dollars is no bound",
         "soul/ledger.py",
-        "return usd * self._rounds - self.usd if usd else math.inf",
-        "return usd * self._rounds - self.usd",
+        "return self._limits.usd - self.usd if self._limits.usd else math.inf",
+        "return self._limits.usd - self.usd",
         f"{BOUNDS}without_a_bound_of_dollars_it_may_cost_what_it_costs",
     ),
     rule(
@@ -260,15 +260,15 @@ PEOPLE: tuple[Mutant, ...] = (
     rule(
         "reading: what is read in one call is material",
         "mind/recursion.py",
-        "context=fenced(await self._node.whole())",
-        "context=await self._node.whole()",
+        "context=fenced(began.shape)",
+        "context=began.shape",
         f"{HOSTILE}what_is_read_in_one_call_is_material[content]",
     ),
     rule(
         "reading: a citation that does not hold is left out of what was found",
         "actions/reading.py",
-        'return f"{checked.dropped}\\n{checked.text}"',
-        'return f"{checked.dropped}\\n{answer}"',
+        '{"text": checked.text, "dropped"',
+        '{"text": answer, "dropped"',
         f"{DEEP}a_file_is_read_and_what_it_says_is_told_with_its_place",
     ),
     rule(
@@ -281,8 +281,8 @@ PEOPLE: tuple[Mutant, ...] = (
     rule(
         "reading: another channel is read for its members",
         "slack/shelf.py",
-        "if there.channel != here.channel and asker not in",
-        "if not there.channel and asker not in",
+        "if there.channel != here.channel and not await",
+        "if not there.channel and not await",
         f"{SHELF}another_public_channel_is_read_for_its_members[attic]",
     ),
     rule(
