@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,6 +25,7 @@ from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
+from daemon.engine.keys import is_part
 from daemon.engine.reading import reading
 from daemon.engine.worker import Worker
 from daemon.errors import ConfigError, SpeechFailed
@@ -72,6 +72,7 @@ REASONS = {
     "stuck": "it went in circles, or wrote nothing that could be run",
     "stopped": "it was stopped",
     "failed": "no model answered",
+    "answered": "the model's final answer was empty",
 }
 
 
@@ -88,6 +89,9 @@ async def read(settings: Settings, paths: Sequence[Path], question: str, open: O
         print(error, file=sys.stderr)
         return FAILED
     _unlike(documents)
+    for document in documents:
+        for note in document.notes:
+            print(note, file=sys.stderr)
     async with sandboxes_for(settings) as sandboxes:
         ended = await _read(settings, documents, question, open or sandboxes.open)
     if ended is None:
@@ -101,7 +105,8 @@ async def read(settings: Settings, paths: Sequence[Path], question: str, open: O
             print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
     if ended.answer and not ended.partial:
         return ANSWERED
-    print(f"Read in part: {REASONS.get(ended.reason, ended.reason)}.", file=sys.stderr)
+    why = REASONS.get(ended.reason, ended.reason)
+    print(f"Read in part: {why}." if ended.answer else f"No answer: {why}.", file=sys.stderr)
     return PARTIAL if ended.answer else FAILED
 
 
@@ -160,7 +165,7 @@ async def _read(
         print(
             f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.", file=sys.stderr
         )
-        ended = [entry for entry in journal.kind(ReadingEnded) if "!" not in entry.key]
+        ended = [entry for entry in journal.kind(ReadingEnded) if not is_part(entry.key)]
         return ended[-1].event if ended else None
 
 
@@ -169,15 +174,14 @@ def _place(folder: Path, documents: Sequence[Document], question: str) -> Path:
     asked = hashlib.sha256(question.encode())
     for document in documents:
         asked.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
-    for number in count(1):
-        path = folder / f"{asked.hexdigest()[:12]}-{number}.db"
-        if not path.exists():
-            return path
+    number = 1
+    while (path := folder / f"{asked.hexdigest()[:12]}-{number}.db").exists():
+        number += 1
         with reading(path, SOUL_KINDS) as journal:
             if not journal.kind(TurnEnded):
                 print("Going on where it was cut off.", file=sys.stderr)
                 return path
-    raise AssertionError
+    return path
 
 
 def _world(settings: Settings, journal: Journal, claude: Claude, process: Process, open: Open) -> World:
@@ -258,7 +262,8 @@ class Progress:
                 self._usd += cost
             case ModelCall(cost=cost):
                 self._usd += cost
-                self._done += "!" not in entry.key
+                if entry.event.name == "recurse" and not is_part(entry.key):
+                    self._done += 1
                 if not self._lively:
                     print(self._line(), file=self._out, flush=True)
             case CellBegan():

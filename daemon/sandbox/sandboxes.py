@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon.environment import Bounds, Function, Sandbox
-from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.cpython import Spares
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.session import Kind, Opener, open_session
 
@@ -24,9 +24,10 @@ class Sandboxes:
     def __init__(self, kind: Kind, bounds: Bounds | None = None) -> None:
         self._kind = kind
         self._bounds = bounds or Bounds()
-        self._cpython: Opener | None = open_cpython if can_confine() else None
+        self._cpython: Opener | None = self._child if can_confine() else None
         self._open = AsyncExitStack()
         self._pool: MontyPool | None = None
+        self._spares: Spares | None = None
         self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -48,6 +49,13 @@ class Sandboxes:
             if self._pool is None:
                 self._pool = await self._open.enter_async_context(MontyPool())
         return await self._pool.open_monty(functions, bounds)
+
+    async def _child(self, functions: Mapping[str, Function], bounds: Bounds) -> Sandbox:
+        """One child waits ready as soon as the first was needed: to start one takes a tenth of a second."""
+        async with self._starting:
+            if self._spares is None:
+                self._spares = await self._open.enter_async_context(Spares(bounds))
+        return await self._spares.open(functions)
 
 
 def can_confine() -> bool:

@@ -138,3 +138,19 @@ async def test_its_journal_can_be_traced_and_keeps_the_rules(
         lines = list(trace(journal, find(journal, "sess-"), 200))
     assert any("print(llm_query('Is it?'))" in line for line in lines)
     assert str(path) in capsys.readouterr().err
+
+
+async def test_an_empty_answer_is_none(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    stage.model.say("FINAL('')")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "No answer: the model's final answer was empty." in err
+
+
+async def test_what_was_guessed_of_a_file_is_said(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    path = book(stage)
+    path.write_bytes(b"caf\xe9\n" + BOOK.encode())
+    stage.model.say("FINAL(so)")
+    assert await terminal.read(settings(stage), [path], QUESTION) == 0
+    assert path.name in capsys.readouterr().err.splitlines()[0]
