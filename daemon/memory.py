@@ -11,7 +11,7 @@ from typing import Literal
 
 CORE = "core"
 DEFAULT = "default"
-TRAILING = ("person", "playbook", "notes", "mood", "time", "instruction")
+TRAILING = ("person", "playbook", "findings", "mood", "time", "instruction")
 """Regions that change from call to call; they stand after the conversation, in this order."""
 ORDER = (CORE, DEFAULT, *TRAILING)
 

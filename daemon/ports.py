@@ -194,12 +194,12 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Something that was said, or noted by the soul, at `at` (Unix seconds).
+    """Something that was said, or that the soul wanted to remember, at `at` (Unix seconds).
 
-    `name` is who said it (empty: the soul), or whom a note is about (empty: nobody).
+    `name` is who said it (empty: the soul), or whom it is about (empty: nobody).
     """
 
-    kind: Literal["said", "note"]
+    kind: Literal["said", "remembered"]
     name: str
     place: str
     at: float

@@ -156,7 +156,7 @@ class Turn(Protocol):
     def people(self) -> Sequence[str]:
         """The ids of those whose messages this execution answers, in order."""
 
-    def notes(self, person: str) -> tuple[int, str]:
+    def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about this person: the seq of the entry (0: none), and its text."""
 
     @property

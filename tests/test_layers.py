@@ -23,7 +23,7 @@ ROOMS = (
     ("processes",),
     ("actions",),
     ("ism",),
-    ("soul",),
+    ("soul", "inner"),
     ("mind",),
     ("knowledge",),
     ("claude", "sandbox", "documents"),

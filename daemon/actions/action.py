@@ -87,10 +87,11 @@ class Run(ActionContext, Protocol):
         ...
 
 
-Perform = Callable[[Any, Any], Awaitable[Outcome]]
-"""Does it. The first argument is an ActionContext, or a Run where it is offered in runs alone.
+Perform = Callable[[Any, Any], Awaitable[Any]]
+"""Does it, and comes to an Outcome; a command of the inner life comes to a Done (daemon/inner/carrying_out.py).
 
-The second argument is an instance of `args`, or None where there are none.
+The first argument is an ActionContext, or a Run where it is offered in runs alone, or a Tick for commands. The
+second argument is an instance of `args`, or None where there are none.
 """
 
 
@@ -109,6 +110,7 @@ class Definition:
     alone. `effect`: it is one step, recorded as intent and observation, and comes to a text or None; else it
     consists of steps of its own. `waits`: choosing it again, though the same comes of it, is no repetition.
     `in_the_open`: may it be called in open thought, too, where nobody speaks or decides by an action?
+    `inner`: it is a command of the inner life, and offered to nobody else.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Definition:
     effect: bool = False
     waits: bool = False
     in_the_open: bool = True
+    inner: bool = False
 
     version: str = field(init=False, default="")
     """Of one that needs approval: another one where what it says, takes or does is another."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pydantic import Field
 
 from daemon.actions.action import ActionContext, Args, Definition
-from daemon.kinds import Noted
+from daemon.kinds import Remembered
 from daemon.mind.recall import plain
 from daemon.ports import Memories, Said
 
@@ -70,7 +70,7 @@ def read_thread(memories: Memories) -> Definition:
 
 
 async def _remember(run: ActionContext, note: Note) -> str:
-    await run.turn.once(Noted(text=note.text, about=note.about))
+    await run.turn.once(Remembered(text=note.text, about=note.about))
     return run.label("noted")
 
 
@@ -90,6 +90,6 @@ def _in_sight(run: ActionContext) -> int:
 def _line(said: Said) -> str:
     """Who said it when (UTC), and what."""
     name = plain(said.name)
-    who = f"your note{name and f' about {name}'}" if said.kind == "note" else name or "you"
+    who = f"your note{name and f' about {name}'}" if said.kind == "remembered" else name or "you"
     text = said.text if len(said.text) <= LETTERS else f"{said.text[:LETTERS]}…"
     return f"{datetime.fromtimestamp(said.at, UTC):%Y-%m-%d %H:%M}, {who}: {text}"

@@ -153,7 +153,7 @@ class Run(Chooser):
         self, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
     ) -> Came:
         """How a cognitive step asks in a run: with what it has come to, and the bounds are the run's."""
-        seen = situated(self.turn, memory).with_region("notes", self.notes)
+        seen = situated(self.turn, memory).with_region("findings", self.notes)
         heard, call = await self._call(name, seen.with_region("instruction", question), role, schema)
         self.hear(heard)
         memory = memory.with_memory(*heard)

@@ -212,14 +212,17 @@ class Asked(StepEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """Entries to come: of one of these kinds, in this thread (with `tree`, also in those under it; empty: the
-    waiting one), whose fields equal these. Those after the seq `after` count; None: after what the execution
-    that waits had received.
+    waiting one; `anywhere`: in whatever thread), whose fields equal these, and which fit `about` as the
+    program sees it (Program.fits). Those after the seq `after` count; None: after what the execution that
+    waits had received.
     """
 
     kinds: tuple[str, ...]
     thread: str = ""
     tree: bool = False
+    anywhere: bool = False
     fields: Mapping[str, Any] = field(default_factory=dict)
+    about: Any = None
     after: int | None = None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, StepEvent
@@ -147,9 +147,19 @@ class Program:
         what it had begun.
         """
 
-    def reminder(self, waiting: Entry[Waiting]) -> Input:
-        """What a watch becomes when it is over."""
-        return Reminder(answers=waiting.key, note=waiting.event.note)
+    def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
+        """What a watch becomes when it is over; `woke` tells how."""
+        return Reminder(
+            answers=waiting.key,
+            missing=woke.missing,
+            matched=woke.matched,
+            upto=woke.upto,
+            note=waiting.event.note,
+        )
+
+    def fits(self, about: Any, entry: Entry[Any]) -> bool:
+        """Is this entry what a match that says this waits for, as far as its fields do not tell?"""
+        return True
 
 
 def question_of(journal: Reading, given: Entry[Input]) -> Entry[Asked] | Entry[Waiting] | None:

@@ -10,7 +10,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from daemon.engine.event import Entry, Input, fingerprint
@@ -21,21 +21,32 @@ from daemon.engine.kinds import Match, Waiting, Woke
 from daemon.engine.lives import ClockSet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Known:
-    """A wait, and when its time has come."""
+    """A wait, when its time has come, and what has matched of all up to the seq `upto`."""
 
     waiting: Entry[Waiting]
     due: float | None
+    matched: list[int] = field(default_factory=list)
+    upto: int = 0
 
 
 class Waits:
-    """All that wait. `reminder` makes the input of those that no execution is suspended on."""
+    """All that wait. `reminder` makes the input of those that no execution is suspended on, from how they
+    ended; `fits` says whether an entry is what one of them waits for, where its fields alone do not tell.
+    """
 
-    def __init__(self, journal: Journal, clock: Clock, reminder: Callable[[Entry[Waiting]], Input]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        reminder: Callable[[Entry[Waiting], Woke], Input],
+        fits: Callable[[Any, Entry[Any]], bool],
+    ) -> None:
         self._journal = journal
         self._clock = clock
         self._reminder = reminder
+        self._fits = fits
         self._one = asyncio.Lock()
         self._read_upto: int | None = None
         """The seq up to which the journal is known; None: nothing of it."""
@@ -151,20 +162,18 @@ class Waits:
             return
         upto = self._journal.last()
         missing = self._journal.still_pending(waiting.event.closed)
-        matched = self._matched(waiting, upto)
+        matched = self._matched(known, upto)
         is_due = known.due is not None and known.due <= now
         if not is_due and not _is_met(waiting.event, missing, matched):
             return
-        if waiting.event.resumes:
-            event: Input = Woke(
-                answers=waiting.key,
-                missing=tuple(missing),
-                matched=tuple(matched),
-                upto=upto if waiting.event.matching else 0,
-                note=waiting.event.note,
-            )
-        else:
-            event = self._reminder(waiting)
+        woke = Woke(
+            answers=waiting.key,
+            missing=tuple(missing),
+            matched=tuple(matched),
+            upto=upto if waiting.event.matching else 0,
+            note=waiting.event.note,
+        )
+        event: Input = woke if waiting.event.resumes else self._reminder(waiting, woke)
         with suppress(Fenced):  # it was closed just now
             await self._journal.append(
                 waiting.thread,
@@ -181,16 +190,31 @@ class Waits:
         """A wait that an execution is suspended on stays pending until that has read its answer."""
         return waiting.event.resumes and self._journal.get(part(waiting.key, "woke")) is not None
 
-    def _matched(self, waiting: Entry[Waiting], upto: int) -> list[int]:
-        match = waiting.event.matching
+    def _matched(self, known: Known, upto: int) -> list[int]:
+        """What has matched so far: what was looked through before is not looked through again."""
+        match = known.waiting.event.matching
         if match is None:
             return []
+        new = self._new_matches(match, max(match.after or 0, known.upto), upto)
+        known.matched += new
+        known.upto = upto
+        return known.matched
+
+    def _new_matches(self, match: Match, after: int, upto: int) -> list[int]:
         kinds = [kind for kind in map(self._journal.kinds.named, match.kinds) if kind]
         if not kinds:
             return []
-        look = self._journal.tree if match.tree else self._journal.of
-        found = look(match.thread, *kinds, since=match.after or 0)
-        return [entry.seq for entry in found if entry.seq <= upto and _fits(match, entry)]
+        found: Sequence[Entry[Any]]
+        if match.anywhere:
+            found = self._journal.kind(*kinds, since=after)
+        elif match.tree:
+            found = self._journal.tree(match.thread, *kinds, since=after)
+        else:
+            found = self._journal.of(match.thread, *kinds, since=after)
+        fitting = [entry for entry in found if entry.seq <= upto and _fits(match, entry)]
+        if match.about is None:
+            return [entry.seq for entry in fitting]
+        return [entry.seq for entry in fitting if self._fits(match.about, entry)]
 
 
 def _pending(journal: Journal) -> Sequence[Entry[Waiting]]:

@@ -50,7 +50,7 @@ class Worker:
         self._program = program
         self._grace = grace
         self._replays_always = replays_always
-        self._waits = Waits(journal, clock, program.reminder)
+        self._waits = Waits(journal, clock, program.reminder, program.fits)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._lost = set[str]()
         """Threads that another worker has taken over: left alone until something new comes for them."""

@@ -63,10 +63,10 @@ class MoodChanged(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(StepEvent):
+class Remembered(StepEvent):
     """What the soul wants to remember, and about whom (a name), if it is about somebody."""
 
-    kind: ClassVar[str] = "note"
+    kind: ClassVar[str] = "remembered"
     text: str
     about: str = ""
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import Heard, Message, Noted, Spoken
+from daemon.kinds import Heard, Message, Remembered, Spoken
 from daemon.knowledge.index import TOKENS, Index, indexed, question
 from daemon.knowledge.places import Places
 from daemon.ports import Said
 
-Worded = Message | Heard | Spoken | Noted
+Worded = Message | Heard | Spoken | Remembered
 """What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
 CHUNK = 100
 """Entries that are folded at once, while the daemon has nothing else to do for some milliseconds."""
@@ -122,7 +122,7 @@ class Memories(Index):
         channel, event = self._places.of(entry.thread), entry.event
         files = [f"[file: {file}]" for file in _files(event)]
         return Said(
-            kind="note" if isinstance(event, Noted) else "said",
+            kind="remembered" if isinstance(event, Remembered) else "said",
             name=_name(event),
             place=channel.name if channel else "",
             at=float(_ts(event) or entry.at),
@@ -131,12 +131,12 @@ class Memories(Index):
 
 
 def _ts(event: Worded) -> str:
-    return "" if isinstance(event, Noted) else event.ts
+    return "" if isinstance(event, Remembered) else event.ts
 
 
 def _name(event: Worded) -> str:
     """Who said it, or whom a note is about; empty for the soul, and for nobody."""
-    if isinstance(event, Noted):
+    if isinstance(event, Remembered):
         return event.about
     return "" if isinstance(event, Spoken) else event.name
 

@@ -66,7 +66,7 @@ async def converse(
     while True:
         limited = await turn.limit() if bounded else None
         if limited is None:
-            seen = situated(turn, heard).with_region("notes", notes)
+            seen = situated(turn, heard).with_region("findings", notes)
             owned = bounded and bool(turn.deciders)
             if said := await _answered(turn, steps, guidance, seen, role, revise or _as_it_is, owned=owned):
                 return said

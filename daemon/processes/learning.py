@@ -23,7 +23,7 @@ NOTHING = "(nothing yet)"
 async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
-    since, notes = turn.notes(person)
+    since, notes = turn.learned(person)
     soul = name_of(turn.text(SOUL))
     asked = fill(turn.text("prompts/learn"), person=plain(name), notes=fenced(notes) or NOTHING, name=soul)
     memory = working_memory(_recent(turn.memory.conversation))

@@ -9,7 +9,7 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, only
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Intent, Outage, Waiting
+from daemon.engine.kinds import Intent, Outage, Waiting, Woke
 from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.kinds import Acted, Answered, Asked, CellBegan, CellRan, Observed, Spoken, TurnBegan, TurnEnded
@@ -174,7 +174,7 @@ class Soul(Program):
 
     # It waits
 
-    def reminder(self, waiting: Entry[Waiting]) -> Input:
+    def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
         return reminded(self._world.journal, waiting)
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:

@@ -193,7 +193,7 @@ class Turn(Voice):
         """Where this conversation is."""
         return self.opened.event.place if self.opened else "a conversation"
 
-    def notes(self, person: str) -> tuple[int, str]:
+    def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""
         return self.world.people.base(person, self.thread, self.first.seq)
 

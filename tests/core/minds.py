@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.kinds import CardBegan, Noted, PlanMade
+from daemon.kinds import CardBegan, PlanMade, Remembered
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
@@ -73,7 +73,7 @@ def poisonous(home: Path) -> Mapping[str, Process]:
     """A process that never comes through."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.once(Noted(text="this will go wrong"))
+        await turn.once(Remembered(text="this will go wrong"))
         note(home / "wrong.jsonl", turn.thread)
         raise LookupError("poison")
 

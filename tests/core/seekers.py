@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from daemon.engine.event import Entry
-from daemon.kinds import Afterthought, Noted, Said, StopAsked
+from daemon.kinds import Afterthought, Remembered, Said, StopAsked
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
@@ -164,7 +164,7 @@ def remembering(_home: Path) -> Mapping[str, Process]:
                 "learn", turn.memory.with_memory(Memory(role="user", content=LEARN)), "fast"
             )
             if learned.event.outcome == "ok" and not await turn.look():
-                await turn.once(Noted(text=learned.event.text))
+                await turn.once(Remembered(text=learned.event.text))
         return working_memory(())
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}
@@ -179,7 +179,7 @@ def brooding(_home: Path) -> Mapping[str, Process]:
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
-        await turn.once(Noted(text="this will go wrong"))
+        await turn.once(Remembered(text="this will go wrong"))
         raise LookupError("poison")
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}

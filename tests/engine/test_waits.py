@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
@@ -33,6 +33,10 @@ class Timer(Input):
 
     kind: ClassVar[str] = "timer"
     text: str
+
+
+def _reminder(waiting: Entry[Waiting], _: Woke) -> Input:
+    return Reminder(answers=waiting.key)
 
 
 async def note(journal: Journal, about: str, thread: str = "ann", n: int = 0) -> int:
@@ -117,7 +121,7 @@ async def test_a_watch_becomes_what_the_program_makes_of_it(tmp_path: Path) -> N
     heard, clock = list[str](), FakeClock()
 
     class Reminds(Small):
-        def reminder(self, waiting: Entry[Waiting]) -> Input:
+        def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
             return Timer(text=f"time for {waiting.event.note}")
 
     async def body(ctx: Context) -> None:
@@ -195,7 +199,9 @@ async def test_a_thousand_that_wait_cost_a_sweep_nothing(tmp_path: Path) -> None
         for n in range(1000):
             event = Waiting(due=clock.now() + 1000 + n, execution=f"t{n}@1")
             await journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1")
-        all_that_wait = Waits(journal, clock, lambda waiting: Reminder(answers=waiting.key))
+        all_that_wait = Waits(
+            journal, clock, lambda waiting, _: Reminder(answers=waiting.key), lambda *_: True
+        )
         await all_that_wait.look()
         journal.asked = 0
         for _ in range(100):
@@ -222,3 +228,22 @@ async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> 
             worker.wake("ann")
             await worker.idle()
     assert joined == ["done"]
+
+
+async def test_what_comes_in_any_thread_ends_a_wait_if_the_program_says_that_it_fits(tmp_path: Path) -> None:
+    woken, clock = list[Woke](), FakeClock()
+
+    class Choosy(Small):
+        def fits(self, about: Any, entry: Entry[Any]) -> bool:
+            return bool(entry.event.about.endswith(about))
+
+    matching = Match(kinds=("note",), anywhere=True, about="tea")
+    async with working(tmp_path, clock, Choosy(waits(matching, woken)), [Note]) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await note(journal, "coffee", thread="bob")
+        await worker.idle()
+        assert not woken
+        fits = await note(journal, "green tea", thread="bob", n=1)
+        await worker.idle()
+        assert [woke.matched for woke in woken] == [(fits,)]

@@ -11,7 +11,7 @@ import pytest
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Woke
-from daemon.kinds import SOUL_KINDS, Afterthought, Noted, Press, SharedFile, StopAsked, Timer
+from daemon.kinds import SOUL_KINDS, Afterthought, Press, Remembered, SharedFile, StopAsked, Timer
 from daemon.knowledge.memories import PAGE, Memories
 from daemon.knowledge.places import Places
 from daemon.ports import Said
@@ -31,7 +31,7 @@ async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memori
     dm = await office.open("D1", "dm")
     await office.say(dm, "Alice", "The secret word is marzipan.")
     await office.speak(dm, "I shall keep marzipan to myself.")
-    await office.write(dm, Noted(text="Alice likes marzipan.", about="Alice"))
+    await office.write(dm, Remembered(text="Alice likes marzipan.", about="Alice"))
     later = await office.open("D1", "dm")
     assert len(await found(memories, "marzipan", later)) == 3
     for channel, audience in (("C1", "public"), ("C2", "private"), ("G1", "group"), ("D2", "dm")):

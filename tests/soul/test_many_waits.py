@@ -27,7 +27,7 @@ async def test_they_are_asked_in_one_look_at_what_was_written_since(tmp_path: Pa
             *(journal.append("sess-x", Log(text=""), key=f"log {n}") for n in range(MEANWHILE)),
         )
         clock.set_ahead(0)
-        waits = Waits(journal, clock, lambda waiting: Reminder(answers=waiting.key))
+        waits = Waits(journal, clock, lambda waiting, _: Reminder(answers=waiting.key), lambda *_: True)
         began = process_time()
         assert await waits.look() == []
         await clock.advance(59)

@@ -161,7 +161,7 @@ async def test_nothing_is_not_a_question(stage: Stage, chosen: dict[str, Any]) -
     ts = await stage.say("alice", ALICE, ASKED)
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     assert f"{chosen['name']} was not run: its arguments are wrong" in told(stage)
-    assert not stage.entries("asked", "waiting", "outage", "note", "action")
+    assert not stage.entries("asked", "waiting", "outage", "remembered", "action")
 
 
 async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: Stage) -> None:

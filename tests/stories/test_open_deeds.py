@@ -57,7 +57,7 @@ async def test_actions_are_carried_out_beside_each_other_and_each_result_is_a_me
     results = {entry.event.sender: entry.event.text for entry in stage.entries("inner-message")}
     assert [*sorted(results)] == ["Remember", "Research", "SearchMemory"]
     assert "70 degrees" in results["Research"]
-    assert [entry.event.text for entry in stage.entries("note")] == ["They like tea."]
+    assert [entry.event.text for entry in stage.entries("remembered")] == ["They like tea."]
     last = prompts(stage)[-1]
     assert "Let me look." in last
     assert all(f'<message from="{sender}">' in last for sender in results)

@@ -45,7 +45,7 @@ def test_the_stories_go_through_all_that_a_turn_can_do() -> None:
         *("speech", "speech-started", "spoken", "action", "observation", "waiting"),
         *("apps.connections.open", "/v1/messages", "/deed", "agents.sessions.setStatus"),
         *("chat.startStream", "chat.stopStream", "chat.postMessage", "chat.update"),
-        *("ism", "ism-ended", "received", "asked", "answered", "limit", "note", "chat.postEphemeral"),
+        *("ism", "ism-ended", "received", "asked", "answered", "limit", "remembered", "chat.postEphemeral"),
     }
 
 

@@ -75,7 +75,7 @@ const KINDS = {
   answered: (body) => answered(body),
   withdrawn: (_, { closes }) => step("needs no answer any more", closes?.length ? `to ${seqs(closes)}` : ""),
   limit: (body) => warning("reaches a limit", limit(body)),
-  note: ({ text }) => event("notes", quote("thought", text)),
+  remembered: ({ text }) => event("notes", quote("thought", text)),
   person: ({ text }) => event("knows someone better", quote("thought", text)),
   "context-cleared": ({ text, kept }) =>
     text ? event("sums up, and lets the words go", quote("thought", text)) : step("lets words go", `all but the last ${kept}`),

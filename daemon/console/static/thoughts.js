@@ -7,7 +7,7 @@ import { freely, isOpen, privately } from "./sections.js";
 const MOST = 400;
 /** Kinds that belong to the talk of the soul with people and with itself. */
 const TALK = new Set([
-  "message", "stop", "answer", "timer", "wish", "relayed", "spoken", "asked", "answered", "limit", "note",
+  "message", "stop", "answer", "timer", "wish", "relayed", "spoken", "asked", "answered", "limit", "remembered",
   "self-call", "inner-message", "system-message", "context-cleared", "action", "thread-ended", "attempt-failed", "restarted",
   "outage", "given-up", "fault", "log", "reading", "reading-ended",
 ]);

@@ -1,0 +1,1 @@
+"""The inner life: what it notes, keeps and starts, and what its ticks are shown (HMP seed)."""

@@ -1,0 +1,47 @@
+"""What the inner life may know where. What is in its sight is one conversation, or public things only.
+
+A view is the thread of that conversation; an empty one stands for public things. Whatever a tick writes
+carries the view that it was written under.
+"""
+
+from __future__ import annotations
+
+from daemon.engine.reading import ALWAYS
+from daemon.kinds import AudienceNoted
+from daemon.knowledge.places import INSIDE, Places, may_know
+
+PUBLIC = ""
+
+
+class Views:
+    """Says what may be shown in which view."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def may_know(self, here: str, there: str, before: int = ALWAYS) -> bool:
+        """Could everyone who reads `here` have read what was written in sight of `there`?
+
+        In sight of public things only, what is public may be known, and nothing else. `before` says as of
+        which entry; what a thread that is no conversation holds is nobody else's.
+        """
+        if here == there:
+            return True
+        inside, written = self._audience(here, before), self._audience(there, before)
+        if here == PUBLIC:
+            return written is not None and written.audience == "public"
+        if there == PUBLIC:
+            return inside is not None and inside.audience in INSIDE
+        return inside is not None and written is not None and may_know(inside, written)
+
+    def place(self, view: str) -> str:
+        """What the conversation is called in a sentence; empty where it is none."""
+        channel = self._places.of(view) if view else None
+        return channel.name if channel else ""
+
+    def _audience(self, view: str, before: int) -> AudienceNoted | None:
+        channel = self._places.of(view) if view else None
+        if channel is None:
+            return None
+        self._places.update()
+        return channel.before(before)

@@ -1,0 +1,185 @@
+"""What the inner life writes down: when it is due, what it did in a tick, and the programs that it started.
+
+Its notes, records and settings have no entries of their own: they are folds over the commands of its ticks,
+and over what was said in other threads. HMP seed, sections 1 to 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from daemon.engine.event import Event, Input, Rank, Seqs, StepEvent
+from daemon.kinds.perceptions import Said
+
+INNER = "sess-inner"
+"""The thread of the inner life: the one id that is not derived, and a thread without an address."""
+
+Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
+"""Of a process in the process log. `close`: it was dealt with, and is out of sight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noticed(Said):
+    """Something said where the soul reads and takes no part: only its inner life knows of it.
+
+    It stands in the thread of its channel, whose `ts` is empty.
+    """
+
+    kind: ClassVar[str] = "noticed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reacted(Event):
+    """Somebody put an emoji on the message `on`, or took it away. `ts` is when, as Slack dates it."""
+
+    kind: ClassVar[str] = "reaction"
+    user: str
+    name: str
+    emoji: str
+    on: str
+    ts: str
+    removed: bool = False
+
+    def line(self) -> str:
+        return f"{self.name or self.user}: :{self.emoji}:{' taken away' if self.removed else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerBegan(Input):
+    """The daemon was started with an inner life."""
+
+    kind: ClassVar[str] = "inner-began"
+    rank: ClassVar[Rank] = Rank.RESUME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TickDue(Input):
+    """The inner life is to think again: what it waited for has come.
+
+    `why` is a sentence for it ("the pause is over"), `notes` are the notes that woke it.
+    """
+
+    kind: ClassVar[str] = "tick-due"
+    rank: ClassVar[Rank] = Rank.RESUME
+    why: str
+    notes: Seqs = ()
+
+    def line(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRan(StepEvent):
+    """One command of a tick, and what came of it: notes, records and settings are folds over these.
+
+    `tick` is the seq that its tick is known by, `name` the family and verb, `args` those that it was carried
+    out with. `ok`: was it carried out? `text` is what the model is told of it, `shows` are the notes and
+    records that the next tick is to see, and `view` is the conversation in whose sight it was written
+    (empty: in sight of public things only).
+    """
+
+    kind: ClassVar[str] = "command"
+    tick: int
+    cmd_id: str
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+    ok: bool = True
+    text: str = ""
+    shows: tuple[int, ...] = ()
+    view: str = ""
+
+    def line(self) -> str:
+        return f"{self.name}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked(StepEvent):
+    """One line of the log of the inner life (the seed's agent_log): a tick, or what happened asleep.
+
+    `outcome`: it thought; it said nothing new (`repeated`); it only waits on (`waiting`); no model answered,
+    or none may be asked; or nothing was asked at all (`asleep`). `answer` is the seq of the model call (0:
+    none), `commands` are those that it carried out or refused, `saw` the entries whose words it was shown.
+    `reflex` names the strategy that a repeat led to, `novelty` says how new the answer was, from 0 to 1.
+    """
+
+    kind: ClassVar[str] = "tick"
+    tick: int
+    outcome: Literal["thought", "repeated", "waiting", "failed", "refused", "over-budget", "asleep"]
+    why: str = ""
+    view: str = ""
+    answer: int = 0
+    commands: Seqs = ()
+    saw: Seqs = ()
+    reflex: str = ""
+    advice: str = ""
+    novelty: float = 1.0
+
+    def line(self) -> str:
+        said = f", reflex {self.reflex}" if self.reflex else ""
+        return f"{self.outcome} ({self.why}), {len(self.commands)} commands{said}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStarted(StepEvent):
+    """A program of the owner's list is to run, with these values in its slots, for so many seconds at most.
+
+    A supervisor starts it because this is pending; its key names the folder that it runs in.
+    """
+
+    kind: ClassVar[str] = "process-started"
+    pending: ClassVar[bool] = True
+    closed_by: ClassVar[frozenset[str]] = frozenset({"process-ended"})
+    state: ClassVar[str] = "running"
+    name: str
+    slots: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 600.0
+    view: str = ""
+
+    def line(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStop(StepEvent):
+    """The inner life wants this process to end (its seq)."""
+
+    kind: ClassVar[str] = "process-stop"
+    process: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEnded(Input):
+    """A process has ended: `result` is all of its output that anybody is shown."""
+
+    kind: ClassVar[str] = "process-ended"
+    rank: ClassVar[Rank] = Rank.RESUME
+    process: int
+    name: str
+    status: Status
+    result: str
+
+    def line(self) -> str:
+        return f"{self.name}: {self.status}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToSay(Input):
+    """The inner life wants this said in this conversation. `by` is the seq of its tick.
+
+    With `leave` it is said only if an owner agrees, who is asked in the conversation that this stands in;
+    `to` is then the thread in which it would be said.
+    """
+
+    kind: ClassVar[str] = "to-say"
+    rank: ClassVar[Rank] = Rank.MESSAGE
+    text: str
+    by: int
+    to: str = ""
+    place: str = ""
+    leave: bool = False
+
+    def line(self) -> str:
+        return self.text
