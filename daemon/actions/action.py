@@ -88,10 +88,10 @@ class Run(ActionContext, Protocol):
 
 
 Perform = Callable[[Any, Any], Awaitable[Any]]
-"""Does it, and comes to an Outcome; a command of the inner life comes to a Done (daemon/inner/carrying_out.py).
+"""Does it, and comes to an Outcome; a command of the inner life comes to a Done (inner/carrying_out.py).
 
-The first argument is an ActionContext, or a Run where it is offered in runs alone, or a Tick for commands. The
-second argument is an instance of `args`, or None where there are none.
+The first argument is an ActionContext, or a Run where it is offered in runs alone, or a Tick for commands.
+The second argument is an instance of `args`, or None where there are none.
 """
 
 
