@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from daemon.engine.event import Entry, Input, StepEvent
+from daemon.engine.kinds import Match
 from daemon.kinds import (
     InnerMessage,
     Limited,
@@ -121,6 +122,14 @@ class Turn(Protocol):
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
 
     @property
+    def inputs(self) -> Sequence[Entry[Input]]:
+        """All that this execution was begun for."""
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began: what it reads it reads as of then."""
+
+    @property
     def answers(self) -> Sequence[Entry[Said]]:
         """The messages that this turn answers, in Slack's order; the last one, if it is still about that."""
 
@@ -195,6 +204,31 @@ class Turn(Protocol):
 
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""
+
+    async def step(
+        self, name: str, asks: object, do: Callable[[Turn], Awaitable[S]], kind: type[S]
+    ) -> Entry[S]:
+        """Do something once, and record what came of it; `asks` is compared when it is read back.
+
+        What `do` is given has steps of its own within this one: after a crash it goes on from those.
+        """
+
+    async def enter(self, name: str, text: str) -> Memory:
+        """A text that is no file of the owner's but made from some, as a part of the system text."""
+
+    async def wait(
+        self,
+        closed: Sequence[int] = (),
+        matching: Match | None = None,
+        within: float | None = None,
+        *,
+        note: Any,
+    ) -> None:
+        """When one of these entries is closed, one that matches has come, or so many seconds are over, this
+        thread hears of it; what it waited for before in this way it waits for no more."""
+
+    async def waiting(self) -> Sequence[Mapping[str, Any]]:
+        """What this thread waits for in this way: the notes of its waits."""
 
     async def call(
         self,

@@ -102,7 +102,8 @@ class Ticked(StepEvent):
     `outcome`: it thought; it said nothing new (`repeated`); it only waits on (`waiting`); no model answered,
     or none may be asked; or nothing was asked at all (`asleep`). `answer` is the seq of the model call (0:
     none), `commands` are those that it carried out or refused, `saw` the entries whose words it was shown.
-    `reflex` names the strategy that a repeat led to, `novelty` says how new the answer was, from 0 to 1.
+    `reflex` names the strategy that a repeat led to, which has the next tick see `advice` and `shows`.
+    `novelty` says how new the answer was, from 0 to 1.
     """
 
     kind: ClassVar[str] = "tick"
@@ -115,6 +116,7 @@ class Ticked(StepEvent):
     saw: Seqs = ()
     reflex: str = ""
     advice: str = ""
+    shows: tuple[int, ...] = ()
     novelty: float = 1.0
 
     def line(self) -> str:

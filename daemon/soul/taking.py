@@ -16,6 +16,7 @@ from daemon.engine.program import Taken as EngineTaken
 from daemon.engine.program import question_of
 from daemon.engine.reading import Reading
 from daemon.kinds import (
+    INNER,
     Afterthought,
     Asked,
     InnerMessage,
@@ -30,6 +31,8 @@ from daemon.kinds import (
 
 STOPPING, REFUSING, TRACING, RELAYING = "stopping", "refusing", "tracing", "relaying"
 """The processes that a thread turns to for these, whatever it was about."""
+INNER_LIFE = "inner_life"
+"""The process of the thread in which the soul thinks unasked; all that comes there it takes together."""
 THINKING = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
 ONWARD = frozenset(
@@ -53,6 +56,8 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     """A stop; one answer; one wish; all messages together; one end of a wait; one afterthought."""
     if not waiting:
         return None
+    if waiting[0].thread == INNER:
+        return Taken(inputs=waiting, process=INNER_LIFE)
     questions = journal.pending(Asked, thread=waiting[0].thread)
     stops = [entry for entry in waiting if entry.event.rank is Rank.STOP]
     goes_on = bool(questions or from_within(waiting) or journal.pending(Spawned, thread=waiting[0].thread))
