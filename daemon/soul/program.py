@@ -12,7 +12,18 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Intent, Outage, Waiting, Woke
 from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
-from daemon.kinds import Acted, Answered, Asked, CellBegan, CellRan, Observed, Spoken, TurnBegan, TurnEnded
+from daemon.kinds import (
+    Acted,
+    Answered,
+    Asked,
+    CellBegan,
+    CellRan,
+    Observed,
+    Spoken,
+    ToSay,
+    TurnBegan,
+    TurnEnded,
+)
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Process, Transition
@@ -74,9 +85,11 @@ class Soul(Program):
         return TurnBegan(execution=execution, inputs=inputs, process=process or "", texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
-        """A stop ends what is going on, and an afterthought yields to whoever speaks."""
+        """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
         if entry.event.rank is Rank.STOP:
             return True
+        if isinstance(entry.event, ToSay):
+            return False
         afterthought = all(one.event.rank is Rank.AFTER for one in execution.first_inputs)
         return afterthought and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
 
@@ -138,6 +151,7 @@ class Soul(Program):
         """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
         turn = Turn(self._world, ctx)
         await turn.relay(NO_ANSWER)
+        await turn.became("refused")
         if not turn.is_refused:
             await settling.settle_card(turn)
             if not turn.was_answered:
@@ -149,6 +163,7 @@ class Soul(Program):
         """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
         turn = Turn(self._world, ctx)
         await turn.relay(NO_ANSWER)
+        await turn.became("declined")
         await _let_go(turn)
         await settling.settle_card(turn)
         ctx.accept(await ctx.receive(lambda entry: entry.event.rank is Rank.STOP))
