@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from config import Settings
-from daemon.actions.action import Definition
 from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
 from daemon.inner.notes import Notes

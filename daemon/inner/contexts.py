@@ -84,7 +84,9 @@ class Contexts:
             for line in self.state.log.thoughts
             if line.entry.seq > self.state.log.cleared and self._may_know(line.entry.event.view)
         ]
-        return "\n".join(self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :])
+        return "\n".join(
+            self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
+        )
 
     def _reply(self, line: Line) -> str:
         tick = line.entry.event

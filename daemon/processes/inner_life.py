@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.actions.action import Definition
 from daemon.actions.commanding import Commanding
 from daemon.engine.event import Entry, only
 from daemon.engine.kinds import Match
-from daemon.inner.agent_log import Line
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.helping import help_text
-from daemon.inner.reflex import Effect, Strategy, choose, effect_of, judge, novelty, verdict_of
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
@@ -32,9 +29,8 @@ from daemon.kinds import (
 )
 from daemon.limits import InnerLimits
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.recall import fenced
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import MentalProcess, Turn, Words
+from daemon.process import Turn
 
 NAME = "inner_life"
 SYSTEM = "prompts/inner_life"
@@ -75,12 +71,12 @@ class Tick:
         due = only(TickDue, self._turn.inputs)
         if only(InnerBegan, self._turn.inputs):
             if await self._begins(due):
-                return
+                return None
         elif not due:
             await self._asleep(self._what_came())
             if not await self._turn.waiting():
                 await self._pause(self._life.limits.pause, "the pause is over")
-            return
+            return None
         elif self._too_early(due):
             return await self._later(due, self._last_at + self._life.limits.pause - self._now)
         await self._think(system, due)
@@ -110,7 +106,9 @@ class Tick:
         lines = []
         for entry in self._turn.inputs:
             if isinstance(entry.event, ProcessEnded):
-                lines.append(f"process {entry.event.process} ({entry.event.name}) ended: {entry.event.status}")
+                lines.append(
+                    f"process {entry.event.process} ({entry.event.name}) ended: {entry.event.status}"
+                )
             else:
                 lines.append(f"{entry.kind} {entry.seq}")
         return "; ".join(lines)
