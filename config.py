@@ -113,6 +113,7 @@ class Settings:
     allowed_users: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
     allowed_channels: frozenset[str] = setting(frozenset(), ids("CDG"), IDS_HINT)
     allowed_bots: frozenset[str] = setting(frozenset(), ids("ABUW"), IDS_HINT)
+    mesh_daily: int = setting(20, count(0, 1_000), "Twenty a day are usual; at 0 no bot is answered.")
     budget_daily_usd: float = setting(5.0, dollars, "Write a number, 0 or more; at 0 no call is made.")
     limit_turn: Limits = setting(TURN, limits(TURN), LIMITS_HINT)
     limit_thread: Limits = setting(THREAD, limits(THREAD), LIMITS_HINT)

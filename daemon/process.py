@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from daemon.engine.event import Entry, Input, StepEvent
 from daemon.engine.kinds import Match
@@ -21,6 +21,7 @@ from daemon.kinds import (
     Spoken,
     SystemMessage,
     Timer,
+    ToSay,
     Unsaid,
 )
 from daemon.limits import Limits
@@ -31,6 +32,8 @@ Load = Callable[[], Awaitable[Any]]
 """Brings what is to be read: a text, or lists and dicts of texts and other plain values.
 Raises ContextError where it cannot."""
 Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
+Became = Literal["said", "declined", "unanswered", "refused"]
+"""What became of something that the inner life wanted said (kinds.SaidOut)."""
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")
 
@@ -271,6 +274,16 @@ class Turn(Protocol):
 
     async def tell(self, name: str, event: Input) -> None:
         """An input for this very thread: how anything goes on after this turn."""
+
+    async def send(self, name: str, thread: str, event: Input) -> bool:
+        """An input for another thread; False where that had ended."""
+
+    @property
+    def to_say(self) -> ToSay | None:
+        """What the inner life wants said here, if that is what this turn is about."""
+
+    async def became(self, outcome: Became) -> None:
+        """The inner life is to know what became of it: the first that is told counts."""
 
     async def remind(self, reminder: Timer, seconds: float) -> None:
         """This will be an input of this thread so many seconds after `began_at`."""

@@ -185,3 +185,20 @@ class ToSay(Input):
 
     def line(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidOut(Event):
+    """What became of something that the inner life wanted said in the conversation `to` (ToSay).
+
+    It was said; an owner declined it; no owner answered within a day; or `refused`: Slack does not take it
+    there, nothing of it was fit to be said, or nobody may agree to it any more.
+    """
+
+    kind: ClassVar[str] = "said-out"
+    by: int
+    to: str
+    outcome: Literal["said", "declined", "unanswered", "refused"]
+
+    def line(self) -> str:
+        return f"{self.outcome} (wanted by the tick {self.by})"

@@ -22,6 +22,7 @@ from daemon.kinds import (
     CellRan,
     Observed,
     Spoken,
+    ToSay,
     TurnBegan,
     TurnEnded,
 )
@@ -88,9 +89,11 @@ class Soul(Program):
         return TurnBegan(execution=execution, inputs=inputs, process=process or "", texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
-        """A stop ends what is going on, and an afterthought yields to whoever speaks."""
+        """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
         if entry.event.rank is Rank.STOP:
             return True
+        if isinstance(entry.event, ToSay):
+            return False
         afterthought = all(one.event.rank is Rank.AFTER for one in execution.first_inputs)
         return afterthought and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
 
@@ -154,6 +157,7 @@ class Soul(Program):
         if turn.thread == INNER:
             await turn.wait(within=RECOVERY, note={"inner": "a tick failed"})
         await turn.relay(NO_ANSWER)
+        await turn.became("refused")
         if not turn.is_refused:
             await settling.settle_card(turn)
             if not turn.was_answered:
@@ -167,6 +171,7 @@ class Soul(Program):
         if turn.thread == INNER:
             await turn.wait(within=RECOVERY, note={"inner": "a tick was stopped"})
         await turn.relay(NO_ANSWER)
+        await turn.became("declined")
         await _let_go(turn)
         await settling.settle_card(turn)
         ctx.accept(await ctx.receive(lambda entry: entry.event.rank is Rank.STOP))

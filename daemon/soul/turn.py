@@ -31,6 +31,7 @@ from daemon.kinds import (
     Spoken,
     SystemMessage,
     Timer,
+    ToSay,
     TransitionTaken,
     TurnEnded,
     Unsaid,
@@ -147,8 +148,9 @@ class Turn(Voice):
 
     @property
     def silent(self) -> bool:
-        """Is it an afterthought? Nobody waits for it, and nobody is told that it came to nothing."""
-        return all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
+        """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
+        unasked = [one for one in self._first_inputs if isinstance(one.event, ToSay)]
+        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
 
     @property
     def is_refused(self) -> bool:

@@ -8,14 +8,26 @@ from copy import copy
 from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, StepEvent
+from daemon.engine.event import Entry, Input, StepEvent
 from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
-from daemon.kinds import Acted, Claim, ModelCall, Observed, Opened, Planned, Spoken, TurnBegan, Unsaid
+from daemon.kinds import (
+    Acted,
+    Claim,
+    ModelCall,
+    Observed,
+    Opened,
+    Planned,
+    Spoken,
+    ToSay,
+    TurnBegan,
+    Unsaid,
+)
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.recall import remember
 from daemon.ports import Hear, Role
-from daemon.soul import calls, card
+from daemon.process import Became
+from daemon.soul import calls, card, errand
 from daemon.soul.scope import Scope
 from daemon.soul.speech import Speech
 from daemon.soul.world import World
@@ -117,6 +129,23 @@ class Voice(Scope):
             fence=Fence(thread=self.thread, epoch=self.execution.epoch),
         )
         return entry.event == mine
+
+    async def send(self, name: str, thread: str, event: Input) -> bool:
+        """An input for another thread; False where that had ended."""
+        sent = await self.ctx.send(name, thread, event)
+        return sent.event.delivered
+
+    @property
+    def to_say(self) -> ToSay | None:
+        """What the inner life wants said here, if that is what this turn is about."""
+        wanted = errand.errand_of(self.world.journal, self.execution.id)
+        return wanted.event if wanted else None
+
+    async def became(self, outcome: Became) -> None:
+        """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""
+        wanted = errand.errand_of(self.world.journal, self.execution.id)
+        if wanted:
+            await errand.report(self, wanted, outcome)
 
     # Calls
 
