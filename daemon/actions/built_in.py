@@ -42,6 +42,9 @@ class Nowhere:
     async def search(self, *_: object) -> Any:
         return ()
 
+    async def read(self, *_: object, **__: object) -> Sequence[str]:
+        return ()
+
     async def earlier(self, *_: object, **__: object) -> Sequence[Said]:
         return ()
 

@@ -1,4 +1,4 @@
-"""Carries out the commands of a tick, each once: what came of it is an entry, whether it was done or refused."""
+"""Carries out the commands of a tick, each once: what came of it is an entry, done or refused."""
 
 from __future__ import annotations
 
@@ -55,11 +55,13 @@ class Commanding:
 
     async def refuse(self, fault: Fault) -> Entry[CommandRan]:
         """Nothing is done; the next tick sees why, and how it is written."""
-        text = f"{fault.what} (at character {fault.position})"
-        if fault.help:
-            text = f"{text}\n{fault.help}"
         event = CommandRan(
-            tick=self.id, cmd_id=fault.cmd_id, name=fault.name, ok=False, text=text, view=self.view
+            tick=self.id,
+            cmd_id=fault.cmd_id,
+            name=fault.name,
+            ok=False,
+            text=fault.line(),
+            view=self.view,
         )
         return await self.turn.once(event)
 

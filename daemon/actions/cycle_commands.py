@@ -1,4 +1,4 @@
-"""The commands with which the inner life sets its own cycle: how much it sees, how long it waits, for what."""
+"""The commands with which the inner life sets its own cycle: what it sees, how long it waits, and for what."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from daemon.inner.agent_log import Line, Setting
+from daemon.inner.note import Filter
+from daemon.inner.record import line
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import CommandRan, ModelCall
@@ -80,9 +82,9 @@ class Contexts:
         """Its last K replies, as far as they may be known; a repeat is a short record in their place."""
         count = int(self.state.log.settings.responses.value)
         shown = [
-            line
-            for line in self.state.log.thoughts
-            if line.entry.seq > self.state.log.cleared and self._may_know(line.entry.event.view)
+            tick
+            for tick in self.state.log.thoughts
+            if tick.entry.seq > self.state.log.cleared and self._may_know(tick.entry.event.view)
         ]
         return "\n".join(
             self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
@@ -123,19 +125,13 @@ class Contexts:
 
     def _records(self) -> str:
         """Those that were asked for, and those that are pinned."""
-        records = self.state.records
-        wanted = [record.id for record in records.pinned(self.now.view)]
-        wanted += self._shown("diary.", "concepts.", "links.", "llm_memory.")
+        asked = self._shown("diary.", "concepts.", "links.", "llm_memory.")
         last = self.state.log.last
         if last:
-            wanted += last.entry.event.shows
-        lines = []
-        for seq in dict.fromkeys(wanted):
-            record = records.get(seq, self.now.view)
-            if record:
-                lines.append(records.line(record))
-                self.saw.append(record.written)
-        return "\n".join(lines)
+            asked += last.entry.event.shows
+        shown = self.state.records.shown(asked, self.now.view)
+        self.saw += [record.wrote for record in shown]
+        return "\n".join(map(line, shown))
 
     def _shown(self, *families: str) -> list[int]:
         """What the commands of these families of the last tick asked to see."""
@@ -146,18 +142,19 @@ class Contexts:
     # 4
 
     def _notes(self) -> str:
-        """By mode: how many there are, and the ids; or those that fit the filter. With those it wanted read."""
+        """By mode: how many there are, and their ids; or those that fit. With those that it wanted read."""
         notes = self.state.notes
         lines = [", ".join(f"{priority}: {count}" for priority, count in notes.counts().items())]
         if self.state.log.settings.mode.value == "auto":
-            wanted, hidden = notes.matching(self.filter(), self._may_know, LISTED)
+            wanted = notes.matching(Filter.of(self._filter()), self._may_know, LISTED)
             lines += [self._note(seq) for seq in wanted]
-            lines.append(f"{hidden} more are not shown")
+            hidden = sum(notes.counts().values()) - len(wanted)
+            lines.append(f"not shown: {hidden}")
         else:
-            listed, more = notes.listed(LISTED)
-            lines += [f"note {note.id}, {note.priority}" for note in listed]
-            if more:
-                lines.append(f"{more} more")
+            listed = notes.listed(LISTED)
+            lines += [f"note {id}, {priority}" for id, priority in listed.ids]
+            if listed.more:
+                lines.append(f"older ones: {listed.more}")
         lines += [self._note(seq) for seq in self._shown("notes.read")]
         return "\n".join(lines)
 
@@ -167,10 +164,10 @@ class Contexts:
             return f"note {seq} is gone"
         if not self._may_know(note.thread):
             return f"note {seq} may not be known in this view: read it alone"
-        self.saw.append(self.state.notes.written(note))
+        self.saw.append(note.said)
         return self.state.notes.words(note, self._may_know)
 
-    def filter(self) -> Mapping[str, Any]:
+    def _filter(self) -> Mapping[str, Any]:
         """Which notes it wants to see in auto mode."""
         found: Mapping[str, Any] = self.state.log.settings.filter.value
         return found
@@ -209,9 +206,7 @@ class Contexts:
     # 6
 
     def _llm_memory(self) -> str:
-        found = self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
-        self.saw += found.saw
-        return found.text
+        return self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
 
 
 def _cut(text: str, most: int) -> str:

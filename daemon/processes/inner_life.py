@@ -1,4 +1,4 @@
-"""The inner life: a tick of thought in a thread of its own, when its time has come (HMP seed, sections 1 to 6)."""
+"""The inner life: ticks of thought in a thread of its own, each when its time has come (HMP seed)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daemon.engine.event import Entry, only
 from daemon.engine.kinds import Match
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
-from daemon.inner.helping import help_text
+from daemon.inner.helping import Described, help_text
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
@@ -68,6 +68,7 @@ class Tick:
         """Think, if the time has come; else write down what came, and wait on."""
         system = await self._system()
         await self._state.update(self._turn.number)
+        self._pause_set = self._state.log.settings.pause.value
         due = only(TickDue, self._turn.inputs)
         if only(InnerBegan, self._turn.inputs):
             if await self._begins(due):
@@ -78,7 +79,8 @@ class Tick:
                 await self._pause(self._life.limits.pause, "the pause is over")
             return None
         elif self._too_early(due):
-            return await self._later(due, self._last_at + self._life.limits.pause - self._now)
+            await self._later(due, self._last_at + self._life.limits.pause - self._now)
+            return
         await self._think(system, due)
 
     # What happens while it waits
@@ -135,16 +137,16 @@ class Tick:
     async def _system(self) -> WorkingMemory:
         """Who it is, and what its inner life is: byte-stable, with the help of the commands."""
         turn = self._turn
-        help = help_text(self._definitions())
+        described = [
+            Described(name=one.name, description=one.description, args=one.args)
+            for one in self._life.definitions.values()
+        ]
         texts = [
             await turn.enter(SOUL, turn.text(SOUL)),
             await turn.enter(SYSTEM, turn.text(SYSTEM)),
-            await turn.enter(COMMANDS, fill(turn.text(COMMANDS), help=help)),
+            await turn.enter(COMMANDS, fill(turn.text(COMMANDS), help=help_text(described))),
         ]
         return working_memory(texts)
-
-    def _definitions(self) -> Sequence[tuple[str, str, Any]]:
-        return [(one.name, one.description, one.args) for one in self._life.definitions.values()]
 
     def _view(self, due: Sequence[Entry[TickDue]]) -> str:
         """The conversation whose note woke it or was read last; after a sleep that no note ended: none."""
@@ -259,9 +261,8 @@ class Tick:
         for command in written.commands:
             ran.append(await commanding.carry_out(command))
             await self._state.update()
-        for fault in written.faults:
-            ran.append(await commanding.refuse(fault))
-        return ran
+        refused = [await commanding.refuse(fault) for fault in written.faults]
+        return [*ran, *refused]
 
     async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
         """Until the pause is over, or as long as it wants to sleep."""
@@ -299,5 +300,5 @@ class InnerLife:
     async def __call__(self, turn: Turn) -> WorkingMemory:
         """Think, if it is time to."""
         if self.life:
-            await _Tick(turn, self.life).run()
+            await Tick(turn, self.life).run()
         return turn.memory
