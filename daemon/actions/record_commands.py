@@ -1,4 +1,4 @@
-"""The commands of the inner life for what it keeps: diary, concepts, links and llm_memory (HMP seed, section 4).
+"""The commands of the inner life for what it keeps: diary, concepts, links and llm_memory.
 
 None of them writes anything: that a command ran is the change. What there is, and what may be known in the
 view of the tick, Records says; what may not be known is refused in the same words as what is not there.

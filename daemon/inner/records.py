@@ -190,7 +190,7 @@ class Records(Fold):
         elif verb == "change":
             self._change(family, entry)
         else:
-            for number in ran.args.get("ids", ()):
+            for number in ran.args.get("ids") or ():
                 if number in self._rows[family]:
                     self._mark(family, verb, number)
 
@@ -201,18 +201,17 @@ class Records(Fold):
         ran = entry.event
         if not ran.args.get(TEXT[family]):  # it was forgotten
             return
-        tags = tuple(map(intern, ran.args.get("tags", ())))
+        tags = tuple(map(intern, ran.args.get("tags") or ()))
         row = _Row(id=entry.seq, wrote=entry.seq, view=intern(ran.view), tags=tags)
         if family == LINKS:
-            source, target = (
-                self._named(ran.args.get(end, 0), ran.view, entry.seq) for end in ("from", "to")
-            )
+            source = self._meant(ran.args.get("from") or 0, ran.view, entry.seq)
+            target = self._meant(ran.args.get("to") or 0, ran.view, entry.seq)
             if source is None or target is None:  # that was forgotten
                 return
             row.source, row.target = source, target
             for end in {source, target}:
                 self._links.setdefault(end, []).append(row.id)
-        self._call(row, ran.args.get("name", ""))
+        self._call(row, ran.args.get("name") or "")
         self._rows[family][row.id] = row
         self._write(family, row, ran)
 
