@@ -12,11 +12,13 @@ from typing import Any
 
 from daemon.inner.agent_log import Line, Setting
 from daemon.inner.note import Filter
+from daemon.inner.process_log import Process
 from daemon.inner.record import line
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import CommandRan, ModelCall
 from daemon.limits import InnerLimits
+from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain
 
 LONGEST_REPLY = 4_000
@@ -104,9 +106,8 @@ class Contexts:
         """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
         lines = []
         for process in self.state.processes.processes(self._may_know):
-            if process.status != "close":
-                lines.append(process.line(self.now.at))
-                self.saw.append(process.id)
+            lines.append(_process(process))
+            self.saw.append(process.id)
         last = self.state.log.last
         if last:
             lines += [self._result(one.event, one.seq) for one in last.commands]
@@ -206,7 +207,25 @@ class Contexts:
     # 6
 
     def _llm_memory(self) -> str:
-        return self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
+        text, shown = self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
+        self.saw += [record.wrote for record in shown]
+        return text
+
+
+def _process(process: Process) -> str:
+    """A process, with what came of it."""
+    ended = _date(process.ended) if process.ended else ""
+    slots = ", ".join(f"{name}={value}" for name, value in process.slots.items())
+    begun = element(
+        "process",
+        id=process.id,
+        name=process.name,
+        status=process.status,
+        began=_date(process.began),
+        ended=ended,
+        slots=slots,
+    ).removesuffix("/>")
+    return f"{begun}>{fenced(_cut(process.result, LONGEST_RESULT))}</process>"
 
 
 def _cut(text: str, most: int) -> str:

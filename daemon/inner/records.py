@@ -87,6 +87,10 @@ class Records(Fold):
         found = filter(None, map(self._find, dict.fromkeys(numbers)))
         return self._shown(found, self._knows(view))
 
+    def everywhere(self, numbers: Iterable[int]) -> Sequence[Record]:
+        """These records, whoever may know them."""
+        return self._shown(filter(None, map(self._find, dict.fromkeys(numbers))), lambda _: True)
+
     def shown(self, asked: Iterable[int], view: str) -> Sequence[Record]:
         """What stands in context 3: the records that were asked for, then those that are pinned."""
         return self.those([*asked, *sorted(self._pinned)], view)
@@ -124,19 +128,22 @@ class Records(Fold):
                 found.append((link, other))
         return found
 
-    def llm_memory(self, view: str, most_chars: int) -> str:
-        """The notebook as it stands in context 6, oldest first; where it is too long, the newest of it."""
+    def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[Record]]:
+        """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
+        the newest of it."""
         knows = self._knows(view)
         rows = [row for row in self._rows[LLM_MEMORY].values() if knows(row.view)]
-        lines, room = list[str](), most_chars
-        for text in map(line, self._newest_first(rows, knows)):
+        lines, shown, room = list[str](), list[Record](), most_chars
+        for record in self._newest_first(rows, knows):
+            text = line(record)
             room -= len(text) + 1
             if room < 0:
                 break
             lines.append(text)
+            shown.append(record)
         if len(lines) < len(rows):
             lines.append(element("left-out", older=len(rows) - len(lines)))
-        return "\n".join(reversed(lines))
+        return "\n".join(reversed(lines)), shown
 
     def _newest_first(self, rows: Sequence[_Row], knows: Knows) -> Iterator[Record]:
         """Pieces of the notebook, no more of them read than are asked for."""
@@ -322,6 +329,7 @@ class Records(Fold):
         written = entries[row.wrote]
         return Record(
             id=row.id,
+            wrote=row.wrote,
             family=family,
             text=written.event.args.get(TEXT[family], ""),
             name=row.name,

@@ -84,7 +84,7 @@ async def test_no_command_finds_a_secret_elsewhere(
         assert soul.records.shown(ids.values(), view) == []
         assert [soul.records.of(family, view, 9) for family in TEXT] == [[]] * 4
         assert soul.records.neighbours(ids[CONCEPTS], view) == []
-        assert soul.records.llm_memory(view, 9_999) == ""
+        assert soul.records.llm_memory(view, 9_999)[0] == ""
         assert soul.records.far(view, 2**62, 9) == []
     assert [len(await soul.texts(family, dm)) for family in TEXT] == [1] * 4  # nothing of it is changed
     assert len(soul.records.pinned(dm)) == 1
