@@ -62,7 +62,7 @@ SANDBOX_HINT = "Write auto, monty or cpython."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
 CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
-    "Write name=program argument {slot}, with ; between entries; the program is a full path or on PATH."
+    "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
 

@@ -243,8 +243,10 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
 
 
 def recipes(text: str) -> Recipes:
-    """Programs that may be run, `name=program argument {slot}`, with semicolons between; quoted as in a shell,
-    which none of them ever sees."""
+    """Programs that may be run: `name=program argument {slot}`, with semicolons between.
+
+    They are quoted as in a shell, which none of them ever sees.
+    """
     entries = [entry.strip() for entry in _entries(text) if entry.strip()]
     found: dict[str, Recipe] = {}
     for place, entry in enumerate(entries, 1):

@@ -1,4 +1,4 @@
-"""process.start, stop, mark and list, and cleanup.process_log: programs of the owner's, and what became of them.
+"""process.start, stop, mark and list, cleanup.process_log: the owner's programs, and what became of them.
 
 A program is never begun here: an entry says that it is to run, and a supervisor sees that.
 """

@@ -1,4 +1,4 @@
-"""Where `bwrap` works, a process has no network, sees all files but the soul's own, and writes to its own folder.
+"""Where `bwrap` works, a process has no network, and sees all files but the soul's; it writes to its folder.
 
 Whether it works is tried out with the very arguments that a process is started with, but for its program.
 """
@@ -45,10 +45,16 @@ async def isolates() -> tuple[str, str]:
     if not tool:
         return "", f"{TOOL} is not there"
     with TemporaryDirectory(prefix="soul-") as folder:
-        home = Path(folder).resolve() / "processes"
-        work = home / "trial" / "work"
-        work.mkdir(parents=True)
+        home, work = _trial(Path(folder))
         return await _try(tool, isolated(tool, [shutil.which("true") or "/bin/true"], home, work))
+
+
+def _trial(folder: Path) -> tuple[Path, Path]:
+    """Folders as a process has them."""
+    home = folder.resolve() / "processes"
+    work = home / "trial" / "work"
+    work.mkdir(parents=True)
+    return home, work
 
 
 async def _try(tool: str, argv: Sequence[str]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What may be shown of a program's output: without secrets, without characters that do something, and bounded.
+"""What may be shown of a program's output: no secrets, no characters that do something, and not too much.
 
 In this order: a secret that is cut in half, or has a control character in it, must not pass.
 """

@@ -1,6 +1,6 @@
 """The folder that a process runs in: who lives in it, how it ended, what it wrote. Made by wrapper.py.
 
-Nothing in it is trusted: the program can reach its own folder, so all is read bounded and by plain files only.
+Nothing in it is trusted: the program can reach its own folder. All is read bounded, and plain files only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ LONG = 2**16
 NAME = re.compile("[0-9a-f]{32}")
 CLAIM = re.compile("[0-9a-f]{32}[.][0-9a-f]{16}")
 """The name of a folder that a wrapper was about to move in place when it died."""
-KEPT = 60.0
+LATE = 30.0
+"""Seconds after which a wrapper that was started does not begin any more."""
+KEPT = 2 * LATE
 """Seconds that a folder stays at least, so that a wrapper that comes late finds it."""
 
 
@@ -114,15 +116,26 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def tidy(home: Path, needed: Collection[str]) -> None:
-    """Take away all folders there but these (their names), and those of wrappers that died too early."""
-    now = time.time()
+def tidy(home: Path, needed: Collection[str]) -> bool:
+    """Take away all folders there but these (their names), and those of wrappers that died too early.
+
+    Returns whether all are gone: one that was just made stays for a moment.
+    """
+    gone = True
     for path in _folders(home):
-        if path.name in needed:
-            continue
-        with suppress(OSError):
-            if path.stat().st_mtime < now - KEPT:
+        if path.name not in needed:
+            if _made(path) < time.time() - KEPT:
                 remove(path)
+            gone = gone and not path.exists()
+    return gone
+
+
+def _made(folder: Path) -> float:
+    """When it was claimed."""
+    for path in (folder / "wrapper", folder):
+        with suppress(OSError):
+            return path.lstat().st_mtime
+    return 0.0
 
 
 def _folders(home: Path) -> Iterator[Path]:

@@ -20,7 +20,7 @@ CLEANUP = "cleanup.process_log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A program or a branch. `id` is the seq of the entry that began it, `view` what it was begun in sight of.
+    """A program or a branch. `id` is the seq of the entry that began it, `view` in whose sight that was.
 
     `ended` is None as long as it runs; `result` is all of its output that anybody is shown. `stopping`: it
     was asked to end. The view of a branch is its own thread, in whose sight nobody is, until the command that
@@ -60,7 +60,7 @@ class ProcessLog(Fold):
         return [one for one in self._all.values() if one.ended is None]
 
     def get(self, id: int) -> Process | None:
-        """The process of this id, also one that was dealt with; None where it was cleaned up, or never was."""
+        """The process of this id, also one that was dealt with; None where there is none any more."""
         return self._all.get(id)
 
     def all(self) -> Sequence[Process]:

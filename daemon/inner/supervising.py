@@ -15,9 +15,9 @@ import signal
 import sys
 import time
 from asyncio import Event as Flag
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,9 +27,9 @@ from daemon.engine.exceptions import Fenced, JournalError
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import part
 from daemon.inner.isolation import isolated, isolates
-from daemon.inner.process_folder import ending, folder_of, holder, tidy
-from daemon.inner.process_log import ProcessLog
-from daemon.inner.telling import KEPT, LOST, NOT_BEGUN, UNSTARTED, told
+from daemon.inner.process_folder import KEPT, LATE, ending, folder_of, holder, tidy
+from daemon.inner.process_log import CLEANUP, ProcessLog
+from daemon.inner.telling import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
 from daemon.kinds import CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
 from daemon.recipe import Recipe
 
@@ -38,8 +38,6 @@ log = logging.getLogger(__name__)
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """Where a process finds other programs."""
 WRAPPER = Path(__file__).with_name("wrapper.py")
-LATE = 30.0
-"""Seconds after which a wrapper that was started does not begin any more."""
 TRIES = 3
 """How often a wrapper is started that comes to nothing."""
 AT_ONCE = 8
@@ -55,17 +53,9 @@ class Bounds:
 
     memory: int = 4 * 2**30
     room: int = 100 * 2**20
-    kept: int = KEPT
+    kept: int = MOST_KEPT
     files: int = 256
     processes: int = 64
-
-
-@dataclass(slots=True, kw_only=True)
-class Watched:
-    """A process that is seen through to its end."""
-
-    stop: Flag = field(default_factory=Flag)
-    task: asyncio.Task[None] | None = None
 
 
 class Supervisor:
@@ -93,7 +83,12 @@ class Supervisor:
         self._wake = wake
         self._bounds = bounds or Bounds()
         self._log = ProcessLog(journal)
-        self._watched: dict[int, Watched] = {}
+        self._watched: dict[int, Flag] = {}
+        """The processes that are seen through to their ends; the flag says that one is to be stopped."""
+        self._tasks = set[asyncio.Task[None]]()
+        self._tidying: asyncio.Task[None] | None = None
+        self._again = False
+        """Was anything dropped from the log while folders were taken away?"""
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._tool = ""
         """The bwrap that works here; empty: none does."""
@@ -103,14 +98,14 @@ class Supervisor:
             self._tool, why = await isolates()
             if why:
                 log.warning("Processes of the inner life can reach the network: %s.", why)
-        self._follower = asyncio.create_task(self._follow(), name="supervisor")
+        self._begin(self._follow(), "following of the journal")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """The processes go on; the next supervisor hears of their ends."""
-        tasks = [self._follower, *(one.task for one in self._watched.values() if one.task)]
+        tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -118,67 +113,84 @@ class Supervisor:
     # What the journal says
 
     async def _follow(self) -> None:
-        """Take up what is pending, then all that comes."""
-        since = await self._patiently(self._journal.last)
-        for started in await self._patiently(lambda: self._journal.pending(ProcessStarted)):
-            self._watch(started)
-        await self._tidy()
+        """Take up what is pending, then all that comes; anew where the journal could not be read."""
         while True:
             try:
+                since = self._journal.last()
+                for started in self._journal.pending(ProcessStarted):
+                    self._watch(started)
+                self._tidy()
                 async for entries in self._journal.follow(since):
                     for entry in entries:
-                        await self._take(entry)
-                    since = entries[-1].seq
+                        self._take(entry)
             except JournalError as error:
                 log.info("The supervisor waits for the journal. %s", error)
                 await self._clock.sleep(PAUSE)
 
-    async def _patiently(self, look: Callable[[], Any]) -> Any:
-        """What this finds in the journal, as soon as it can be read."""
-        while True:
-            try:
-                return look()
-            except JournalError as error:
-                log.info("The supervisor waits for the journal. %s", error)
-                await self._clock.sleep(PAUSE)
-
-    async def _take(self, entry: Entry[Any]) -> None:
+    def _take(self, entry: Entry[Any]) -> None:
         event = entry.event
         if isinstance(event, ProcessStarted):
             self._watch(entry)
         elif isinstance(event, ProcessStop) and event.process in self._watched:
-            self._watched[event.process].stop.set()
-        elif isinstance(event, CommandRan) and event.name == "cleanup.process_log" and event.ok:
-            await self._tidy()
+            self._watched[event.process].set()
+        elif isinstance(event, CommandRan) and event.name == CLEANUP and event.ok:
+            self._tidy()
 
     def _watch(self, started: Entry[ProcessStarted]) -> None:
         """See it through, beside all others."""
-        if started.seq in self._watched:
-            return
-        watched = self._watched[started.seq] = Watched()
+        stop = self._watched.get(started.seq)
+        if stop is None:
+            stop = self._watched[started.seq] = Flag()
+            task = self._begin(self._see_through(started, stop), f"process {started.seq}")
+            task.add_done_callback(lambda _: self._watched.pop(started.seq))
         stops = self._journal.of(started.thread, ProcessStop, since=started.seq)
-        if any(stop.event.process == started.seq for stop in stops):
-            watched.stop.set()
-        watched.task = asyncio.create_task(self._see_through(started, watched), name=f"process {started.seq}")
-        watched.task.add_done_callback(lambda _: self._watched.pop(started.seq, None))
+        if any(asked.event.process == started.seq for asked in stops):
+            stop.set()
 
-    async def _tidy(self) -> None:
+    def _tidy(self) -> None:
         """The folders of processes that were dropped from the log are taken away."""
-        await self._log.update()
-        known = [one.id for one in self._log.all() if not one.branch]
-        pending = [entry.seq for entry in self._journal.pending(ProcessStarted)]
-        needed = {folder_of(self._home, entry).name for entry in self._journal.many([*known, *pending])}
-        await asyncio.to_thread(tidy, self._home, needed)
+        if self._tidying is None or self._tidying.done():
+            self._tidying = self._begin(self._take_away(), "tidying")
+        else:
+            self._again = True
+
+    async def _take_away(self) -> None:
+        while True:
+            self._again = False
+            with suppress(JournalError):  # then later
+                await self._log.update()
+                pending = [entry.seq for entry in self._journal.pending(ProcessStarted)]
+                known = {one.id for one in self._log.all() if not one.branch}
+                entries = self._journal.many([*known.union(pending)])
+                needed = {folder_of(self._home, entry).name for entry in entries}
+                if await asyncio.to_thread(tidy, self._home, needed) and not self._again:
+                    return
+            await self._clock.sleep(KEPT)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Do this beside all else, until the supervisor ends."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error:
+            said = "The supervisor failed at: %s. Start the daemon anew."
+            log.critical(said, task.get_name(), exc_info=error)
 
     # One process
 
-    async def _see_through(self, started: Entry[ProcessStarted], watched: Watched) -> None:
+    async def _see_through(self, started: Entry[ProcessStarted], stop: Flag) -> None:
         """Have it run, if nobody has yet, and write down how it ended."""
         async with self._turns:
             while True:
                 try:
-                    status, result = await self._end_of(started, watched.stop)
-                    await self._write(started, status, result)
+                    if self._journal.is_pending(started.seq):
+                        status, result = await self._end_of(started, stop)
+                        await self._write(started, status, result)
                     return
                 except (JournalError, OSError) as error:
                     log.info("The process %d is looked at again in a moment. %s", started.seq, error)
@@ -203,25 +215,29 @@ class Supervisor:
         folder = folder_of(self._home, started)
         tries = 0
         while True:
-            pid = holder(folder)  # before its status is looked for: whoever is gone has left one by now
+            claimed = folder.exists()  # in this order: each makes sense of what comes after it
+            pid = holder(folder)
             end = ending(folder)
             if end:
                 return await told(folder, end, self._secrets, stopped=stop.is_set())
             if pid is not None:
                 await self._wait(pid, stop)
-            elif folder.exists():
+            elif claimed:
                 return "offline", LOST
             elif stop.is_set():
                 return "error", NOT_BEGUN
             elif tries == TRIES:
                 return "error", UNSTARTED
             else:
+                if tries:
+                    await self._clock.sleep(PAUSE)
                 tries += 1
                 try:
                     argv = self._command(started.event, folder)
                 except ValueError as error:
                     return "error", f"It was not started: {error}."
-                await self._wait(self._start(folder, argv, started.event.seconds), stop)
+                with suppress(OSError):
+                    await self._wait(self._start(folder, argv, started.event.seconds), stop)
 
     def _command(self, event: ProcessStarted, folder: Path) -> list[str]:
         """The command as it is run. Raises ValueError where it may not be."""

@@ -12,7 +12,7 @@ from daemon.inner.masking import cut, harmless, masked, masked_begin, masked_end
 from daemon.inner.process_folder import Ending, Written, written
 from daemon.kinds import Status
 
-KEPT = 2 * 2**20
+MOST_KEPT = 2 * 2**20
 """Bytes that are kept of each stream in its folder."""
 MOST = {"stdout": 4_000, "stderr": 2_000}
 """Characters that are told of each stream."""
@@ -33,7 +33,7 @@ def _told(folder: Path, end: Ending, secrets: Collection[str], stopped: bool) ->
     totals = {"stdout": end.stdout, "stderr": end.stderr}
     parts: dict[str, str] = {}
     for name, most in MOST.items():
-        kept = written(folder, name, totals[name], KEPT)
+        kept = written(folder, name, totals[name], MOST_KEPT)
         place = f"{folder.parent.name}/{folder.name}/{name}"
         parts[name] = shown(kept, secrets, most, place)
     status, first = _status(end, bool(parts["stderr"]), stopped)
@@ -83,9 +83,8 @@ def shown(kept: Written, secrets: Collection[str], most: int, place: str) -> str
         left = len(whole) - len(head) - len(tail)
     if not left:
         return head
-    return "\n".join(
-        [head, f"[about {left:,} characters are left out; an owner finds more in {place}]", tail]
-    )
+    between = f"[about {left:,} characters are left out here; an owner finds more in {place}]"
+    return "\n".join([head, between, tail])
 
 
 def _over(text: str, most: int) -> int:

@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 CHUNK = 2**16
 TAIL = 2**16
@@ -82,7 +82,7 @@ def claim(folder: Path) -> bool:
 class Stream:
     """What a program writes: the first of it in a file, the last of it in memory, and how much it was."""
 
-    def __init__(self, source: BinaryIO, path: Path, most: int) -> None:
+    def __init__(self, source: IO[bytes], path: Path, most: int) -> None:
         self.source = source
         self._path = path
         self._file = path.open("xb")
@@ -195,7 +195,7 @@ class Run:
         return self._why != "exited"
 
     def _bound(self) -> None:
-        """In the child, before it becomes the program: it ends with the wrapper, and takes no more than this."""
+        """In the child, before it becomes the program: it ends with the wrapper, and takes no more."""
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         limits = {
@@ -220,7 +220,7 @@ def signal_group(leader: int, number: signal.Signals) -> None:
 
 
 def end_children(but: int = 0) -> None:
-    """Kill and take leave of all that is left, whatever session it has begun, `but` for the one of this pid."""
+    """Kill all that is left, whatever session it has begun, `but` for the process of this pid."""
     until = time.monotonic() + GRACE
     while time.monotonic() < until:
         left = [pid for pid in children() if pid != but]
@@ -250,7 +250,7 @@ def tasks() -> int:
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if path.stat().st_uid == os.getuid():
-                count += len(os.listdir(path / "task"))
+                count += len([*(path / "task").iterdir()])
     return count
 
 
