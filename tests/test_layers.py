@@ -32,7 +32,7 @@ ROOMS = (
     ("ports",),
     ("kinds",),
     ("memory", "reply", "errors", "setting", "misspelt"),
-    ("limits", "engine", "environment"),
+    ("limits", "recipe", "engine", "environment"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
