@@ -35,7 +35,8 @@ BOLT = "daemon.slack.bolt"
 class Slack:
     """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
 
-    `owners` are ids of people: they may stop anything, are always heard, and may be mentioned.
+    `owners` are ids of people: they may stop anything, are always heard, and may be mentioned. `notes`: is
+    there an inner life, which notices what is said to others?
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Slack:
         connections: int = 1,
         max_age: float = 86_400.0,
         owners: frozenset[str] = frozenset(),
+        notes: bool = False,
     ) -> None:
         self._access = access
         self._allowed = allowed
@@ -57,6 +59,7 @@ class Slack:
         self._clock = clock
         self._max_age = max_age
         self._owners = owners
+        self._notes = notes
         self._open = AsyncExitStack()
         self._scopes = Scopes()
         self.hearing = Hearing(clock, connections)
@@ -87,7 +90,9 @@ class Slack:
             )
             self.surroundings = History(web, people, me, self._journal)
             self.speaker = SlackSpeaker(web, self._journal, me, self._owners, people)
-            self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)
+            self._inbox = Inbox(
+                self._journal, people, me, self._allowed, self._wake, self._owners, self._notes
+            )
             self.catch_up = await opening.enter_async_context(
                 CatchUp(
                     archive=Archive(web),
