@@ -1,17 +1,17 @@
 """notes.list, read, hide, tag and mark, and cleanup.notes: what the inner life does about what came in.
 
-Each only looks and says what is to become of them: the fold reads it from the command as it is recorded. What a
-note says is never told here, but shown by the next tick.
+Each only looks, and says what is to become of them: the fold reads it from the command as it is recorded.
+What a note says is never told here, but shown by the next tick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Args, Definition, Perform
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Filter, Knows, Note, Priority, Source
 from daemon.inner.notes import DAY, Notes
@@ -166,7 +166,7 @@ class Commands:
         return ", ".join(parts)
 
 
-def _command(name: str, description: str, perform: Callable[..., object], args: type[Args]) -> Definition:
+def _command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
     return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)
 
 

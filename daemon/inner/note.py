@@ -39,7 +39,7 @@ CHANGES = ("edited", "deleted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """A tag of a note, and the view that it was set under. A hashtag is one, `written` where its words are."""
+    """A tag of a note, and the view that it was set under. A hashtag is `written` where its words are."""
 
     name: str
     view: str
