@@ -16,7 +16,8 @@ def shared(records: Records) -> reaching.Records:
         await records.update()
         found = records.everywhere(ids)
         return [
-            Shared(id=one.id, text=": ".join(filter(None, (one.name, one.text))), view=one.view) for one in found
+            Shared(id=one.id, text=": ".join(filter(None, (one.name, one.text))), view=one.view)
+            for one in found
         ]
 
     return brought

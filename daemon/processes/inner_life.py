@@ -72,12 +72,12 @@ class Tick:
         due = only(TickDue, self._turn.inputs)
         if only(InnerBegan, self._turn.inputs):
             if await self._begins(due):
-                return None
+                return
         elif not due:
             await self._asleep(self._what_came())
             if not await self._turn.waiting():
                 await self._pause(self._life.limits.pause, "the pause is over")
-            return None
+            return
         elif self._too_early(due):
             await self._later(due, self._last_at + self._life.limits.pause - self._now)
             return
