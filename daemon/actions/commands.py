@@ -1,4 +1,4 @@
-"""The commands of the inner life, as far as they can work here: the part of the one registry that is its own."""
+"""The commands of the inner life, as far as they can work here: its part of the one registry."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from daemon.actions.note_commands import note_commands
 from daemon.actions.process_commands import process_commands
 from daemon.actions.record_commands import record_commands
 from daemon.inner.reaching import Reach
-from daemon.inner.recipes import Recipe
 from daemon.inner.sharing import shared
 from daemon.inner.state import State
 from daemon.limits import INNER, InnerLimits
 from daemon.ports import Library
+from daemon.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,5 +52,5 @@ def commands(means: Means) -> Sequence[Definition]:
 
 
 def described(nothing: Any) -> Sequence[Definition]:
-    """All that there could be, which can only be described: `nothing` stands for what they would work with."""
+    """All that there could be, only to be described: `nothing` stands for what they would work with."""
     return commands(Means(state=nothing, reach=nothing, library=nothing))

@@ -1,19 +1,20 @@
-"""The commands with which the inner life sets its own cycle: what it sees, how long it waits, and for what."""
+"""The commands with which the inner life sets its cycle: what it sees, how long it waits, and for what."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from daemon.actions.action import Args, Definition
+from daemon.actions.note_commands import TagName
 from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.note import Priority, Source
 from daemon.ism import Refused
 
 DAY = 86_400.0
 YEAR = 366 * DAY
-Tag = Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class Strict(Args):
@@ -31,14 +32,10 @@ class Responses(Strict):
 class NoteFilter(Strict):
     """Which notes: all that is given has to hold."""
 
-    priority: Literal["", "low", "normal", "important", "urgent"] = Field(
-        default="", description="low, normal, important or urgent: this one or higher"
-    )
-    tags: list[Tag] = Field(default_factory=list, description="all of these tags", max_length=20)
-    source: Literal["", "dm", "mention", "channel", "reaction", "bot"] = Field(
-        default="", description="dm, mention, channel, reaction or bot"
-    )
-    since: str = Field(default="", description="not before this time, like 2026-01-31T09:00", max_length=40)
+    priority: Priority | None = Field(default=None, description="of this priority or a higher one")
+    source: Source | None = Field(default=None, description="where they come from")
+    tags: list[TagName] = Field(default=[], max_length=20, description="with each of these tags")
+    since: float | None = Field(default=None, description="that came then or later, in Unix seconds")
 
 
 class Mode(Strict):

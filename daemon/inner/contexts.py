@@ -43,8 +43,8 @@ class Now:
     name: str
     owners: Sequence[str]
     limits: InnerLimits
-    programs: Sequence[str]
-    neighbours: Sequence[str]
+    programs: Sequence[str] = ()
+    neighbours: Sequence[str] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,8 +55,6 @@ class Contexts:
     now: Now
     call: Callable[[int], ModelCall]
     """A model call by its seq."""
-    reflex: str = ""
-    """What the last reflex asks of this tick."""
     saw: list[int] = field(default_factory=list)
 
     def regions(self) -> Mapping[str, str]:
@@ -68,15 +66,30 @@ class Contexts:
             "records": (3, self._records()),
             "notes": (4, self._notes()),
             "settings": (5, self._settings()),
-            "anti_stagnation": (7, self.reflex),
+            "anti_stagnation": (7, self.advice()),
         }
         return {
             name: f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
             for name, (number, text) in made.items()
         }
 
-    def _may_know(self, view: str) -> bool:
+    def knows(self, view: str) -> bool:
+        """May what was written in this view be shown in this tick?"""
         return self.state.views.may_know(self.now.view, view, self.now.tick)
+
+    def new_notes(self) -> bool:
+        """Has any note come since the tick before this one began?"""
+        last = self.state.log.last
+        return bool(self.state.notes.new_since(last.entry.event.tick if last else 0))
+
+    def advice(self) -> str:
+        """What the last reflex asks of this tick, in words of the view in which it went in circles."""
+        last = self.state.log.last
+        if last is None or last.entry.event.outcome != "repeated":
+            return ""
+        tick = last.entry.event
+        words = tick.advice if self.knows(tick.view) else ELSEWHERE
+        return f"reflex: {tick.reflex}\n{words}"
 
     # 1
 
@@ -86,7 +99,7 @@ class Contexts:
         shown = [
             tick
             for tick in self.state.log.thoughts
-            if tick.entry.seq > self.state.log.cleared and self._may_know(tick.entry.event.view)
+            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view)
         ]
         return "\n".join(
             self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
@@ -105,7 +118,7 @@ class Contexts:
     def _processes(self) -> str:
         """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
         lines = []
-        for process in self.state.processes.processes(self._may_know):
+        for process in self.state.processes.processes(self.knows):
             lines.append(_process(process))
             self.saw.append(process.id)
         last = self.state.log.last
@@ -117,7 +130,7 @@ class Contexts:
     def _result(self, ran: CommandRan, seq: int) -> str:
         done = "yes" if ran.ok else "no"
         head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
-        if not self._may_know(ran.view):
+        if not self.knows(ran.view):
             return f"{head}{ELSEWHERE}</result>"
         self.saw.append(seq)
         return f"{head}{fenced(_cut(ran.text, LONGEST_RESULT))}</result>"
@@ -147,7 +160,7 @@ class Contexts:
         notes = self.state.notes
         lines = [", ".join(f"{priority}: {count}" for priority, count in notes.counts().items())]
         if self.state.log.settings.mode.value == "auto":
-            wanted = notes.matching(Filter.of(self._filter()), self._may_know, LISTED)
+            wanted = notes.matching(Filter.of(self._filter()), self.knows, LISTED)
             lines += [self._note(seq) for seq in wanted]
             hidden = sum(notes.counts().values()) - len(wanted)
             lines.append(f"not shown: {hidden}")
@@ -163,10 +176,10 @@ class Contexts:
         note = self.state.notes.get(seq)
         if note is None:
             return f"note {seq} is gone"
-        if not self._may_know(note.thread):
+        if not self.knows(note.thread):
             return f"note {seq} may not be known in this view: read it alone"
         self.saw.append(note.said)
-        return self.state.notes.words(note, self._may_know)
+        return self.state.notes.words(note, self.knows)
 
     def _filter(self) -> Mapping[str, Any]:
         """Which notes it wants to see in auto mode."""
@@ -200,7 +213,7 @@ class Contexts:
         return f"{self.state.views.place(self.now.view)} ({self.now.view})"
 
     def _told(self, setting: Setting) -> str:
-        if not self._may_know(setting.view):
+        if not self.knows(setting.view):
             return ELSEWHERE
         return fenced(str(setting.value if setting.value is not None else "as short as may be"))
 

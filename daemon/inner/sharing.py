@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from daemon.inner import reaching
 from daemon.inner.reaching import Shared
+from daemon.inner.record import Record
 from daemon.inner.records import Records
 
 
@@ -21,3 +22,7 @@ def shared(records: Records) -> reaching.Records:
         ]
 
     return brought
+
+
+def _words(record: Record) -> str:
+    return f"{record.name}: {record.text}" if record.name else record.text

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.actions.action import Definition
+from daemon.actions.breaking_out import COMPARES, BreakingOut
 from daemon.actions.commanding import Commanding
 from daemon.engine.event import Entry, only
 from daemon.engine.kinds import Match
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.helping import Described, help_text
+from daemon.inner.reflex import ADVICE, LADDER, only_waits
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
@@ -30,17 +32,23 @@ from daemon.kinds import (
 from daemon.limits import InnerLimits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import Turn
+from daemon.process import MentalProcess, Turn, Words
 
 NAME = "inner_life"
 SYSTEM = "prompts/inner_life"
 COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
-COMPARES = "prompts/inner/compare"
-WAITING = frozenset({"cycle.idle", "cycle.pause"})
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
+MAY_SAY: Mapping[str, Sequence[str]] = {
+    "flashback": ("id", "when"),
+    "switch": ("id", "task"),
+    "neighbour": ("neighbour",),
+    "owner": ("owner",),
+    "pause": ("minutes",),
+}
+"""What a text of the reflex may say besides what was repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,28 +229,24 @@ class Tick:
         known = {name: one.args for name, one in self._life.definitions.items()}
         written = read(call.event.text, known)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq)
-        names = {one.name for one in written.commands}
-        if names and names <= WAITING and not written.faults:
-            line = replace(line, outcome="waiting")
-        else:
-            reflex = Reflex(self._turn, self._state, contexts.now)
-            found = await reflex.found(call.event.text)
-            line = replace(line, novelty=found.novelty)
-            if found.repeated:
-                await self._break_out(contexts, line, reflex)
-                return
+        waits = only_waits([one.name for one in written.commands]) and not written.faults
+        reflex = BreakingOut(turn=self._turn, contexts=contexts)
+        repeated, found = await reflex.judged(call.event.text, waits)
+        line = replace(line, novelty=found.novelty, outcome="waiting" if waits else "thought")
+        if repeated:
+            await self._break_out(contexts, line, reflex, call.event.text)
+            return
         ran = await self._carry_out(contexts, written)
         await self._note(contexts, replace(line, commands=tuple(one.seq for one in ran)))
         await self._wait_for(ran)
 
-    async def _break_out(self, contexts: Contexts, line: Ticked, reflex: Reflex) -> None:
+    async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
         """It went in a circle: its commands are not run again, and the next tick is another one."""
-        effect = reflex.effect()
-        line = replace(
-            line, outcome="repeated", reflex=effect.name, advice=effect.advice, shows=tuple(effect.shows)
-        )
+        pause = self._pause_after(())
+        effect, advice = reflex.effect(answer, pause)
+        line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
         await self._note(contexts, line)
-        await self._pause(max(self._pause_after(()), effect.pause or 0.0), "the pause is over")
+        await self._pause(max(pause, effect.pause or 0.0), "the pause is over")
 
     # What it wants done
 
@@ -302,3 +306,17 @@ class InnerLife:
         if self.life:
             await Tick(turn, self.life).run()
         return turn.memory
+
+
+PROCESS = MentalProcess(
+    name=NAME,
+    run=InnerLife(),
+    called="the inner life is to think, or something has come for it",
+    texts={
+        SYSTEM: Words(None),
+        COMMANDS: Words({"help"}, "help"),
+        ASKS: Words(None),
+        COMPARES: Words({"before", "now"}, "now"),
+        **{f"{ADVICE}{one.name}": Words({"repeated", *MAY_SAY.get(one.name, ())}) for one in LADDER},
+    },
+)

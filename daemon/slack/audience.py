@@ -41,7 +41,7 @@ class Audiences:
 
     async def look(self, channel: str, of: str) -> None:
         """Write down who can read a channel, if that is news; `of` is whom a DM is with, else the channel."""
-        await self._note(channel, await self._people.audience(of), f"seen:{self._journal.last()}")
+        await self.found(channel, await self._people.audience(of), f"seen:{self._journal.last()}")
 
     async def changed(self, channel: str, ts: str) -> None:
         """Others can read this channel since `ts`. Who, is asked at its next message."""
