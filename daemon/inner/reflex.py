@@ -40,7 +40,7 @@ RECENT = 12
 """Of so many attempts each source may have no more than its share, or the soul would listen to it alone."""
 LONGEST_REPLY = 4_000
 """Characters of what the model says of two answers that are read."""
-LOOSE = re.compile(r"""\bnew\b["']?\s*[:=]\s*["']?(true|false|yes|no)\b""", re.IGNORECASE)
+LOOSE = re.compile(r"""\bnew\b["']?\s*[:=]\s*["']?(true|false|yes|no)\b(?!\s+or\b)""", re.IGNORECASE)
 GIST = 300
 """Characters of an answer or a task that it is named by."""
 
