@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
@@ -31,8 +31,9 @@ LENGTH = 40
 """Words of an entry."""
 AT_ONCE = 2_000
 """Appends that share commits, to get there soon."""
-QUERIES = ("word100 word400", "word1500", "word3000 word9000 word30", "word15000")
-"""From words that stand in each fortieth entry to such as stand in a few."""
+QUERIES = ((100, 400), (1_500,), (3_000, 9_000, 30), (15_000,))
+"""Words by their number: the 30th stands in every tenth entry, the 15,000th in one of five thousand."""
+CONSONANTS, VOWELS = "bdfgklmnpr", "aeiou"
 FIND = "select rowid from words where words match ? order by rank limit ?"
 
 
@@ -40,7 +41,7 @@ async def records(
     folder: Path, *, entries: int = 100_000, conversations: int = 100, rounds: int = 10
 ) -> Sequence[Figure]:
     """A diary that was written in sight of many conversations; it is searched in one of them."""
-    texts = _texts(entries)
+    texts, queries = _texts(entries), [" ".join(map(_word, numbers)) for numbers in QUERIES]
     async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
         views = [await _open(journal, number) for number in range(conversations)]
         for start in range(0, entries, AT_ONCE):
@@ -52,11 +53,11 @@ async def records(
                 _fill(bare, texts)
 
             async def search() -> None:
-                for query in QUERIES:
+                for query in queries:
                     await diary.search(DIARY, query, views[0])
 
             async def find() -> None:
-                for query in QUERIES:
+                for query in queries:
                     bare.execute(FIND, (question(query), HITS)).fetchall()
 
             filled, folded = await seconds(fill), await seconds(diary.update)
@@ -80,9 +81,20 @@ async def records(
 def _texts(entries: int) -> Sequence[str]:
     """Entries of ordinary length; the same ones in each run."""
     chance = random.Random(1)
-    words = [f"word{number}" for number in range(1, WORDS + 1)]
+    words = [_word(number) for number in range(1, WORDS + 1)]
     weights = [*accumulate(1 / number for number in range(1, WORDS + 1))]
     return [" ".join(chance.choices(words, cum_weights=weights, k=LENGTH)) for _ in range(entries)]
+
+
+def _word(number: int) -> str:
+    """A word of four syllables, so that none begins with another one."""
+    return "".join(f"{CONSONANTS[digit % 10]}{VOWELS[digit // 10]}" for digit in _digits(number))
+
+
+def _digits(number: int) -> Iterator[int]:
+    for _ in range(4):
+        number, digit = divmod(number, 50)
+        yield digit
 
 
 async def _open(journal: Journal, number: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -27,8 +27,6 @@ order by bm25(words, 2.0, 1.0, 1.0), record.id desc limit :most
 NAMING = """
 select record.id from words cross join record on record.wrote = words.rowid where words match :asked
 """
-
-Change = Callable[[Connection], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,25 +47,27 @@ class RecordWords(Index):
 
     def __init__(self) -> None:
         super().__init__(SCHEMA)
-        self._changes: list[Change] = []
+        self._changed: dict[int, Worded | None] = {}
+        self._cleared = False
 
     def put(self, worded: Worded) -> None:
         """These are the words of this record from now on."""
-        self._changes.append(lambda database: _put(database, worded))
+        self._changed[worded.id] = worded
 
     def drop(self, number: int) -> None:
         """This record is found no more."""
-        self._changes.append(lambda database: _drop(database, number))
+        self._changed[number] = None
 
     def clear(self) -> None:
         """Nothing is found any more, and no word is left."""
-        self._changes = [_clear]
+        self._changed, self._cleared = {}, True
 
     def write(self) -> None:
         """Have what was kept back written, before whatever is asked from now on."""
-        changes, self._changes = self._changes, []
-        if changes:
-            self.begin(lambda database: _apply(database, changes))
+        changed, cleared = self._changed, self._cleared
+        self._changed, self._cleared = {}, False
+        if changed or cleared:
+            self.begin(lambda database: _write(database, changed, cleared=cleared))
 
     async def written(self) -> None:
         """Wait until all of that is done."""
@@ -99,29 +99,19 @@ class RecordWords(Index):
         return [number for (number,) in rows]
 
 
-def _apply(database: Connection, changes: Iterable[Change]) -> None:
-    for change in changes:
-        change(database)
+def _write(database: Connection, changed: Mapping[int, Worded | None], *, cleared: bool) -> None:
+    if cleared:
+        database.execute("delete from record")
+        database.execute("insert into words (words) values ('delete-all')")
+    database.executemany("delete from record where id = ?", ((number,) for number in changed))
+    put = [worded for worded in changed.values() if worded]
+    rows = ((one.wrote, one.id, one.family, one.view) for one in put)
+    database.executemany("insert into record values (?, ?, ?, ?)", rows)
+    database.executemany("insert into words (rowid, name, text, tags) values (?, ?, ?, ?)", map(_row, put))
 
 
-def _put(database: Connection, worded: Worded) -> None:
-    _drop(database, worded.id)
-    database.execute(
-        "insert into record values (?, ?, ?, ?)", (worded.wrote, worded.id, worded.family, worded.view)
-    )
-    words = [indexed(text) for text in (worded.name, worded.text, "\n".join(worded.tags))]
-    database.execute(
-        "insert into words (rowid, name, text, tags) values (?, ?, ?, ?)", (worded.wrote, *words)
-    )
-
-
-def _drop(database: Connection, number: int) -> None:
-    database.execute("delete from record where id = ?", (number,))
-
-
-def _clear(database: Connection) -> None:
-    database.execute("delete from record")
-    database.execute("insert into words (words) values ('delete-all')")
+def _row(one: Worded) -> tuple[int, str, str, str]:
+    return one.wrote, indexed(one.name), indexed(one.text), indexed("\n".join(one.tags))
 
 
 def _nothing(_: Connection) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from sys import intern
 from types import TracebackType
 from typing import ClassVar, Self
@@ -93,11 +92,15 @@ class Records(Fold):
 
     def shown(self, asked: Iterable[int], view: str) -> Sequence[Record]:
         """What stands in context 3: the records that were asked for, then those that are pinned."""
-        return self.those([*asked, *sorted(self._pinned)], view)
+        return self.those([*asked, *self._pins(view)], view)
 
     def pinned(self, view: str) -> Sequence[Record]:
         """Those that are always shown, oldest first."""
-        return self.those(sorted(self._pinned), view)
+        return self.those(self._pins(view), view)
+
+    def _pins(self, view: str) -> Sequence[int]:
+        knows = self._knows(view)
+        return [number for number in sorted(self._pinned) if self._is_pinned(number, knows)]
 
     def of(self, family: str, view: str, most: int) -> Sequence[Record]:
         """The newest of a family, newest first."""
@@ -179,7 +182,8 @@ class Records(Fold):
 
     def _clear(self) -> None:
         self._rows: dict[str, dict[int, _Row]] = {family: {} for family in TEXT}
-        self._pinned: set[int] = set()
+        self._pinned: dict[int, set[str]] = {}
+        """In which views each of them was pinned: it is where one of these may be known."""
         self._names: dict[str, list[int]] = {}
         """The concepts of a name: several, where none of them may be known where another one was added."""
         self._links: dict[int, list[int]] = {}
@@ -199,7 +203,7 @@ class Records(Fold):
         else:
             for number in ran.args.get("ids") or ():
                 if number in self._rows[family]:
-                    self._mark(family, verb, number)
+                    self._mark(family, verb, number, entry)
 
     async def _rest(self) -> None:
         await self._words.written()
@@ -234,17 +238,19 @@ class Records(Fold):
         self._call(row, ran.args.get("name") or row.name)
         self._write(family, row, ran)
 
-    def _mark(self, family: str, verb: str, number: int) -> None:
+    def _mark(self, family: str, verb: str, number: int, entry: Entry[CommandRan]) -> None:
+        view = entry.event.view
         if verb == "pin":
-            self._pinned.add(number)
+            self._pinned.setdefault(number, set()).add(view)
         elif verb == "unpin":
-            self._pinned.discard(number)
+            knows = self._views.knowing(view, entry.seq)
+            self._pinned[number] = {there for there in self._pinned.get(number, ()) if not knows(there)}
         elif verb == "delete":
             self._delete(family, number)
 
     def _delete(self, family: str, number: int) -> None:
         row = self._rows[family].pop(number)
-        self._pinned.discard(number)
+        self._pinned.pop(number, None)
         self._words.drop(number)
         self._call(row, "")
         for end in {row.source, row.target} & self._links.keys():
@@ -285,7 +291,8 @@ class Records(Fold):
     def _named(self, name: str, view: str, before: int) -> int | None:
         """The concept of this name; of several, rather the one that was written in this very view."""
         same = [self._rows[CONCEPTS][number] for number in self._names.get(_folded(name), ())]
-        known = [row for row in same if self._views.may_know(view, row.view, before)]
+        knows = self._views.knowing(view, before)
+        known = [row for row in same if knows(row.view)]
         if not known:
             return None
         return min(known, key=lambda row: (row.view != view, row.id)).id
@@ -293,13 +300,7 @@ class Records(Fold):
     # How it is shown
 
     def _knows(self, view: str) -> Knows:
-        as_of = self._as_of
-
-        @cache
-        def knows(there: str) -> bool:
-            return self._views.may_know(view, there, as_of)
-
-        return knows
+        return self._views.knowing(view, self._as_of)
 
     def _find(self, number: int) -> tuple[str, _Row] | None:
         for family, rows in self._rows.items():
@@ -309,8 +310,13 @@ class Records(Fold):
 
     def _seen_by(self, row: _Row, knows: Knows) -> bool:
         """May it be known? A link only where both its concepts may, and are still there."""
+        if not knows(row.view):
+            return False
         ends = [self._rows[CONCEPTS].get(end) for end in (row.source, row.target) if end]
-        return knows(row.view) and all(end is not None and knows(end.view) for end in ends)
+        return all(end is not None and knows(end.view) for end in ends)
+
+    def _is_pinned(self, number: int, knows: Knows) -> bool:
+        return any(map(knows, self._pinned.get(number, ())))
 
     def _ends(self, row: _Row) -> tuple[str, str]:
         """The names of the concepts that it joins, if it is a link."""
@@ -322,10 +328,12 @@ class Records(Fold):
         seen = [(family, row) for family, row in found if self._seen_by(row, knows)]
         seqs = {seq for _, row in seen for seq in (row.id, row.wrote)}
         entries = {entry.seq: entry for entry in self.journal.many([*seqs])}
-        records = [self._record(family, row, entries) for family, row in seen]
+        records = [self._record(family, row, entries, knows) for family, row in seen]
         return [record for record in records if record.text]
 
-    def _record(self, family: str, row: _Row, entries: Mapping[int, Entry[CommandRan]]) -> Record:
+    def _record(
+        self, family: str, row: _Row, entries: Mapping[int, Entry[CommandRan]], knows: Knows
+    ) -> Record:
         written = entries[row.wrote]
         return Record(
             id=row.id,
@@ -337,7 +345,7 @@ class Records(Fold):
             target=row.target,
             ends=self._ends(row),
             tags=row.tags,
-            pinned=row.id in self._pinned,
+            pinned=self._is_pinned(row.id, knows),
             view=row.view,
             at=entries[row.id].at,
             changed_at=written.at,

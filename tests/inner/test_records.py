@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -310,3 +312,16 @@ async def test_what_was_blanked_is_gone_with_its_words(soul: Keeper) -> None:
     assert await soul.get(fox) is None
     assert await soul.found(CONCEPTS, "fox red") == []
     assert await soul.texts(LLM_MEMORY) == []
+
+
+async def test_what_is_blanked_in_the_file_is_shown_no_more(soul: Keeper, tmp_path: Path) -> None:
+    number = await soul.add("diary.add", text="Cake is nice.", tags=["food"])
+    assert await soul.found(DIARY, "cake") == [number]
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as file, file:
+        file.execute("update entry set body = json_set(body, '$.args', json('{}')) where seq = ?", (number,))
+    assert await soul.get(number) is None
+    assert await soul.found(DIARY, "cake food") == []
+    await soul.records.anew()
+    again = await soul.add("diary.add", text="A cake more.")
+    assert await soul.texts(DIARY) == ["A cake more."]
+    assert await soul.found(DIARY, "cake food") == [again]

@@ -134,6 +134,30 @@ async def test_what_is_public_is_known_inside_and_hidden_once_it_is_rewritten_th
     assert await soul.found(DIARY, "cake", PUBLIC) == []
 
 
+async def test_secrets_do_not_crowd_out_what_may_be_known(soul: Keeper, dm: str) -> None:
+    public = await soul.add("diary.add", text="Cake, and much else that is less to the point.")
+    for _ in range(20):
+        await soul.add("diary.add", dm, text="cake")
+    assert await soul.found(DIARY, "cake") == [public]
+
+
+async def test_a_pin_is_known_where_it_was_set(soul: Keeper, dm: str, elsewhere: Mapping[str, str]) -> None:
+    number = await soul.add("diary.add", text="Cake is nice.")
+
+    async def pinned() -> list[bool]:
+        await soul.records.update()
+        return [bool(soul.records.pinned(view)) for view in (dm, elsewhere["bob"], PUBLIC)]
+
+    await soul.run("diary.pin", dm, ids=[number])
+    assert await pinned() == [True, False, False]
+    await soul.run("diary.unpin", ids=[number])
+    assert await pinned() == [True, False, False]
+    await soul.run("diary.pin", ids=[number])
+    assert await pinned() == [True, True, True]
+    await soul.run("diary.unpin", dm, ids=[number])
+    assert await pinned() == [False, False, False]
+
+
 async def test_a_link_is_hidden_with_what_it_leads_to(soul: Keeper, dm: str) -> None:
     fox, mouse = [await soul.add("concepts.add", name=name, description="furry") for name in ("Fox", "Mouse")]
     hunts = await soul.link(fox, "hunts", mouse)
