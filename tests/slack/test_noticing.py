@@ -29,7 +29,7 @@ from rehearsal.people import ALICE, BOB, ECHO, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import asked, post
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
-from tests.slack.work import SIGN, answers, called, ends, react
+from tests.slack.work import SIGN, answers, begins, called, ends, react
 
 ECHOES = "xoxb-rehearsal-2"
 KEY = f"noticed:{TEAM}:{GENERAL}"
@@ -114,8 +114,10 @@ async def test_only_of_those_who_may_speak_to_it_and_where_they_may(tmp_path: Pa
 
 
 async def test_bots_only_if_they_are_named(tmp_path: Path) -> None:
-    async with office(tmp_path, Allowed(bots=frozenset({ECHO.bot})), notes=True) as here:
+    allowed = Allowed(bots=frozenset({ECHO.bot, SOUL.bot}), channels=frozenset({GENERAL}))
+    async with office(tmp_path, allowed, notes=True) as here:
         await here.say(ECHOES, GENERAL, "the build is red")
+        await here.say(ECHOES, RANDOM, "the build is green")
         await here.say(SOUL.bot_token, GENERAL, "good morning")
         assert [(entry.event.text, entry.event.bot) for entry in here.entries(Noticed)] == [
             ("the build is red", True)
@@ -138,6 +140,16 @@ async def test_its_changes_are_noticed_as_they_come(here: Office) -> None:
     assert (edited.event.text, edited.event.note) == ("dinner?", "edited")
     assert (deleted.event.text, deleted.event.note, deleted.event.ts) == ("", "deleted", root)
     assert here.entries(Heard) == []
+
+
+async def test_who_may_speak_no_more_can_still_take_back_what_they_said(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with office(tmp_path, clock=clock, notes=True) as here:
+        ts = await here.say("alice", GENERAL, "lunch?")
+    async with office(tmp_path, Allowed(users=frozenset({BOB.id})), clock=clock, notes=True) as here:
+        await here.client("alice").chat_delete(channel=GENERAL, ts=ts)
+        await here.acked()
+        assert [entry.event.note for entry in here.entries(Noticed)] == ["", "deleted"]
 
 
 async def test_who_is_called_later_still_reads_it_as_history(here: Office) -> None:
@@ -245,6 +257,7 @@ async def test_what_stops_something_is_a_stop_and_no_reaction(here: Office) -> N
     began = here.one(TurnBegan)
     await ends(here, began)
     stop = here.one(StopAsked)
+    await ends(here, await begins(here, stop))
     again = {"type": "reaction_added", "user": ALICE.id, "reaction": SIGN, "event_ts": stop.event.ts}
     await here.event(event={**again, "item": {"type": "message", "channel": GENERAL, "ts": root}})
     assert here.entries(Reacted) == []
