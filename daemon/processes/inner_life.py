@@ -14,7 +14,7 @@ from daemon.engine.kinds import Match
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.helping import Described, help_text
-from daemon.inner.reflex import ADVICE, LADDER, only_waits
+from daemon.inner.reflex import ADVICE, only_waits
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
@@ -41,16 +41,6 @@ ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
-MAY_SAY: Mapping[str, Sequence[str]] = {
-    "flashback": ("id", "when"),
-    "switch": ("id", "task"),
-    "neighbour": ("neighbour",),
-    "owner": ("owner",),
-    "pause": ("minutes",),
-}
-"""What a text of the reflex may say besides what was repeated."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """What the inner life consists of: all that it knows, may do, and may use."""
@@ -317,6 +307,11 @@ PROCESS = MentalProcess(
         COMMANDS: Words({"help"}, "help"),
         ASKS: Words(None),
         COMPARES: Words({"before", "now"}, "now"),
-        **{f"{ADVICE}{one.name}": Words({"repeated", *MAY_SAY.get(one.name, ())}) for one in LADDER},
+        f"{ADVICE}rephrase": Words({"repeated"}),
+        f"{ADVICE}flashback": Words({"repeated", "id", "when"}),
+        f"{ADVICE}switch": Words({"repeated", "id", "task"}),
+        f"{ADVICE}neighbour": Words({"repeated", "neighbour"}),
+        f"{ADVICE}owner": Words({"repeated", "owner"}),
+        f"{ADVICE}pause": Words({"repeated", "minutes"}),
     },
 )
