@@ -17,6 +17,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
+from daemon.inner.reaching import Shared
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
 from daemon.inner.record_words import RecordWords, Worded
 from daemon.inner.views import Views
@@ -26,9 +27,6 @@ from daemon.mind.payloads import element
 HITS = 8
 PAGE = 50
 """Records of llm_memory that are read at once."""
-
-LONGEST_ID = 18
-"""Digits of an id at most, where it is written as a text."""
 
 Knows = Callable[[str], bool]
 """May what was written in this view be known?"""
@@ -162,14 +160,21 @@ class Records(Fold):
         knows = self._knows(view)
         return self.those(await self._words.find(family, query, filter(knows, self._written_in), HITS), view)
 
-    async def about(self, names: Collection[str], views: Collection[str]) -> Sequence[Record]:
-        """What was written in one of these views, or names one of these people, in any view; oldest first."""
+    async def about(self, names: Collection[str], view: str) -> Sequence[Record]:
+        """What was written where `view` is, or names one of these, and may be known there; oldest first."""
         await self.update()
         numbers = {*await self._words.naming(names)}
+        there = {other for other in self._written_in if self._views.together(view, other)}
         for rows in self._rows.values():
-            numbers.update(row.id for row in rows.values() if row.view in views)
-        found = filter(None, map(self._find, sorted(numbers)))
-        return self._shown(found, lambda _: True)
+            numbers.update(row.id for row in rows.values() if row.view in there)
+        return self.those(sorted(numbers), view)
+
+    async def shared(self, numbers: Sequence[int]) -> Sequence[Shared]:
+        """The words of these records, in whatever view they were written; links have none of their own."""
+        await self.update()
+        found = filter(None, map(self._find, dict.fromkeys(numbers)))
+        records = self._shown([(family, row) for family, row in found if family != LINKS], _anywhere)
+        return [Shared(id=one.id, text=_worded(one), view=one.view) for one in records]
 
     # How it is folded
 
@@ -277,18 +282,15 @@ class Records(Fold):
             known = self._named(said, view, before)
             if known is not None:
                 return known
-            said = int(said) if said.isdecimal() and len(said) <= LONGEST_ID else 0
+            said = int(said) if said.isdecimal() else 0
         row = self._rows[CONCEPTS].get(said)
         return row.id if row and self._views.may_know(view, row.view, before) else None
 
     def _named(self, name: str, view: str, before: int) -> int | None:
-        """The concept of this name; of several, rather the one that was written in this very view."""
-        same = [self._rows[CONCEPTS][number] for number in self._names.get(_folded(name), ())]
+        """The oldest concept of this name: there are two where channels were opened since."""
         knows = self._views.knowing(view, before)
-        known = [row for row in same if knows(row.view)]
-        if not known:
-            return None
-        return min(known, key=lambda row: (row.view != view, row.id)).id
+        same = self._names.get(_folded(name), ())
+        return min((number for number in same if knows(self._rows[CONCEPTS][number].view)), default=None)
 
     # How it is shown
 
@@ -347,3 +349,12 @@ class Records(Fold):
 def _folded(name: str) -> str:
     """The same for names that a reader takes for the same."""
     return normalize("NFKC", name).casefold()
+
+
+def _worded(record: Record) -> str:
+    """A record in its own words."""
+    return f"{record.name}: {record.text}" if record.name else record.text
+
+
+def _anywhere(_: str) -> bool:
+    return True
