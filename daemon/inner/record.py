@@ -19,7 +19,8 @@ BRIEF = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record as it may be shown. `id` is the seq of the command that added it.
+    """One record as it may be shown. `id` is the seq of the command that added it, `wrote` of the one that
+    gave it its present text.
 
     `text` is what it says: of a concept its description, of a link its relation. `source` and `target` are
     the concepts that a link joins, `ends` their names. `view` is where its present text was written,
@@ -27,6 +28,7 @@ class Record:
     """
 
     id: int
+    wrote: int
     family: str
     text: str
     name: str = ""

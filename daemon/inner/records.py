@@ -17,7 +17,6 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
-from daemon.inner.reaching import Shared
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
 from daemon.inner.record_words import RecordWords, Worded
 from daemon.inner.views import Views
@@ -84,6 +83,10 @@ class Records(Fold):
         found = filter(None, map(self._find, dict.fromkeys(numbers)))
         return self._shown(found, self._knows(view))
 
+    def everywhere(self, numbers: Iterable[int]) -> Sequence[Record]:
+        """These records, whoever may know them."""
+        return self._shown(filter(None, map(self._find, dict.fromkeys(numbers))), lambda _: True)
+
     def shown(self, asked: Iterable[int], view: str) -> Sequence[Record]:
         """What stands in context 3: the records that were asked for, then those that are pinned."""
         return self.those([*asked, *self._pins(view)], view)
@@ -125,19 +128,22 @@ class Records(Fold):
                 found.append((link, other))
         return found
 
-    def llm_memory(self, view: str, most_chars: int) -> str:
-        """The notebook as it stands in context 6, oldest first; where it is too long, the newest of it."""
+    def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[Record]]:
+        """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
+        the newest of it."""
         knows = self._knows(view)
         rows = [row for row in self._rows[LLM_MEMORY].values() if knows(row.view)]
-        lines, room = list[str](), most_chars
-        for text in map(line, self._newest_first(rows, knows)):
+        lines, shown, room = list[str](), list[Record](), most_chars
+        for record in self._newest_first(rows, knows):
+            text = line(record)
             room -= len(text) + 1
             if room < 0:
                 break
             lines.append(text)
+            shown.append(record)
         if len(lines) < len(rows):
             lines.append(element("left-out", older=len(rows) - len(lines)))
-        return "\n".join(reversed(lines))
+        return "\n".join(reversed(lines)), shown
 
     def _newest_first(self, rows: Sequence[_Row], knows: Knows) -> Iterator[Record]:
         """Pieces of the notebook, no more of them read than are asked for."""
@@ -168,13 +174,6 @@ class Records(Fold):
         for rows in self._rows.values():
             numbers.update(row.id for row in rows.values() if row.view in there)
         return self.those(sorted(numbers), view)
-
-    async def shared(self, numbers: Sequence[int]) -> Sequence[Shared]:
-        """The words of these records, in whatever view they were written; links have none of their own."""
-        await self.update()
-        found = filter(None, map(self._find, dict.fromkeys(numbers)))
-        records = self._shown([(family, row) for family, row in found if family != LINKS], _anywhere)
-        return [Shared(id=one.id, text=_worded(one), view=one.view) for one in records]
 
     # How it is folded
 
@@ -332,6 +331,7 @@ class Records(Fold):
         written = entries[row.wrote]
         return Record(
             id=row.id,
+            wrote=row.wrote,
             family=family,
             text=written.event.args.get(TEXT[family], ""),
             name=row.name,
@@ -349,12 +349,3 @@ class Records(Fold):
 def _folded(name: str) -> str:
     """The same for names that a reader takes for the same."""
     return normalize("NFKC", name).casefold()
-
-
-def _worded(record: Record) -> str:
-    """A record in its own words."""
-    return f"{record.name}: {record.text}" if record.name else record.text
-
-
-def _anywhere(_: str) -> bool:
-    return True

@@ -157,9 +157,9 @@ async def test_the_notebook_keeps_its_newest_in_sight(soul: Keeper) -> None:
     ids = [await soul.add("llm_memory.add", text=f"thought {n} {'x' * 50}") for n in range(120)]
     listed = (await soul.run("llm_memory.list")).event.text.splitlines()
     assert (len(listed), listed[0].startswith(f"{ids[-1]} ("), listed[-1]) == (51, True, "and more")
-    whole = soul.records.llm_memory(PUBLIC, 100_000)
+    whole, _ = soul.records.llm_memory(PUBLIC, 100_000)
     assert [f"thought {n} " in whole for n in range(120)] == [True] * 120
-    shown = soul.records.llm_memory(PUBLIC, 1_000)
+    shown, _ = soul.records.llm_memory(PUBLIC, 1_000)
     assert len(shown) < 1_100
     first, *rest = shown.split("\n", 1)
     kept = rest[0].count("<record")
@@ -167,9 +167,9 @@ async def test_the_notebook_keeps_its_newest_in_sight(soul: Keeper) -> None:
     assert [f"thought {n} " in shown for n in range(120)] == [False] * (120 - kept) + [True] * kept
     await soul.run("llm_memory.delete", ids=ids[:-1][-50:])
     await soul.records.update()
-    assert soul.records.llm_memory(PUBLIC, 500).count("<record") > 1
-    assert "thought 118 " not in soul.records.llm_memory(PUBLIC, 100_000)
-    assert soul.records.llm_memory("sess-elsewhere", 500) == ""
+    assert soul.records.llm_memory(PUBLIC, 500)[0].count("<record") > 1
+    assert "thought 118 " not in soul.records.llm_memory(PUBLIC, 100_000)[0]
+    assert soul.records.llm_memory("sess-elsewhere", 500)[0] == ""
 
 
 async def test_a_far_entry_is_an_old_one(soul: Keeper) -> None:
@@ -271,7 +271,7 @@ async def everything(records: Records, dm: str) -> list[Any]:
     for view in (PUBLIC, dm, "sess-other"):
         found += [await records.search(family, "cake like", view) for family in TEXT]
         found += [records.of(family, view, 1_000) for family in TEXT]
-        found += [records.pinned(view), records.llm_memory(view, 10_000), records.far(view, 10**9, 3)]
+        found += [records.pinned(view), records.llm_memory(view, 10_000)[0], records.far(view, 10**9, 3)]
         found += [records.neighbours(one.id, view) for one in records.of(CONCEPTS, view, 1_000)]
     assert sum(map(len, found)) > 50
     return found

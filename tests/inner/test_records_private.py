@@ -85,7 +85,7 @@ async def test_no_command_finds_a_secret_elsewhere(
         assert soul.records.shown(ids.values(), view) == []
         assert [soul.records.of(family, view, 9) for family in TEXT] == [[]] * 4
         assert soul.records.neighbours(ids[CONCEPTS], view) == []
-        assert soul.records.llm_memory(view, 9_999) == ""
+        assert soul.records.llm_memory(view, 9_999)[0] == ""
         assert soul.records.far(view, 2**62, 9) == []
     assert [len(await soul.texts(family, dm)) for family in TEXT] == [1] * 4  # nothing of it is changed
     assert len(soul.records.pinned(dm)) == 1
@@ -216,12 +216,9 @@ async def test_what_concerns_a_person_is_what_was_kept_with_them_or_names_them(
     assert await soul.records.about([], PUBLIC) == []
 
 
-async def test_what_may_be_shared_are_words_alone(soul: Keeper, dm: str) -> None:
-    cake = await soul.add("diary.add", dm, text="Cake is nice.", tags=["food"])
+async def test_some_things_are_asked_for_whoever_may_know_them(soul: Keeper, dm: str) -> None:
+    cake = await soul.add("diary.add", dm, text="Cake is nice.")
     fox = await soul.add("concepts.add", name="Fox", description="red")
-    link = await soul.link(fox, "is", fox)
-    shared = await soul.records.shared([fox, cake, link, 777])
-    assert [(one.id, one.text, one.view) for one in shared] == [
-        (fox, "Fox: red", PUBLIC),
-        (cake, "Cake is nice.", dm),
-    ]
+    await soul.records.update()
+    found = soul.records.everywhere([fox, cake, cake, 777])
+    assert [(one.id, one.wrote, one.view) for one in found] == [(fox, fox, PUBLIC), (cake, cake, dm)]
