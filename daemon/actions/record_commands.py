@@ -23,6 +23,7 @@ MOST_IDS = 50
 LISTED = 50
 """Records or neighbours that one answer names."""
 CALLED = {DIARY: "diary entry", CONCEPTS: "concept", LINKS: "link", LLM_MEMORY: "record of llm_memory"}
+SEVERAL = {DIARY: "diary entries", CONCEPTS: "concepts", LINKS: "links", LLM_MEMORY: "records of llm_memory"}
 
 Id = Annotated[int, Field(ge=1)]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=MOST_IDS, description="their ids")]
@@ -142,7 +143,7 @@ def _concepts(records: Records) -> Sequence[Definition]:
         _command("concepts.add", "Add a concept to your graph.", add, Concept),
         _read(records, CONCEPTS),
         _command("concepts.change", "Write anew what a concept is.", change, ConceptChange),
-        _delete(records, CONCEPTS, ", with its links"),
+        _delete(records, CONCEPTS, ", with their links"),
         _search(records, CONCEPTS),
         _command(
             "concepts.neighbours", "List the links of a concept, and what they lead to.", neighbours, This
@@ -185,7 +186,7 @@ def _read(records: Records, family: str) -> Definition:
         await _there(records, tick, family, these.ids)
         return Done(text=f"to be seen in the next tick: {_named(these.ids)}", shows=these.ids)
 
-    return _command(f"{family}.read", f"See each {CALLED[family]} of these in the next tick.", read, These)
+    return _command(f"{family}.read", f"See these {SEVERAL[family]} in the next tick.", read, These)
 
 
 def _change(records: Records, family: str, args: type[This]) -> Definition:
@@ -201,9 +202,7 @@ def _delete(records: Records, family: str, also: str = "") -> Definition:
         await _there(records, tick, family, these.ids)
         return Done(text=f"deleted: {_named(these.ids)}")
 
-    return _command(
-        f"{family}.delete", f"Delete each {CALLED[family]} of these for good{also}.", delete, These
-    )
+    return _command(f"{family}.delete", f"Delete these {SEVERAL[family]} for good{also}.", delete, These)
 
 
 def _mark(records: Records, verb: str, description: str) -> Definition:
@@ -219,7 +218,7 @@ def _search(records: Records, family: str) -> Definition:
         found = await records.search(family, words.query, tick.view)
         return Done(text=_list([brief(record) for record in found], len(found)))
 
-    description = f"List each {CALLED[family]} in which these words stand, what fits best first."
+    description = f"List the {SEVERAL[family]} in which these words stand, what fits best first."
     return _command(f"{family}.search", description, search, Query)
 
 

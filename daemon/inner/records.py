@@ -27,9 +27,6 @@ HITS = 8
 PAGE = 50
 """Records of llm_memory that are read at once."""
 
-LONGEST_ID = 18
-"""Digits of an id at most, where it is written as a text."""
-
 Knows = Callable[[str], bool]
 """May what was written in this view be known?"""
 
@@ -169,14 +166,14 @@ class Records(Fold):
         knows = self._knows(view)
         return self.those(await self._words.find(family, query, filter(knows, self._written_in), HITS), view)
 
-    async def about(self, names: Collection[str], views: Collection[str]) -> Sequence[Record]:
-        """What was written in one of these views, or names one of these people, in any view; oldest first."""
+    async def about(self, names: Collection[str], view: str) -> Sequence[Record]:
+        """What was written where `view` is, or names one of these, and may be known there; oldest first."""
         await self.update()
         numbers = {*await self._words.naming(names)}
+        there = {other for other in self._written_in if self._views.together(view, other)}
         for rows in self._rows.values():
-            numbers.update(row.id for row in rows.values() if row.view in views)
-        found = filter(None, map(self._find, sorted(numbers)))
-        return self._shown(found, lambda _: True)
+            numbers.update(row.id for row in rows.values() if row.view in there)
+        return self.those(sorted(numbers), view)
 
     # How it is folded
 
@@ -284,18 +281,15 @@ class Records(Fold):
             known = self._named(said, view, before)
             if known is not None:
                 return known
-            said = int(said) if said.isdecimal() and len(said) <= LONGEST_ID else 0
+            said = int(said) if said.isdecimal() else 0
         row = self._rows[CONCEPTS].get(said)
         return row.id if row and self._views.may_know(view, row.view, before) else None
 
     def _named(self, name: str, view: str, before: int) -> int | None:
-        """The concept of this name; of several, rather the one that was written in this very view."""
-        same = [self._rows[CONCEPTS][number] for number in self._names.get(_folded(name), ())]
+        """The oldest concept of this name: there are two where channels were opened since."""
         knows = self._views.knowing(view, before)
-        known = [row for row in same if knows(row.view)]
-        if not known:
-            return None
-        return min(known, key=lambda row: (row.view != view, row.id)).id
+        same = self._names.get(_folded(name), ())
+        return min((number for number in same if knows(self._rows[CONCEPTS][number].view)), default=None)
 
     # How it is shown
 

@@ -48,6 +48,11 @@ class Views:
 
         return may_know_here
 
+    def together(self, here: str, there: str) -> bool:
+        """Are both conversations in one channel, or in one DM?"""
+        channel = self._places.of(here) if here else None
+        return channel is not None and there != PUBLIC and channel is self._places.of(there)
+
     def place(self, view: str) -> str:
         """What the conversation is called in a sentence; empty where it is none."""
         channel = self._places.of(view) if view else None

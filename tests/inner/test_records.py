@@ -44,10 +44,11 @@ async def test_a_diary_entry_is_written_and_read_rewritten_and_deleted(soul: Kee
     assert (written.text, written.tags, written.view) == ("It rained.", ("weather", "Bonn"), PUBLIC)
     assert written.at == written.changed_at == soul.clock.now()
     await soul.clock.advance(60)
-    ran = await soul.run("diary.change", id=number, text="It poured.")
-    assert ran.event.text == f"changed: {number}"
+    change = await soul.run("diary.change", id=number, text="It poured.")
+    assert change.event.text == f"changed: {number}"
+    later = written.at + 60
     changed = await soul.get(number)
-    assert changed == replace(written, wrote=ran.seq, text="It poured.", changed_at=written.at + 60)
+    assert changed == replace(written, text="It poured.", wrote=change.seq, changed_at=later)
     assert await soul.found(DIARY, "rained") == []
     assert await soul.found(DIARY, "poured") == await soul.found(DIARY, "bonn") == [number]
     assert (await soul.run("diary.delete", ids=[number])).event.text == f"deleted: {number}"
