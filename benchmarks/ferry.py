@@ -67,7 +67,7 @@ class Shelf:
     async def search(self, query: str) -> str:
         return found(next(self._numbers) % 100)
 
-    async def read(self, path: str, first: int = 1) -> Sequence[str]:
+    async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         return ()
 
 

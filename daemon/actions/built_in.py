@@ -36,7 +36,7 @@ def built_in(
             RESPOND,
             ASK_PERSON,
             *([research(library)] if library else []),
-            *([read_deeply(shelf)] if shelf else []),
+            *([read_deeply(shelf, library)] if shelf else []),
             search_memory(memories),
             read_thread(memories),
             REMEMBER,

@@ -18,8 +18,6 @@ MOST_TEXT = 50_000_000
 LINES = 8
 LETTERS = 800
 """How long a passage becomes: what is found, and shown, together."""
-LINES_READ = 200
-"""Lines of a file that are read at once."""
 LINE = 300
 """Letters that are shown of one line."""
 HITS = 6
@@ -55,7 +53,7 @@ class Folders(Index):
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
         return await self.ask(lambda database: self._search(database, question(query)))
 
-    async def read(self, path: str, first: int = 1, most: int = LINES_READ) -> Sequence[str]:
+    async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
         return await self.ask(lambda _: self._read(path, first, most))
 

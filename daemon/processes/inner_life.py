@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.actions.action import Definition
-from daemon.actions.breaking_out import COMPARES, BreakingOut
+from daemon.actions.breaking_out import BreakingOut
 from daemon.actions.commanding import Commanding
 from daemon.engine.event import Entry, only
 from daemon.engine.kinds import Match
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.helping import Described, help_text
-from daemon.inner.reflex import ADVICE, only_waits
+from daemon.inner.reflex import only_waits
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
@@ -304,14 +304,6 @@ PROCESS = MentalProcess(
     called="the inner life is to think, or something has come for it",
     texts={
         SYSTEM: Words(None),
-        COMMANDS: Words({"help"}, "help"),
         ASKS: Words(None),
-        COMPARES: Words({"before", "now"}, "now"),
-        f"{ADVICE}rephrase": Words({"repeated"}),
-        f"{ADVICE}flashback": Words({"repeated", "id", "when"}),
-        f"{ADVICE}switch": Words({"repeated", "id", "task"}),
-        f"{ADVICE}neighbour": Words({"repeated", "neighbour"}),
-        f"{ADVICE}owner": Words({"repeated", "owner"}),
-        f"{ADVICE}pause": Words({"repeated", "minutes"}),
     },
 )
