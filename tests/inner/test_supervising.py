@@ -171,18 +171,20 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     code = (
         "import json, os, resource, sys;"
         "print(json.dumps([dict(os.environ), os.getcwd(), sys.stdin.read(), os.listdir('/proc/self/fd'),"
-        " os.getpgid(0) == os.getpid(), *(resource.getrlimit(one) for one in (resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_NPROC))]))"
+        " os.getpgid(0) == os.getpid(), *map(resource.getrlimit, (resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_NPROC))]))"
     )
     async with workshop.supervised({"it": python(code)}):
         started = await workshop.start("it")
         ended = await workshop.end(started)
     os.close(kept)
     work = str(workshop.folder(started) / "work")
-    environment, folder, heard, open_files, leads, core = json.loads(ended.result.splitlines()[-1])
+    told = json.loads(ended.result.splitlines()[-1])
+    environment, folder, heard, open_files, leads, core, seconds, tasks = told
     environment.pop("LC_CTYPE", None)  # Python's own
     environment.pop("PWD", None)  # bwrap's own
     assert environment == {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": work, "LANG": "C.UTF-8"}
-    assert (folder, heard, core) == (work, "", [0, 0])
+    assert (folder, heard, core, seconds) == (work, "", [0, 0], [31, 31])
+    assert 64 < tasks[0] < 100_000
     assert len(open_files) == 4  # one of them is the look itself
     assert leads or (await isolates())[0]
     assert (workshop.home.stat().st_mode | workshop.folder(started).stat().st_mode) & 0o077 == 0
