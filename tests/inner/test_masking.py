@@ -8,6 +8,7 @@ import pytest
 
 from daemon.inner.masking import MASK, harmless, masked, masked_begin, masked_end
 from daemon.inner.process_folder import Written
+from daemon.inner.supervising import Bounds
 from daemon.inner.telling import shown
 from tests.inner.workshop import Workshop, python
 
@@ -110,6 +111,15 @@ async def test_of_ten_megabytes_head_and_tail_are_told(workshop: Workshop) -> No
     assert between.endswith(f"an owner finds more in processes/{folder.name}/stdout]")
     kept = {path.name: path.stat().st_size for path in folder.glob("std*")}
     assert kept == {"stdout": 2 * 2**20, "stdout.tail": 2**16, "stderr": 0}
+
+
+async def test_what_is_kept_in_two_parts_is_told_as_one(workshop: Workshop) -> None:
+    text = " ".join(map(str, range(700)))
+    ended = await workshop.run(python(f"print({text!r})"), bounds=Bounds(kept=1_000))
+    assert ended.result.splitlines()[-1] == text
+    [folder] = workshop.home.iterdir()
+    kept = [(folder / name).stat().st_size for name in ("stdout", "stdout.tail")]
+    assert kept == [1_000, len(text) + 1 - 1_000]
 
 
 async def test_the_secrets_of_the_owner_are_masked_in_what_is_recorded(workshop: Workshop) -> None:
