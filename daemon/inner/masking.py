@@ -31,7 +31,7 @@ SHAPES = tuple(
         r"(?<=[Bb]earer )[^\s\"',;]{8,}",
         r"(?<=BEARER )[^\s\"',;]{8,}",
         r"(?<=[Bb]asic )[A-Za-z0-9+/]{12,}={0,2}",
-        r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)",
+        r"(?<=://)[^\s/:@]*:[^\s/]+(?=@)",
     )
 )
 """Of tokens, keys and passwords. Each is linear in the text: a program may write what it likes."""

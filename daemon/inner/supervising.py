@@ -27,6 +27,7 @@ from daemon.engine.exceptions import Fenced, JournalError
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import part
 from daemon.inner.isolation import isolated, isolates
+from daemon.inner.masking import masked
 from daemon.inner.process_folder import KEPT, LATE, ending, folder_of, holder, tidy
 from daemon.inner.process_log import CLEANUP, ProcessLog
 from daemon.inner.telling import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
@@ -37,7 +38,7 @@ log = logging.getLogger(__name__)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """Where a process finds other programs."""
-WRAPPER = Path(__file__).with_name("wrapper.py")
+WRAPPER = Path(__file__).parent / "wrapper.py"
 TRIES = 3
 """How often a wrapper is started that comes to nothing."""
 AT_ONCE = 8
@@ -235,7 +236,7 @@ class Supervisor:
                 try:
                     argv = self._command(started.event, folder)
                 except ValueError as error:
-                    return "error", f"It was not started: {error}."
+                    return "error", masked(f"It was not started: {error}.", self._secrets)
                 with suppress(OSError):
                     await self._wait(self._start(folder, argv, started.event.seconds), stop)
 

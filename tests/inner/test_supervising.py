@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.inner import wrapper
 from daemon.inner.isolation import isolates
 from daemon.inner.process_folder import folder_of
 from daemon.inner.supervising import Bounds
@@ -53,15 +53,16 @@ async def test_one_that_takes_too_long_is_ended_with_all_that_it_started(
 ) -> None:
     """One of them leaves its group and its session, and both ignore what is asked of them."""
     script = (
-        "trap '' TERM; echo begun; (setsid sh -c 'trap \"\" TERM; echo $$ > one; while :; do sleep 1; done') &"
+        "trap '' TERM; echo begun;"
+        " (setsid sh -c 'trap \"\" TERM; echo $$ > one; while :; do sleep 1; done') &"
         " (echo $$ > two; while :; do sleep 1; done)"
     )
     ended = await workshop.run(shell(script), seconds=0.5)
     assert ended.status == "timeout"
     assert "Its time was up" in ended.result
     assert "begun" in ended.result
-    [work] = (tmp_path / "processes").glob("*/work")
-    pids = [int((work / name).read_text()) for name in ("one", "two")]
+    [folder] = (tmp_path / "processes").iterdir()
+    pids = [int((folder / "work" / name).read_text()) for name in ("one", "two")]
     assert [pid for pid in pids if lives(pid)] == []
 
 
@@ -77,19 +78,29 @@ async def test_what_it_leaves_behind_ends_with_it(workshop: Workshop, tmp_path: 
     """It would hold the output open for ever, and run on without a bound."""
     ended = await workshop.run(shell("setsid sleep 100 & echo $! > left; echo done"))
     assert (ended.status, ended.result.splitlines()[-1]) == ("ok", "done")
-    [left] = (tmp_path / "processes").glob("*/work/left")
-    assert not lives(int(left.read_text()))
+    [folder] = (tmp_path / "processes").iterdir()
+    assert not lives(int((folder / "work" / "left").read_text()))
 
 
 async def test_one_is_stopped_and_may_say_a_last_word(workshop: Workshop) -> None:
     script = "trap 'echo bye; exit 0' TERM; touch on; while :; do sleep 0.05; done"
     async with workshop.supervised({"it": shell(script)}):
         started = await workshop.start("it")
-        await until(workshop.folder(started) / "work" / "on")
+        await until((workshop.folder(started) / "work" / "on").exists)
         await workshop.stop(started)
         ended = await workshop.end(started)
     assert ended.status == "error"
     assert ended.result.startswith("It was stopped, as you wanted.")
+    assert "stdout:\nbye" in ended.result
+
+
+async def test_all_that_it_started_may_say_a_last_word(workshop: Workshop) -> None:
+    script = "trap : TERM; (trap 'echo bye; exit' TERM; touch on; while :; do sleep 0.05; done) & wait; wait"
+    async with workshop.supervised({"it": shell(script)}):
+        started = await workshop.start("it")
+        await until((workshop.folder(started) / "work" / "on").exists)
+        await workshop.stop(started)
+        ended = await workshop.end(started)
     assert "stdout:\nbye" in ended.result
 
 
@@ -106,7 +117,7 @@ async def test_one_that_somebody_else_ended_was_not_stopped(workshop: Workshop) 
     async with workshop.supervised({"it": shell("touch on; sleep 100")}):
         started = await workshop.start("it")
         folder = workshop.folder(started)
-        await until(folder / "work" / "on")
+        await until((folder / "work" / "on").exists)
         os.kill(int((folder / "wrapper").read_text()), signal.SIGTERM)
         ended = await workshop.end(started)
     assert ended.result.startswith("It was ended from outside.")
@@ -116,15 +127,13 @@ async def test_one_whose_keeper_is_killed_is_lost_and_gone(workshop: Workshop) -
     async with workshop.supervised({"it": shell("echo $$ > pid; exec sleep 100")}):
         started = await workshop.start("it")
         folder = workshop.folder(started)
-        await until(folder / "work" / "pid")
+        await until((folder / "work" / "pid").exists)
         os.kill(int((folder / "wrapper").read_text()), signal.SIGKILL)
         ended = await workshop.end(started)
     assert ended.status == "offline"
     assert "nobody saw it end" in ended.result
     pid = int((folder / "work" / "pid").read_text())
-    async with asyncio.timeout(5):
-        while lives(pid):
-            await asyncio.sleep(0.01)
+    await until(lambda: not lives(pid))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +170,6 @@ async def test_where_no_folder_can_be_made_it_is_given_up(workshop: Workshop) ->
     async with workshop.supervised({"it": shell("true")}):
         started = await workshop.start("it")
         while workshop.journal.is_pending(started.seq):
-            await asyncio.sleep(0.01)
             await workshop.clock.advance(1)
         ended = await workshop.end(started)
     assert (ended.status, ended.result) == ("error", "It was not started: its folder cannot be made.")
@@ -173,22 +181,25 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     os.set_inheritable(kept, True)
     code = (
         "import json, os, resource, sys;"
-        "print(json.dumps([dict(os.environ), os.getcwd(), sys.stdin.read(), sorted(os.listdir('/proc/self/fd')),"
-        " os.getpgid(0) == os.getpid(), resource.getrlimit(resource.RLIMIT_CORE)]))"
+        "print(json.dumps([dict(os.environ), os.getcwd(), sys.stdin.read(), os.listdir('/proc/self/fd'),"
+        " os.getpgid(0) == os.getpid(),"
+        " *(resource.getrlimit(getattr(resource, 'RLIMIT_' + one)) for one in ('CORE', 'CPU', 'NPROC'))]))"
     )
-    async with workshop.supervised({"it": python(code)}):
+    async with workshop.supervised({"it": python(code)}, bounds=Bounds(processes=1_000)):
         started = await workshop.start("it")
         ended = await workshop.end(started)
     os.close(kept)
     work = str(workshop.folder(started) / "work")
-    environment, folder, heard, open_files, leads, core = json.loads(ended.result.splitlines()[-1])
+    told = json.loads(ended.result.splitlines()[-1])
+    environment, folder, heard, open_files, leads, core, seconds, tasks = told
     environment.pop("LC_CTYPE", None)  # Python's own
     environment.pop("PWD", None)  # bwrap's own
     assert environment == {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": work, "LANG": "C.UTF-8"}
-    assert (folder, heard, core) == (work, "", [0, 0])
+    assert (folder, heard, core, seconds) == (work, "", [0, 0], [31, 31])
+    assert 1_000 < tasks[0] < wrapper.tasks() + 1_500
     assert len(open_files) == 4  # one of them is the look itself
     assert leads or (await isolates())[0]
-    assert (workshop.home.stat().st_mode | Path(work).stat().st_mode) & 0o077 == 0
+    assert (workshop.home.stat().st_mode | workshop.folder(started).stat().st_mode) & 0o077 == 0
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Where processes of the inner life are started and seen through: a real journal, real programs, one folder."""
+"""Where processes of the inner life are started and seen through: a real journal, real programs."""
 
 from __future__ import annotations
 
 import asyncio
 import shlex
 import sys
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +46,7 @@ class Workshop:
     home: Path
     woken: list[str] = field(default_factory=list)
 
-    async def start(self, name: str, seconds: float = 30.0, **slots: str) -> Entry[ProcessStarted]:
+    async def start(self, name: str, seconds: float = 30.0, /, **slots: str) -> Entry[ProcessStarted]:
         """The inner life wants this program to run."""
         key = f"{INNER}@{self.journal.last() + 1}/process-started#1"
         event = ProcessStarted(name=name, slots=slots, seconds=seconds)
@@ -64,9 +64,8 @@ class Workshop:
         """How it ends, which is recorded once."""
         async with asyncio.timeout(PATIENCE):
             async for entries in self.journal.follow(started.seq):
-                if any(isinstance(entry.event, ProcessEnded) for entry in entries):
-                    if not self.journal.is_pending(started.seq):
-                        break
+                if entries and not self.journal.is_pending(started.seq):
+                    break
         [ended] = [
             entry for entry in self.journal.of(INNER, ProcessEnded) if entry.event.process == started.seq
         ]
@@ -108,8 +107,8 @@ async def opened(place: Path) -> AsyncIterator[Workshop]:
         yield Workshop(journal=journal, clock=clock, home=place / "processes")
 
 
-async def until(path: Path) -> None:
-    """Until this file is there."""
+async def until(happened: Callable[[], object]) -> None:
+    """Until this is so, which another process brings about."""
     async with asyncio.timeout(PATIENCE):
-        while not path.exists():
+        while not happened():  # noqa: ASYNC110 - another process has no event
             await asyncio.sleep(0.01)
