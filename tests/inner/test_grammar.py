@@ -296,6 +296,19 @@ def test_no_part_of_a_broken_object_is_a_command(inner: str) -> None:
     assert reading(section(f'{{"type": "diary.add", "args": oops {inner}')).commands == []
 
 
+def test_an_object_without_its_end_takes_no_other_with_it() -> None:
+    for indent in ("", "  ", "- ", "  1. "):
+        written = reading(section(*(indent + line for line in ('{"type": "notes.list"', LIST, ADD))))
+        assert [one.name for one in written.commands] == ["notes.list", "diary.add"]
+        assert ["a bracket is missing" in one.what for one in written.faults] == [True]
+
+
+def test_what_is_too_deep_is_told_so_whether_or_not_it_is_broken() -> None:
+    """How deep the parser itself can go depends on where it is called: nothing read may depend on it."""
+    for deep in ("[" * 30, "[" * 30 + "x", "[" * 30 + "]" * 30, "[" * 99_999):
+        assert "nested too deeply" in fault(f'{{"type": "notes.list", "args": {deep}}}').what
+
+
 def test_an_object_that_ends_in_something_else_is_left_out_with_all_of_its_lines() -> None:
     broken = f'{{"type": "cycle.idle", "type": "cycle.idle", "args":\n{LIST}\n}}'
     written = reading(section(broken, ADD))
@@ -309,6 +322,8 @@ def test_a_cmd_id_counts_once_and_one_that_is_missing_is_named_by_its_place() ->
     assert [one.cmd_id for one in written.commands] == ["c1", "c3", "c4", "2"]
     assert [(one.cmd_id, one.name) for one in written.faults] == [("2", "notes.read"), ("2", "diary.add")]
     assert "stands twice" in written.faults[0].what
+    later = reading(section(LIST, '{"cmd_id": "c1", "type": "notes.list"}'))
+    assert [one.cmd_id for one in later.commands] == ["c2", "c1"]
     refused = reading(section('{"cmd_id": "x", "type": "nothing"}', '{"cmd_id": "x", "type": "notes.list"}'))
     assert refused.commands == [], "even if the first one cannot be carried out"
     assert len(refused.faults) == 2
