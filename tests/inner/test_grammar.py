@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.inner.grammar import LONGEST, MOST_COMMANDS, MOST_ITEMS, Fault, Written, read
-from tests.inner.some_commands import KNOWN, Entry, Idle, Link, Which, rendered
+from tests.inner.some_commands import KNOWN, Entry, Idle, Link, Which
 
 MARKERS = [("# Команды:", "# Конец команд"), ("# Commands:", "# End of commands")]
 LIST = '{"type": "notes.list"}'
@@ -181,7 +181,9 @@ def test_marks_that_make_no_sense_are_told() -> None:
     hidden = reading(f"```\ncode\n\n{section(READ)}")
     assert hidden.commands == []
     assert "never closed" in hidden.faults[0].what
-    [outside] = reading(f"```json\n{ADD}\n```\n{section()}").faults
+    beside = reading(f"```json\n{ADD}\n```\n{section()}")
+    assert beside.commands == []
+    [outside] = beside.faults
     assert "outside" in outside.what
 
 
@@ -382,21 +384,6 @@ def test_what_is_longer_than_is_read_is_cut_with_a_visible_fault() -> None:
     written = reading(f"{section(ADD)}\n{'word ' * (LONGEST // 5)}\n{section(READ)}")
     assert [one.name for one in written.commands] == ["diary.add"]
     assert [(one.position, one.left_out > 0) for one in written.faults] == [(LONGEST, True)]
-
-
-def test_commands_that_are_written_down_again_are_read_the_same() -> None:
-    once = reading(
-        section(ADD, READ, '{"type": "graph_add", "args": {"from": 1, "to": 2, "relation": "é\\n🙂"}}')
-    )
-    again = reading(rendered(once.commands))
-    assert again.faults == []
-    for one, other in zip(once.commands, again.commands, strict=True):
-        assert (one.cmd_id, one.name, one.args, one.given) == (
-            other.cmd_id,
-            other.name,
-            other.args,
-            other.given,
-        )
 
 
 def test_a_string_is_told_apart_from_what_stands_around_it() -> None:
