@@ -110,9 +110,13 @@ class People:
 
     async def whereabouts(self, message: Message) -> Whereabouts:
         """Where a message was said, and who can read it there now."""
-        of = message.author if message.kind == "dm" else message.channel
+        return await self.where(message.channel, message.kind, message.author)
+
+    async def where(self, channel: str, kind: str, person: str) -> Whereabouts:
+        """The same of a conversation of this kind; `person` is someone else in it."""
+        of = person if kind == "dm" else channel
         await self._learn({of}, readers=True)
-        kind, name = message.kind, self.known(of)
+        name = self.known(of)
         if kind == "dm":
             name = DM
         elif kind == "group" or name == GROUP:
@@ -120,6 +124,11 @@ class People:
         else:
             kind = "channel"
         return Whereabouts(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
+
+    async def audience(self, id: str) -> Audience:
+        """Who can read a channel, or a DM with this person, now."""
+        await self._learn({id}, readers=True)
+        return self._audience(id)
 
     def doubt(self, channel: str) -> None:
         """Believe no longer what is known of who can read this channel."""

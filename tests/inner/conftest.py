@@ -1,4 +1,4 @@
-"""A workshop with an empty journal."""
+"""A workshop with an empty journal, and an inbox for the tests of notes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.inner.noting import Inbox, inbox
 from tests.inner.workshop import Workshop, opened
 
 
@@ -14,3 +15,9 @@ from tests.inner.workshop import Workshop, opened
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     async with opened(tmp_path) as workshop:
         yield workshop
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Inbox]:
+    async with inbox(tmp_path) as here:
+        yield here
