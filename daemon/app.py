@@ -43,6 +43,7 @@ from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.view import show
+from daemon.within import begin
 
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
@@ -126,6 +127,8 @@ async def awake(
             processes=processes,
             open=sandbox or sandboxes.open,
         )
+        if settings.inner:
+            await begin(journal)
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
         stack.push_async_callback(slack.stop)
         await slack.connect()

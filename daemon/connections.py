@@ -99,6 +99,7 @@ def slack_for(
         connections=settings.slack_connections,
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
+        notes=settings.inner is not None,
     )
 
 

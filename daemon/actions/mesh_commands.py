@@ -5,6 +5,7 @@ below that is a note. No owner is asked, but what is in view has to be public en
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import ConfigDict, Field
@@ -18,6 +19,7 @@ from daemon.ism import Refused
 from daemon.kinds import ToSay
 
 ASK, SHARE = MESH
+MENTION = re.compile(r"<@(\w+)[^<>]*>")
 MOST_SHARED = 10
 """Records that are shared at once."""
 
@@ -123,4 +125,4 @@ def _quoted(text: str) -> str:
 
 def _calling_nobody(text: str) -> str:
     """The neighbour is called by its mention alone; what else is in the text calls nobody."""
-    return text.replace("<@", "@")
+    return MENTION.sub(r"@\1", text)

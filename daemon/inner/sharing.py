@@ -1,0 +1,28 @@
+"""What of the records may go to a neighbour: the words alone, without tags, flags and links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.inner import reaching
+from daemon.inner.reaching import Shared
+from daemon.inner.record import Record
+from daemon.inner.records import Records
+
+
+def shared(records: Records) -> reaching.Records:
+    """Brings the records of these ids, whoever may know them: that is for whoever shares them to see to."""
+
+    async def brought(ids: Sequence[int]) -> Sequence[Shared]:
+        await records.update()
+        found = records.everywhere(ids)
+        return [
+            Shared(id=one.id, text=": ".join(filter(None, (one.name, one.text))), view=one.view)
+            for one in found
+        ]
+
+    return brought
+
+
+def _words(record: Record) -> str:
+    return f"{record.name}: {record.text}" if record.name else record.text
