@@ -20,6 +20,7 @@ from daemon.kinds import CommandRan, ModelCall
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain
+from daemon.mind.sections import without_thoughts
 
 LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
@@ -110,7 +111,7 @@ class Contexts:
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
-        text = _cut(self.call(tick.answer).text, LONGEST_REPLY)
+        text = _cut(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
         return f'<reply tick="{tick.tick}" at="{_date(line.entry.at)}">\n{fenced(text)}\n</reply>'
 
     # 2

@@ -31,6 +31,7 @@ from daemon.kinds import (
 )
 from daemon.limits import InnerLimits
 from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import MentalProcess, Turn, Words
 
@@ -219,14 +220,16 @@ class Tick:
     async def _follow(self, contexts: Contexts, call: Entry[ModelCall]) -> None:
         """Do what the answer asks for, unless it says what was said before."""
         known = {name: one.args for name, one in self._life.definitions.items()}
-        written = read(call.event.text, known)
+        answer = without_thoughts(call.event.text)
+        written = read(answer, known)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq)
-        waits = only_waits([one.name for one in written.commands]) and not written.faults
+        wrong = [fault for fault in written.faults if not fault.repaired]
+        waits = only_waits([one.name for one in written.commands]) and not wrong
         reflex = BreakingOut(turn=self._turn, contexts=contexts)
-        repeated, found = await reflex.judged(call.event.text, waits)
+        repeated, found = await reflex.judged(answer, waits)
         line = replace(line, novelty=found.novelty, outcome="waiting" if waits else "thought")
         if repeated:
-            await self._break_out(contexts, line, reflex, call.event.text)
+            await self._break_out(contexts, line, reflex, answer)
             return
         ran = await self._carry_out(contexts, written)
         await self._note(contexts, replace(line, commands=tuple(one.seq for one in ran)))
