@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daemon.inner import reaching
 from daemon.inner.reaching import Shared
-from daemon.inner.record import Record
+from daemon.inner.record import LINKS, Record
 from daemon.inner.records import Records
 
 
