@@ -15,11 +15,8 @@ def shared(records: Records) -> reaching.Records:
 
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:
         await records.update()
-        found = records.everywhere(ids)
-        return [
-            Shared(id=one.id, text=": ".join(filter(None, (one.name, one.text))), view=one.view)
-            for one in found
-        ]
+        may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
+        return [Shared(id=one.id, text=_words(one), view=one.view) for one in may_go]
 
     return brought
 
