@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ class Shown:
 
     system: str
     text: str
+    model: str
 
     def context(self, number: int) -> str:
         """What stands in one of the seed's seven contexts."""
@@ -85,7 +86,7 @@ def _shown(stage: Stage) -> Iterator[Shown]:
         system = _text(request.get("system", ""))
         if INNER in system:
             messages = "\n".join(_text(message["content"]) for message in request["messages"])
-            yield Shown(system=system, text=messages)
+            yield Shown(system=system, text=messages, model=request["model"])
 
 
 def _text(content: str | list[dict[str, Any]]) -> str:
@@ -101,8 +102,8 @@ def lines(stage: Stage) -> list[str]:
 
 
 async def passes(stage: Stage, seconds: float) -> None:
-    """So much time passes; whatever is due then comes to its end."""
-    await stage.clock.advance(seconds)
+    """So much time passes at once; whatever is due then comes to its end."""
+    await stage.clock.leap(seconds)
     await stage.soul.worker.sweep()
     await stage.settled()
 
@@ -117,9 +118,9 @@ async def tick(stage: Stage, seconds: float = PAUSE) -> Shown:
 
 
 async def does(stage: Stage, *commands: Command, words: str = "") -> Shown:
-    """A tick in which it writes these commands, and the one after it, which sleeps; what that one was sent."""
+    """A tick in which it writes these commands, and the one after it; what that one was sent."""
     await did(stage, *commands, words=words)
-    thinks(stage, "Enough for now.", do("cycle.pause", seconds=PAUSE))
+    thinks(stage, unlike(len(shown(stage))))
     return await tick(stage)
 
 
@@ -149,5 +150,3 @@ def note_of(stage: Stage, text: str) -> int:
     [found] = [entry.seq for entry in stage.entries(*kinds) if text in entry.event.text]
     return found
 
-
-def dummy(_: Callable[[], None]) -> None: ...
