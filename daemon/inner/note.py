@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -19,7 +19,7 @@ from daemon.kinds import INNER, Heard, InnerMessage, Message, Noticed, Reacted, 
 
 Priority = Literal["low", "normal", "important", "urgent"]
 Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
-PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+PRIORITIES: tuple[Priority, ...] = ("low", "normal", "important", "urgent")
 """From the lowest to the highest."""
 PRIORITY_OF: Mapping[Source, Priority] = {
     "dm": "important",
