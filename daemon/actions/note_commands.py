@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, StringConstraints
 from daemon.actions.action import Args, Definition, Perform
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Filter, Knows, Note, Priority, Source
+from daemon.inner.note_words import states
 from daemon.inner.notes import DAY, Notes
-from daemon.inner.telling import states
 from daemon.ism import Refused
 from daemon.mind.recall import plain
 

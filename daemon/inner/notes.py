@@ -28,8 +28,8 @@ from daemon.inner.note import (
     tag_name,
     written,
 )
+from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
-from daemon.inner.telling import told
 from daemon.kinds import (
     CommandRan,
     Heard,

@@ -1,65 +1,91 @@
-"""A note in words, for the model. What people wrote is fenced: it is nobody's instruction."""
+"""What the inner life is told of a process that has ended: its status, and a text that is safe to show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+import asyncio
+import signal
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
 
-from daemon.engine.event import Entry
-from daemon.inner.note import Note
-from daemon.kinds import InnerMessage, Reacted, Said
-from daemon.mind.recall import fenced, plain
+from daemon.inner.masking import cut, harmless, masked, masked_begin, masked_end
+from daemon.inner.process_folder import Ending, Written, written
+from daemon.kinds import Status
 
-LETTERS = 8_000
-"""Of one note; what is longer is cut, and that is said."""
-
-
-def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: int | None) -> str:
-    """The note with the words of this entry, in a frame that says who, where and when (UTC).
-
-    `on` is the note that a reaction is about, where it is about one.
-    """
-    event, when, who, text = entry.event, entry.at, "", ""
-    if isinstance(event, Said):
-        when, who, text = float(event.ts), event.name, _with_files(event)
-    elif isinstance(event, Reacted):
-        when, who, text = float(event.ts), event.name or event.user, _reaction(event, on)
-    elif isinstance(event, InnerMessage):
-        who, text = event.sender or "your branches", event.text or event.status
-    attributes = {
-        "id": str(note.id),
-        "priority": note.priority,
-        "source": note.source,
-        "from": plain(who),
-        "in": plain(place),
-        "at": f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M:%S}",
-        "tags": " ".join(tags),
-        "state": ", ".join(states(note)),
-    }
-    shown = " ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
-    return f"<note {shown}>\n{fenced(_cut(text))}\n</note>"
+MOST_KEPT = 2 * 2**20
+"""Bytes that are kept of each stream in its folder."""
+MOST = {"stdout": 4_000, "stderr": 2_000}
+"""Characters that are told of each stream."""
+STOPPED = "It was stopped, as you wanted."
+LOST = "It is lost: nothing runs any more, and nobody saw it end. What it did is not known."
+NOT_BEGUN = "It was stopped before it had begun."
+UNSTARTED = "It was not started: its folder cannot be made."
 
 
-def states(note: Note) -> list[str]:
-    """What has become of a note, in words."""
-    said = {
-        "being answered": note.in_hand,
-        "answered": note.answered,
-        "read": note.read,
-        "hidden": note.hidden,
-    }
-    return [name for name, holds in said.items() if holds]
+async def told(folder: Path, end: Ending, secrets: Collection[str], *, stopped: bool) -> tuple[Status, str]:
+    """The status of this run and what is told of it. `stopped`: did the inner life want it to end?"""
+    if end.why == "unstartable":
+        return "error", f"It was not started: {masked(harmless(end.error.encode()), secrets)}."
+    return await asyncio.to_thread(_told, folder, end, secrets, stopped)  # the output may be long
 
 
-def _with_files(said: Said) -> str:
-    return said.text + "".join(f"\n[file: {file.name}]" for file in said.files)
+def _told(folder: Path, end: Ending, secrets: Collection[str], stopped: bool) -> tuple[Status, str]:
+    totals = {"stdout": end.stdout, "stderr": end.stderr}
+    parts: dict[str, str] = {}
+    for name, most in MOST.items():
+        kept = written(folder, name, totals[name], MOST_KEPT)
+        place = f"{folder.parent.name}/{folder.name}/{name}"
+        parts[name] = shown(kept, secrets, most, place)
+    status, first = _status(end, bool(parts["stderr"]), stopped)
+    lines = [f"{first} It took {end.seconds:.1f} s."]
+    for name, text in parts.items():
+        if text:
+            lines += [f"{name}:", text]
+    if not any(parts.values()):
+        lines.append("It wrote nothing.")
+    return status, "\n".join(lines)
 
 
-def _reaction(event: Reacted, on: int | None) -> str:
-    return f":{event.emoji}: on {f'note {on}' if on else 'a message'}"
+def _status(end: Ending, complained: bool, stopped: bool) -> tuple[Status, str]:
+    """What became of it, in a word and in a sentence."""
+    if end.why == "late" or end.exit == -signal.SIGXCPU:
+        return "timeout", "Its time was up, and it was ended."
+    if end.why == "stopped":
+        return "error", STOPPED if stopped else "It was ended from outside."
+    if end.why == "full":
+        return "error", "It wrote too much into its folder, and was ended."
+    if end.exit < 0:
+        return "error", f"It was ended by {_signal(-end.exit)}."
+    if end.exit > 0:
+        return "error", f"It ended with exit status {end.exit}."
+    if complained:
+        return "warning", "It ended well, and complained."
+    return "ok", "It ended well."
 
 
-def _cut(text: str) -> str:
-    left_out = len(text) - LETTERS
-    return f"{text[:LETTERS]}\n[{left_out} more letters]" if left_out > 0 else text
+def _signal(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def shown(kept: Written, secrets: Collection[str], most: int, place: str) -> str:
+    """What is told of a stream: all of it, or its head and its tail with a line between. `place` is where
+    an owner finds more."""
+    head, tail = harmless(kept.head), harmless(kept.tail)
+    if kept.lost:
+        head, tail = masked_begin(head, secrets), masked_end(tail, secrets)
+        left = kept.lost + sum(_over(text, most) for text in (head, tail))
+        head, tail = head[: most // 2], tail[-(most // 2) :]
+    else:
+        whole = masked(head, secrets).strip()
+        head, tail = cut(whole, most)
+        left = len(whole) - len(head) - len(tail)
+    if not left:
+        return head
+    between = f"[about {left:,} characters are left out here; an owner finds more in {place}]"
+    return "\n".join([head, between, tail])
+
+
+def _over(text: str, most: int) -> int:
+    return max(0, len(text) - most // 2)

@@ -20,6 +20,8 @@ from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
+from daemon.inner.neighbours import Neighbours
+from daemon.knowledge.places import said_unasked
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
 from daemon.slack.names import People, Words
@@ -32,6 +34,8 @@ from daemon.slack.press import Press, presses_of
 from daemon.slack.stopping import Stop, heeded, meant, stop_of, thread_of
 from daemon.slack.words import command
 
+BOTS = "bots"
+"""Stands for all of them where messages are put in order."""
 EARLY = 200
 """Replies in threads without the soul that are remembered for a while: Slack promises no order."""
 
@@ -53,6 +57,7 @@ class Inbox:
         allowed: Allowed,
         wake: Callable[[str], None],
         owners: frozenset[str],
+        neighbours: Neighbours,
         notes: bool = False,
     ) -> None:
         self._journal = journal
@@ -60,9 +65,10 @@ class Inbox:
         self._me = me
         self._allowed = allowed
         self._wake = wake
-        self._audiences = Audiences(journal, people, me.team)
-        self._noticing = Noticing(journal, people, me, allowed, self._audiences) if notes else None
+        self.audiences = Audiences(journal, people, me.team)
+        self._noticing = Noticing(journal, people, me, allowed, self.audiences) if notes else None
         self._owners = owners
+        self._neighbours = neighbours
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -106,7 +112,7 @@ class Inbox:
             return
         channel = changed_in(event)
         if channel:
-            await self._audiences.changed(channel, stamp(event, "event_ts"))
+            await self.audiences.changed(channel, stamp(event, "event_ts"))
         reaction = reaction_of(event) if self._noticing else None
         if self._noticing and reaction:
             await self._noticing.reaction(reaction)
@@ -189,17 +195,25 @@ class Inbox:
             return woken
 
     async def _judge(self, key: str, message: Message, *, late: bool = False) -> set[str]:
+        """One message of a bot at a time, wherever it is: they are counted."""
+        if not message.by_bot:
+            return await self._judged(key, message, late=late)
+        async with self._order.of(BOTS):
+            return await self._judged(key, message, late=late)
+
+    async def _judged(self, key: str, message: Message, *, late: bool) -> set[str]:
         known = opened(self._journal, key)
-        called_by = known.event.called_by if known else None
-        address = judge(message, self._me, self._allowed, called_by, late=late)
+        called_by = known.event.called_by if known else self._begun(message)
+        enough = message.by_bot and self._neighbours.enough(self._me.team, message.channel, message.root)
+        address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             if self._noticing:
                 await self._noticing.message(message)
             return set()
         words = await self._people.describe(message, at_once=self._urgent(message))
         if known and not self._urgent(message):
-            await self._audiences.note(message)
-        place = known or await self._open_thread(key, message)
+            await self.audiences.note(message)
+        place = known or await self._open_thread(key, message, called_by or message.ts)
         written, event = self._written(message, address, words)
         entry, _ = await self._journal.append(
             place.thread, event, key=written, author=message.author, cause=place.seq
@@ -230,8 +244,15 @@ class Inbox:
                 self._early.remove(early)
         return woken
 
-    async def _open_thread(self, key: str, message: Message) -> Entry[kinds.Opened]:
-        """The conversation that this message opens."""
+    def _begun(self, message: Message) -> str | None:
+        """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
+        if message.kind == "dm" or message.root == message.ts:
+            return None
+        said = said_unasked(self._journal, self._me.team, message.channel, message.root)
+        return said.event.ts if said else None
+
+    async def _open_thread(self, key: str, message: Message, called_by: str) -> Entry[kinds.Opened]:
+        """The conversation that this message opens, and what called the soul into it."""
         where = await self._people.whereabouts(message)
         place = kinds.Opened(
             team=self._me.team,
@@ -241,10 +262,10 @@ class Inbox:
             place=where.name,
             audience=where.audience,
             user=message.author,
-            called_by=message.ts,
+            called_by=called_by,
         )
         entry, _ = await self._journal.open_thread(key, place)
-        self._audiences.noted(entry.event)
+        self.audiences.noted(entry.event)
         return entry
 
     def _written(

@@ -8,6 +8,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
 from daemon.kinds import Opened
+from daemon.kinds import thread_key as thread_key
 
 
 def place_of(journal: Reading, thread: str) -> Opened:
@@ -50,11 +51,6 @@ async def open_channel(
     )
     entry, _ = await journal.open_thread(thread_key(team, channel, ""), said)
     return entry
-
-
-def thread_key(team: str, channel: str, root: str) -> str:
-    """The natural key of a conversation."""
-    return f"thread:{team}:{channel}:{root}"
 
 
 def moment(ts: str) -> Decimal:

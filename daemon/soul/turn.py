@@ -7,16 +7,16 @@ the same. Implements process.Turn.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, StepEvent, only
 from daemon.engine.kinds import Received
 from daemon.errors import SpeechRefused
 from daemon.kinds import (
+    INNER,
     Answered,
     Asked,
     Limited,
@@ -30,6 +30,7 @@ from daemon.kinds import (
     Spoken,
     SystemMessage,
     Timer,
+    ToSay,
     TransitionTaken,
     TurnEnded,
     Unsaid,
@@ -88,17 +89,28 @@ class Turn(Voice):
     # What it is about
 
     @property
+    def inputs(self) -> Sequence[Entry[Input]]:
+        """All that this execution was begun for."""
+        return self._first_inputs
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began."""
+        return self.first.seq
+
+    @property
     def late(self) -> bool:
-        """Did all that came come after its thread had turned to something else? A timer is never late."""
+        """Did all that come after its thread had turned to something else? A timer is never late."""
         if not self.came or self._said or self._past.process in (None, THINKING):
             return False
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
 
     def self_calls(self) -> int:
-        """How often the soul had called itself in this tree, since a person spoke or an owner let it."""
+        """How often it had called itself in this tree since a person spoke, or an owner let it."""
         journal, calls = self.world.journal, 0
         word = journal.latest(self.root, Message, before=self.first.seq)
-        for entry in journal.tree(self.root, SelfCall, Answered, since=word.seq if word else 0):
+        tree = self.root if self.root != INNER else ".".join(self.thread.split(".")[:2])
+        for entry in journal.tree(tree, SelfCall, Answered, since=word.seq if word else 0):
             if entry.seq >= self.first.seq:
                 break
             if isinstance(entry.event, SelfCall):
@@ -134,14 +146,14 @@ class Turn(Voice):
 
     @property
     def silent(self) -> bool:
-        """Is it an afterthought? Nobody waits for it, and nobody is told that it came to nothing."""
-        return all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
+        """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
+        unasked = [one for one in self._first_inputs if isinstance(one.event, ToSay)]
+        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
 
     @property
     def is_refused(self) -> bool:
         """Does Slack take nothing in this conversation? Then not even its end can be told."""
-        failed = self.execution.failed
-        return bool(failed) and failed[-1].event.error == SpeechRefused.__name__
+        return [one.event.error for one in self.execution.failed[-1:]] == [SpeechRefused.__name__]
 
     @property
     def was_answered(self) -> bool:
@@ -162,7 +174,7 @@ class Turn(Voice):
 
     @property
     def wished(self) -> Question | None:
-        """What a branch wants to ask here, of those who can read it; if that is what this turn is about."""
+        """What a branch wants to ask here, of those who can read it, if this turn is about that."""
         wish = self._wish
         return questions.wished(wish, self._readers) if wish else None
 
@@ -180,18 +192,13 @@ class Turn(Voice):
 
     @property
     def deciders(self) -> Sequence[str]:
-        """Those of the owners who can read this conversation: in a DM, only whose it is."""
-        return self._readers(self.owners)
+        """Those of the owners who can read this conversation: in a DM, only whose it is; in none, nobody."""
+        return self._readers(self.owners) if self.root != INNER else ()
 
     def _readers(self, people: Sequence[str]) -> Sequence[str]:
         if self.opened is None or self.opened.event.where != "dm":
             return people
         return [person for person in people if person == self.opened.event.user]
-
-    @property
-    def place(self) -> str:
-        """Where this conversation is."""
-        return self.opened.event.place if self.opened else "a conversation"
 
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""
@@ -239,13 +246,17 @@ class Turn(Voice):
         given = [entry for entry in journal.of(self.thread, Answered) if lifts(entry.event, self.owners)]
         return replace(standing, consents=str(len(given)))
 
+    def at(self, ctx: Context) -> Self:
+        """The same, with its steps in this context."""
+        own = super().at(ctx)
+        own.tree = Tree(ctx, self.world.depth)
+        return own
+
     async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other; each is given a turn with steps of its own, named by its place."""
 
         async def run(job: Callable[[Turn], Awaitable[T]], ctx: Context) -> T:
-            own = copy(self)
-            own.ctx = ctx
-            return await job(own)
+            return await job(self.at(ctx))
 
         branches = [(self.ctx.within(str(place)), partial(run, job)) for place, job in enumerate(jobs, 1)]
         return await self.ctx.gather(*branches)

@@ -1,4 +1,4 @@
-"""An inbox for the tests of notes."""
+"""A workshop with an empty journal, and an inbox for the tests of notes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.inner.noting import Inbox, inbox
+from tests.inner.workshop import Workshop, opened
+
+
+@pytest.fixture
+async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
+    async with opened(tmp_path) as workshop:
+        yield workshop
 
 
 @pytest.fixture
