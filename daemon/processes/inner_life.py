@@ -41,6 +41,8 @@ ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """What the inner life consists of: all that it knows, may do, and may use."""
