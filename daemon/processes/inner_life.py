@@ -20,6 +20,7 @@ from daemon.kinds import (
     CommandRan,
     Heard,
     InnerBegan,
+    InnerMessage,
     Message,
     ModelCall,
     Noticed,
@@ -38,7 +39,7 @@ NAME = "inner_life"
 SYSTEM = "prompts/inner_life"
 COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
-NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
+NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
 
