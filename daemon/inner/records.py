@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from sys import intern
 from types import TracebackType
 from typing import ClassVar, Self
@@ -109,6 +110,12 @@ class Records(Fold):
             if self._seen_by(row, knows):
                 found.append(row)
         return self._shown(((family, row) for row in found), knows)
+
+    def newest(self, family: str, most: int) -> tuple[int, Sequence[Record]]:
+        """How many there are of a family, and the newest of them, newest first, whoever may know them."""
+        rows = self._rows[family]
+        found = islice(reversed(rows.values()), most)
+        return len(rows), self._shown(((family, row) for row in found), lambda _: True)
 
     def concept(self, said: str | int, view: str) -> int | None:
         """The id of the concept of this name or id, if it may be known in this view."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daemon.inner.note import Filter, anywhere
-from daemon.kinds import Noticed
+from daemon.kinds import INNER, CommandRan, Noticed
 from tests.inner.noting import Inbox, inbox
 
 FEW, MANY = 1_000, 20_000
@@ -19,13 +19,17 @@ TURNS = 15
 
 
 async def fill(here: Inbox, count: int) -> None:
-    """So many notes, in some channels; one in a hundred was written by a bot."""
+    """So many notes, in some channels; one in a hundred was written by a bot, and most others are read."""
     threads = [await here.open(f"C{number}", ts="") for number in range(CHANNELS)]
     await here.say(await here.open("D1"), "the only direct one")
     for start in range(0, count, 1_000):
         async with asyncio.TaskGroup() as group:
             for number in range(start, start + 1_000):
                 group.create_task(_notice(here, threads[number % CHANNELS], number))
+    await here.notes.update()
+    ids = here.notes.matching(Filter(source="channel"), anywhere, most=count)[100:]
+    read = CommandRan(tick=1, cmd_id="1", name="notes.mark", args={"ids": ids})
+    await here.write(INNER, read, "read")
     await here.notes.update()
     assert len(here.notes.new_since(0)) == count + 1
 
@@ -53,7 +57,7 @@ def looks(here: Inbox) -> dict[str, Callable[[], object]]:
         "tag": lambda: notes.matching(Filter(tags=("there-is-none",)), anywhere),
         "lately": lambda: notes.matching(Filter(since=here.clock.now()), anywhere),
         "unknown": lambda: notes.matching(Filter(), lambda view: False),
-        "unread": lambda: notes.matching(Filter(source="bot", unread=True), anywhere),
+        "unread": lambda: notes.matching(Filter(source="channel", unread=True), anywhere, most=200),
     }
 
 
