@@ -6,15 +6,27 @@ import asyncio
 
 import pytest
 
+from daemon.memory import WorkingMemory
+from daemon.process import Turn
 from rehearsal.people import ECHO
 from tests.stories.stage import ALICE, GENERAL, ME, RANDOM, Stage, reply
-from tests.stories.ticking import PAUSE, did, do, does, note_of, shown, thinks, tick, unlike
+from tests.stories.ticking import did, do, does, live, note_of, shown, thinks, tick, unlike
 
 
-async def failing(stage: Stage, text: str) -> None:
-    """Alice says this in her DM, and no answer can be thought of."""
-    stage.model.fail(400, "invalid_request_error", asks=text)
-    await stage.say("alice", ALICE, text)
+async def unanswerable(_: Turn) -> WorkingMemory:
+    """How a conversation goes that ends in failure."""
+    raise LookupError("an error")
+
+
+async def failed(stage: Stage, text: str) -> None:
+    """Alice says this in her DM, no answer to it succeeds, and an inner life begins after that."""
+    stage.processes = {"conversation": unanswerable}
+    await stage.wake()
+    await stage.post("alice", ALICE, text)
+    await stage.passing(60, lambda: stage.entries("last-words") and not stage.undone())
+    await stage.sleep()
+    stage.processes = None
+    await live(stage)
 
 
 async def react(stage: Stage, ts: str) -> None:
@@ -28,7 +40,7 @@ async def react(stage: Stage, ts: str) -> None:
 async def test_manual_mode_counts_and_lists_and_shows_no_words(alive: Stage) -> None:
     stage = alive
     await stage.say("bob", GENERAL, "The printer is out of paper.")
-    ts = await stage.say("carol", RANDOM, "Lunch at noon?")
+    await stage.say("carol", RANDOM, "Lunch at noon?")
     await react(stage, await stage.say("bob", GENERAL, "It prints again."))
     thinks(stage, unlike(1))
     asked = await tick(stage)
@@ -42,12 +54,11 @@ async def test_manual_mode_counts_and_lists_and_shows_no_words(alive: Stage) -> 
         f"note {reaction}, low",
     ]
     assert "paper" not in asked.text
-    assert ts
 
 
-async def test_what_could_not_be_answered_is_urgent(alive: Stage) -> None:
-    stage = alive
-    await failing(stage, "Please help me with this.")
+async def test_what_could_not_be_answered_is_urgent(asleep: Stage) -> None:
+    stage = asleep
+    await failed(stage, "Please help me with this.")
     thinks(stage, unlike(1))
     asked = await tick(stage)
     assert asked.context(4).splitlines() == [
@@ -56,22 +67,21 @@ async def test_what_could_not_be_answered_is_urgent(alive: Stage) -> None:
     ]
 
 
-async def test_what_is_being_answered_is_counted_and_said_to_be_in_hand(alive: Stage) -> None:
-    stage, answered = alive, asyncio.Event()
-    stage.model.say(reply("Yes."), until=answered, asks="are you there")
+async def test_what_is_being_answered_counts_until_it_is(asleep: Stage) -> None:
+    stage, answered = asleep, asyncio.Event()
+    await live(stage, inner_life_min_pause=5)
+    stage.model.say(reply("Yes."), until=answered)
     await stage.post("alice", ALICE, "Claudius, are you there?")
     await stage.until(lambda: stage.model.requests)
-    thinks(stage, unlike(1), do("notes.list"))
-    await stage.clock.leap(PAUSE)
+    thinks(stage, unlike(1))
+    await stage.clock.leap(5)
     await stage.soul.worker.sweep()
     await stage.until(lambda: len(stage.entries("tick")) == 2)
     assert shown(stage)[-1].context(4).startswith("urgent: 0, important: 1, normal: 0")
     answered.set()
     await stage.settled()
-    thinks(stage, unlike(2), do("notes.list", unread=False))
-    asked = await tick(stage)
-    assert "important, dm, being answered" not in asked.results["notes.list"][1], "a view of public things"
-    assert asked.context(4) == "urgent: 0, important: 0, normal: 0, low: 0"
+    thinks(stage, unlike(2))
+    assert (await tick(stage, 5)).context(4) == "urgent: 0, important: 0, normal: 0, low: 0"
 
 
 SAID = {
@@ -244,9 +254,9 @@ async def test_a_note_that_is_not_there_is_refused(alive: Stage, verb: str) -> N
     assert (done, "There is no note 9999" in why) == ("no", True)
 
 
-async def test_what_is_private_to_a_dm_is_no_words_in_a_public_view(alive: Stage) -> None:
-    stage = alive
-    await failing(stage, "My salary is a secret.")
+async def test_what_is_private_to_a_dm_is_no_words_in_a_public_view(asleep: Stage) -> None:
+    stage = asleep
+    await failed(stage, "My salary is a secret.")
     await stage.say("bob", GENERAL, "The printer is out of paper.")
     secret, paper = note_of(stage, "salary"), note_of(stage, "paper")
     asked = await does(stage, do("notes.read", ids=[secret, paper]))
@@ -254,4 +264,4 @@ async def test_what_is_private_to_a_dm_is_no_words_in_a_public_view(alive: Stage
     assert f"Withheld, as it may not be known where {paper} was said: {secret}" in asked.text
     asked = await does(stage, do("notes.read", ids=[secret]))
     assert "My salary is a secret." in asked.context(4)
-    assert "a direct message with Alice" in asked.setting("in view")
+    assert asked.setting("in view").startswith("a direct message (sess-")
