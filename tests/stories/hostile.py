@@ -30,7 +30,7 @@ class Mind:
     answers: list[str] = field(default_factory=list)
     branch: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list)
-    """Each request so far: its view if it is a tick's, else "other"; and all of it."""
+    """Each request so far: the view of the tick that it is part of, else "other"; and its words."""
 
     def __call__(self, body: Body) -> str:
         text = "\n".join(said for message in body["messages"] for said in texts(message["content"]))
@@ -39,9 +39,10 @@ class Mind:
             assert view
             self.asked.append((view[1] or "", text))
             return self.answers.pop(0)
-        self.asked.append(("other", json.dumps(body, ensure_ascii=False)))
         if "<before>" in text:
+            self.asked.append((self.asked[-1][0], text))
             return '{"new": true}'
+        self.asked.append(("other", json.dumps(body, ensure_ascii=False)))
         return self.branch if self.branch and "sess-inner" in text else answer(body)
 
 
@@ -67,10 +68,10 @@ def broken(mark: str) -> str:
         f'{{"cmd_id": "{mark}2", "type": "notes.list", "args": {{"{mark}": 1}}}}',
         f'{{"cmd_id": "{mark} {mark}", "type": "notes.list", "{mark}": 1}}',
         f'{{"cmd_id": "{mark}3", "type": "{mark}", "args": "{mark}"',
-        f'{mark}: no command',
+        f"{mark}: no command",
     ]
     section = "\n".join(["# Commands:", *lines])
-    return f"Nothing of this is right.\n```json\n{{\"type\": \"{mark}\"}}\n```\n{section}"
+    return f'Nothing of this is right.\n```json\n{{"type": "{mark}"}}\n```\n{section}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,7 @@ class Known:
 
     def of(self, family: str) -> Sequence[int]:
         """The records of this family."""
-        return [seq for name, seq in self.records.items() if name.startswith(family)]
+        return sorted({seq for name, seq in self.records.items() if name.startswith(family)})
 
 
 def tries(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:

@@ -10,15 +10,31 @@ from pathlib import Path
 import pytest
 
 from daemon.actions.built_in import catalogue
+from daemon.inner.record import TEXT
 from daemon.recipe import Recipe, Recipes
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO
-from tests.stories.hostile import LEAK, NUMBER, SECRET, Command, Known, Mind, all_of, broken, looks, tries, written
+from tests.stories.hostile import (
+    LEAK,
+    NUMBER,
+    SECRET,
+    Command,
+    Known,
+    Mind,
+    all_of,
+    broken,
+    looks,
+    tries,
+    written,
+)
 from tests.stories.speaking import thread_of
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, staged
 
 LAST = ("cycle.idle", "cleanup.process_log", "cleanup.responses", "cleanup.notes", "notes.read")
 """What would end the tick's view, or take out of sight what the next ticks are to look for."""
+NEVER = ("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
+NEVER = (*NEVER, *(f"{family}.delete" for family in TEXT))
+"""What is tried so that it is refused: with the secret where none can stand, or elsewhere."""
 
 
 @dataclass(kw_only=True)
@@ -128,30 +144,67 @@ async def with_public_records(story: Story) -> None:
     story.records = dict(zip(("diary", "concepts", "other", "links", "more"), ids, strict=True))
 
 
-async def test_it_never_arrives(story: Story) -> None:
-    stage, mind = story.stage, story.mind
-    await with_public_records(story)
-    tried = tries(story.known())
-    assert set(tried) == set(looks(story.known())) == {one.name for one in catalogue().commands}
+async def tells(story: Story) -> None:
+    """In sight of Alice's words it tries everything with them, and then turns to Bob's."""
+    known = story.known()
+    tried = tries(known)
+    assert set(tried) == set(looks(known)) == {one.name for one in catalogue().commands}
     await story.look(all_of(tried, but=LAST), f"I know of {SECRET}.", "alice", mark=SECRET)
     story.records |= story.added()
     await story.tick(broken(SECRET))
     await story.look(all_of(tried, but=LAST)[:3], f"I know of {NUMBER}.", "alice", mark=SECRET)
     for _ in range(2):
         await story.tick(f"Again and again {SECRET}.")
-    assert all(LEAK.search(text) for view, text in mind.asked if view == story.threads["alice"])
-    sent = [one.thread for one in stage.entries("to-say")]
-    assert sent == [story.threads["alice"]], "what is in view may be said there, and nowhere else"
     await story.look([("notes.list", {})], f"I leave {SECRET}.", "bob", mark=SECRET)
-    mind.asked.clear()
+
+
+def carried_out(story: Story) -> set[str]:
+    """The commands that were, in sight of Alice's words."""
+    ran = [one.event for one in story.stage.entries("command")]
+    return {one.name for one in ran if one.ok and one.view == story.threads["alice"]}
+
+
+def leaks(story: Story, since: int) -> list[str]:
+    """What the model was asked since, with the secret in it; but in sight of Alice's words."""
+    asked = [text for view, text in story.mind.asked[since:] if view != story.threads["alice"]]
+    return [text for text in asked if LEAK.search(text)]
+
+
+def told(story: Story) -> set[str]:
+    """The channels in which the secret stands, and methods of Slack's that were given it in no channel."""
+    calls = [(method, args) for method, args in story.stage.wire.calls if LEAK.search(str(args))]
+    return {args.get("channel", method) for method, args in calls}
+
+
+async def test_it_never_arrives(story: Story, caplog: pytest.LogCaptureFixture) -> None:
+    stage, mind = story.stage, story.mind
+    await with_public_records(story)
+    begun = len(mind.asked)
+    await tells(story)
+    ticks = [text for view, text in mind.asked[begun:] if view]
+    assert len(ticks) > 5
+    assert all(LEAK.search(text) for text in ticks), "it is there to be told"
+    assert carried_out(story) >= set(tries(story.known())) - {*LAST, *NEVER} | {"notes.read"}
+    [to_say] = stage.entries("to-say")
+    assert to_say.thread == story.threads["alice"], "what is in view may be said there, and nowhere else"
+    begun = len(mind.asked)
     for then in ("general", "carol", "", "bob"):
         await story.look(all_of(looks(story.known()), but=LAST), f"I look before {then}.", then)
-        await story.stage.sleep()
-        await story.stage.wake()
+        await stage.sleep()
+        await stage.wake()
         await stage.settled()
     for name, channel in (("bob", BOB), ("carol", CAROL), ("bob", GENERAL)):
         await stage.say(name, channel, f"{ME} what do you know of Alice?")
-    views = {view for view, _ in mind.asked}
-    assert views >= {"", *(story.threads[name] for name in ("bob", "general", "carol"))}
-    leaks = [(view, LEAK.findall(text), text) for view, text in mind.asked if LEAK.search(text)]
-    assert not leaks, leaks[0]
+    assert {view for view, _ in mind.asked[begun:]} >= {"", *story.threads.values()} - {
+        story.threads["alice"]
+    }
+    await story.look([("notes.list", {})], "I go back.", "alice")
+    last = all_of({name: tries(story.known())[name] for name in LAST if name != "notes.read"})
+    await story.look(last, "I let go of it.", "", mark=SECRET)
+    seen = [text for view, text in mind.asked[begun:] if view == story.threads["alice"]]
+    assert any(f"Alice told me of {SECRET}" in text for text in seen), "it is not forgotten"
+    await story.look(all_of(looks(story.known()), but=LAST), "I wake.", "")
+    assert not leaks(story, begun)
+    assert not stage.entries("asked")
+    assert told(story) == {ALICE}
+    assert not [one for one in caplog.messages if LEAK.search(one)]
