@@ -43,7 +43,7 @@ from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.view import show
-from daemon.within import begin
+from daemon.within import begin, supervisor_of
 
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
@@ -131,6 +131,8 @@ async def awake(
         if settings.inner:
             await begin(journal)
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
+        if settings.inner:
+            await enter(supervisor_of(settings, journal, clock, worker.wake))
         stack.push_async_callback(slack.stop)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, worker=worker)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import fields
 
 from config import Settings
 from daemon.actions.commands import Means
-from daemon.actions.registry import Registry
+from daemon.actions.own_processes import own_processes
+from daemon.actions.registry import Registry, described
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
+from daemon.inner.helping import help_text
 from daemon.inner.neighbours import Neighbours
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
@@ -18,13 +21,13 @@ from daemon.inner.reaching import Reaching
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
 from daemon.inner.state import State
+from daemon.inner.supervising import Supervisor
 from daemon.inner.views import Views
 from daemon.kinds import INNER, InnerBegan, ModelCall
 from daemon.knowledge.places import Places
 from daemon.limits import InnerLimits
 from daemon.ports import Clock, Library
 from daemon.processes import Life
-from daemon.recipe import Recipe
 from daemon.slack.surface import Slack
 
 
@@ -73,16 +76,29 @@ def alive(means: Means, registry: Registry, journal: Journal, neighbours: Iterab
     return Life(
         state=means.state,
         definitions={one.name: one for one in registry.commands},
+        help=help_text(described(registry.commands)),
         limits=means.limits,
         call=call,
-        programs=[written(name, recipe) for name, recipe in means.recipes.items()],
+        programs=[*_programs(means)],
         neighbours=tuple(sorted(neighbours)),
     )
 
 
-def written(name: str, recipe: Recipe) -> str:
-    """A program as the soul may start it: its name, and its slots."""
-    return f"{name}({', '.join(recipe.slots)})"
+def _programs(means: Means) -> Iterator[str]:
+    """What it may start: a name each, with its slots."""
+    for name, recipe in means.recipes.items():
+        yield f"{name}({', '.join(recipe.slots)})"
+    for name, own in own_processes(folders=means.library is not None).items():
+        yield f"{name}({', '.join(own.slots)})"
+
+
+def supervisor_of(
+    settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> Supervisor:
+    """What runs its programs. None of our own secrets stands in what they come to."""
+    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
+    secrets = [value for value in values if isinstance(value, str) and value]
+    return Supervisor(journal, clock, settings.process_commands, settings.processes_path, secrets, wake)
 
 
 async def begin(journal: Journal) -> None:

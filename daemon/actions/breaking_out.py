@@ -20,6 +20,7 @@ from daemon.inner.reflex import (
 from daemon.kinds import ModelCall
 from daemon.memory import working_memory
 from daemon.mind.recall import fenced
+from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
 from daemon.process import Turn
 
@@ -85,4 +86,4 @@ class BreakingOut:
 
     def _said(self, seq: int) -> str:
         call: ModelCall = self.contexts.call(seq)
-        return call.text
+        return without_thoughts(call.text)

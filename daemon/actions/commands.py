@@ -12,6 +12,7 @@ from daemon.actions.file_commands import file_commands
 from daemon.actions.mesh_commands import mesh_commands
 from daemon.actions.message_commands import message_commands
 from daemon.actions.note_commands import note_commands
+from daemon.actions.own_processes import own_processes
 from daemon.actions.process_commands import process_commands
 from daemon.actions.record_commands import record_commands
 from daemon.inner.reaching import Reach
@@ -43,8 +44,8 @@ def commands(means: Means) -> Sequence[Definition]:
     return (
         *note_commands(state.notes),
         *record_commands(state.records),
-        *process_commands(state.processes, means.recipes),
-        *cycle_commands(means.limits.pause),
+        *process_commands(state.processes, means.recipes, own_processes(folders=means.library is not None)),
+        *cycle_commands(means.limits.pause, state.processes),
         *(file_commands(means.library) if means.library else ()),
         *message_commands(means.reach, daily=means.limits.messages),
         *mesh_commands(means.reach, shared(state.records), daily=means.meetings),

@@ -110,7 +110,8 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
 
 def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: dict[int, Shared]) -> str:
     """Why these may not be shared there; empty where they may."""
-    unknown = [id for id in ids if id not in found]
+    known = {id for id, one in found.items() if tick.views.may_know(tick.view, one.view)}
+    unknown = [id for id in ids if id not in known]
     if unknown:
         return f"there are no such records: {', '.join(map(str, unknown))}"
     secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view)]

@@ -57,4 +57,3 @@ def own_processes(*, folders: bool) -> Mapping[str, Own]:
     think = {"think": Own(slots=("task",), first=_task)}
     read = {"read": Own(slots=("question", "path"), first=_reading)}
     return think | read if folders else think
-

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from daemon.actions.action import Args, Definition
+from daemon.actions.own_processes import Own
 from daemon.engine.event import Entry
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
@@ -47,13 +48,17 @@ class Nothing(Args):
     model_config = ConfigDict(extra="forbid")
 
 
-def process_commands(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Sequence[Definition]:
-    """The commands over this log, which start these programs."""
-    return [_start(log, recipes), _stop(log), _mark(log), _list(log, recipes), _cleanup(log)]
+def process_commands(
+    log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own] | None = None
+) -> Sequence[Definition]:
+    """The commands over this log, which start these programs, and what is the soul's own."""
+    return [_start(log, recipes, own or {}), _stop(log), _mark(log), _list(log, recipes), _cleanup(log)]
 
 
-def _start(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
+def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own]) -> Definition:
     async def perform(tick: Tick, args: Start) -> Done:
+        if args.name in own:
+            return await own[args.name].start(tick, args.name, args.slots)
         recipe = recipes.get(args.name)
         if recipe is None:
             raise Refused(f"There is no program {args.name!r:.60}. There are: {_programs(recipes)}.")
@@ -69,7 +74,7 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
 
     return Definition(
         name="process.start",
-        description="Run one of the owner's programs; its result comes when it has ended.",
+        description="Run a program of the owner's, or a branch of your own; its result comes when it ends.",
         perform=perform,
         args=Start,
         inner=True,

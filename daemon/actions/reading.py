@@ -37,13 +37,13 @@ class ToRead(Args):
     )
     source: Literal["files", "thread", "channel", "folders"] = Field(
         default="files",
-        description="files that were shared in this conversation, this thread itself, a channel's history, or "
-        "the owner's folders",
+        description="files that were shared in this conversation, this thread itself, a channel's history,"
+        " or the owner's folders",
     )
     names: list[str] = Field(
         default=[],
-        description="which files, or which channel, or which paths in the owner's folders; none: all files, or"
-        " this channel",
+        description="which files, or which channel, or which paths in the owner's folders; none: all files,"
+        " or this channel",
     )
     days: int = Field(
         default=WEEK, ge=1, le=366, description="how far back to read in the history of a channel"

@@ -5,6 +5,7 @@ Only what may be known in the tick's view is in them. Built from the state as of
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from daemon.kinds import CommandRan, ModelCall
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain
+from daemon.mind.sections import without_thoughts
 
 LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
@@ -110,7 +112,7 @@ class Contexts:
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
-        text = _cut(self.call(tick.answer).text, LONGEST_REPLY)
+        text = _cut(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
         return f'<reply tick="{tick.tick}" at="{_date(line.entry.at)}">\n{fenced(text)}\n</reply>'
 
     # 2
@@ -131,9 +133,10 @@ class Contexts:
         done = "yes" if ran.ok else "no"
         head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
         if not self.knows(ran.view):
-            return f"{head}{ELSEWHERE}</result>"
+            return f"{head}in sight of another conversation</result>"
         self.saw.append(seq)
-        return f"{head}{fenced(_cut(ran.text, LONGEST_RESULT))}</result>"
+        text = f"{ran.text}: its id is {seq}" if ran.ok and ran.name.endswith(".add") else ran.text
+        return f"{head}{fenced(_cut(text, LONGEST_RESULT))}</result>"
 
     # 3
 
@@ -199,7 +202,7 @@ class Contexts:
             f"mode: {self._told(settings.mode)}",
             f"filter: {self._told(settings.filter)}",
             f"own replies in sight: {self._told(settings.responses)}",
-            f"pause between ticks: {self._told(settings.pause)} (at least {now.limits.pause:g} s)",
+            f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
             f"spent today: ${self.state.log.spent(now.at):.2f} of ${now.limits.usd:.2f}",
             f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
             f"programs: {'; '.join(now.programs) or 'none'}",
@@ -215,7 +218,7 @@ class Contexts:
     def _told(self, setting: Setting) -> str:
         if not self.knows(setting.view):
             return ELSEWHERE
-        return fenced(str(setting.value if setting.value is not None else "as short as may be"))
+        return fenced(json.dumps(setting.value, ensure_ascii=False)) if setting.value else "none"
 
     # 6
 

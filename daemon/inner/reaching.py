@@ -130,7 +130,7 @@ class Addresses(Fold):
 
 
 class Reaching:
-    """Implements Reach. `neighbours` are the ids of the bots that may be turned to."""
+    """Implements Reach. `neighbours` are the ids of the bots that are answered; users can be called."""
 
     def __init__(
         self, journal: Journal, clock: Clock, doors: Doors, neighbours: frozenset[str], meetings: Neighbours
@@ -138,7 +138,7 @@ class Reaching:
         self._journal = journal
         self._clock = clock
         self._doors = doors
-        self._neighbours = neighbours
+        self._neighbours = frozenset(bot for bot in neighbours if bot[:1] in ("U", "W"))
         self._meetings = meetings
         self._addresses = Addresses(journal)
 
@@ -214,7 +214,7 @@ class Reaching:
         now = self._clock.now()
         midnight = now - now % DAY
         ran: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=midnight)
-        return sum(one.event.name == SEND and one.event.ok for one in ran)
+        return sum(one.event.name == SEND and one.event.ok and not one.event.taken_from for one in ran)
 
     def met_today(self) -> int:
         return self._meetings.today()

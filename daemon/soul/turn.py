@@ -95,7 +95,7 @@ class Turn(Voice):
 
     @property
     def number(self) -> int:
-        """The seq of the entry with which this execution first began: what it reads it reads as of then."""
+        """The seq of the entry with which this execution first began."""
         return self.first.seq
 
     @property
@@ -106,8 +106,7 @@ class Turn(Voice):
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
 
     def self_calls(self) -> int:
-        """How often it had called itself in this tree since a person spoke or an owner let it; in a branch of
-        the inner life, since that was begun."""
+        """How often it had called itself in this tree since a person spoke, or an owner let it."""
         journal, calls = self.world.journal, 0
         word = journal.latest(self.root, Message, before=self.first.seq)
         tree = self.root if self.root != INNER else ".".join(self.thread.split(".")[:2])
@@ -175,7 +174,7 @@ class Turn(Voice):
 
     @property
     def wished(self) -> Question | None:
-        """What a branch wants to ask here, of those who can read it; if that is what this turn is about."""
+        """What a branch wants to ask here, of those who can read it, if this turn is about that."""
         wish = self._wish
         return questions.wished(wish, self._readers) if wish else None
 

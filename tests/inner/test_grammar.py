@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.inner.grammar import LONGEST, MOST_COMMANDS, MOST_ITEMS, Fault, Written, read
-from tests.inner.some_commands import KNOWN, Entry, Idle, Link, Which, rendered
+from tests.inner.some_commands import KNOWN, Entry, Idle, Link, Which
 
 MARKERS = [("# Команды:", "# Конец команд"), ("# Commands:", "# End of commands")]
 LIST = '{"type": "notes.list"}'
@@ -181,7 +181,9 @@ def test_marks_that_make_no_sense_are_told() -> None:
     hidden = reading(f"```\ncode\n\n{section(READ)}")
     assert hidden.commands == []
     assert "never closed" in hidden.faults[0].what
-    [outside] = reading(f"```json\n{ADD}\n```\n{section()}").faults
+    beside = reading(f"```json\n{ADD}\n```\n{section()}")
+    assert beside.commands == []
+    [outside] = beside.faults
     assert "outside" in outside.what
 
 
@@ -296,6 +298,19 @@ def test_no_part_of_a_broken_object_is_a_command(inner: str) -> None:
     assert reading(section(f'{{"type": "diary.add", "args": oops {inner}')).commands == []
 
 
+def test_an_object_without_its_end_takes_no_other_with_it() -> None:
+    for indent in ("", "  ", "- ", "  1. "):
+        written = reading(section(*(indent + line for line in ('{"type": "notes.list"', LIST, ADD))))
+        assert [one.name for one in written.commands] == ["notes.list", "diary.add"]
+        assert ["a bracket is missing" in one.what for one in written.faults] == [True]
+
+
+def test_what_is_too_deep_is_told_so_whether_or_not_it_is_broken() -> None:
+    """How deep the parser itself can go depends on where it is called: nothing read may depend on it."""
+    for deep in ("[" * 30, "[" * 30 + "x", "[" * 30 + "]" * 30, "[" * 99_999):
+        assert "nested too deeply" in fault(f'{{"type": "notes.list", "args": {deep}}}').what
+
+
 def test_an_object_that_ends_in_something_else_is_left_out_with_all_of_its_lines() -> None:
     broken = f'{{"type": "cycle.idle", "type": "cycle.idle", "args":\n{LIST}\n}}'
     written = reading(section(broken, ADD))
@@ -309,6 +324,8 @@ def test_a_cmd_id_counts_once_and_one_that_is_missing_is_named_by_its_place() ->
     assert [one.cmd_id for one in written.commands] == ["c1", "c3", "c4", "2"]
     assert [(one.cmd_id, one.name) for one in written.faults] == [("2", "notes.read"), ("2", "diary.add")]
     assert "stands twice" in written.faults[0].what
+    later = reading(section(LIST, '{"cmd_id": "c1", "type": "notes.list"}'))
+    assert [one.cmd_id for one in later.commands] == ["c2", "c1"]
     refused = reading(section('{"cmd_id": "x", "type": "nothing"}', '{"cmd_id": "x", "type": "notes.list"}'))
     assert refused.commands == [], "even if the first one cannot be carried out"
     assert len(refused.faults) == 2
@@ -367,21 +384,6 @@ def test_what_is_longer_than_is_read_is_cut_with_a_visible_fault() -> None:
     written = reading(f"{section(ADD)}\n{'word ' * (LONGEST // 5)}\n{section(READ)}")
     assert [one.name for one in written.commands] == ["diary.add"]
     assert [(one.position, one.left_out > 0) for one in written.faults] == [(LONGEST, True)]
-
-
-def test_commands_that_are_written_down_again_are_read_the_same() -> None:
-    once = reading(
-        section(ADD, READ, '{"type": "graph_add", "args": {"from": 1, "to": 2, "relation": "é\\n🙂"}}')
-    )
-    again = reading(rendered(once.commands))
-    assert again.faults == []
-    for one, other in zip(once.commands, again.commands, strict=True):
-        assert (one.cmd_id, one.name, one.args, one.given) == (
-            other.cmd_id,
-            other.name,
-            other.args,
-            other.given,
-        )
 
 
 def test_a_string_is_told_apart_from_what_stands_around_it() -> None:

@@ -205,7 +205,7 @@ async def test_what_concerns_a_person_is_what_was_kept_with_them_or_names_them(
     private = await soul.add("diary.add", dm, text="She likes cake.")
     named = await soul.add("llm_memory.add", elsewhere["channel"], text="Ask alice smith about tea.")
     concept = await soul.add("concepts.add", name="Alice Smith", description="a person")
-    await soul.add("diary.add", text="Alice in Wonderland, and a smith.")
+    await soul.add("diary.add", elsewhere["channel"], text="Alice in Wonderland, and a smith.")
     await soul.add("diary.add", elsewhere["bob"], text="Alice Smith is who Bob dreads.")
     gone = await soul.add("diary.add", dm, text="no longer true")
     await soul.run("diary.delete", dm, ids=[gone])
