@@ -23,6 +23,7 @@ class Fold:
         self.folded = 0
         """The seq of the last entry in it."""
         self._one = asyncio.Lock()
+        self._erasures = journal.erasures
         self._clear()
 
     async def update(self, before: int = ALWAYS) -> None:
@@ -31,7 +32,8 @@ class Fold:
         Going on is cheap. Going back is dear, as it begins anew: only what replays does.
         """
         async with self._one:
-            if self.folded >= before:
+            if self.folded >= before or self._erasures != self.journal.erasures:  # words were forgotten
+                self._erasures = self.journal.erasures
                 self.folded = 0
                 self._clear()
             found: list[Entry[Any]] = self.journal.kind(*self.kinds, since=self.folded)

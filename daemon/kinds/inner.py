@@ -35,6 +35,7 @@ class Reacted(Event):
     """Somebody put an emoji on the message `on`, or took it away. `ts` is when, as Slack dates it."""
 
     kind: ClassVar[str] = "reaction"
+    stays: ClassVar[tuple[str, ...]] = ("user", "on", "ts")
     user: str
     name: str
     emoji: str
@@ -81,6 +82,7 @@ class CommandRan(StepEvent):
     """
 
     kind: ClassVar[str] = "command"
+    stays: ClassVar[tuple[str, ...]] = ("view",)
     tick: int
     cmd_id: str
     name: str
@@ -106,6 +108,7 @@ class Ticked(StepEvent):
     """
 
     kind: ClassVar[str] = "tick"
+    stays: ClassVar[tuple[str, ...]] = ("view", "reflex")
     tick: int
     outcome: Literal["thought", "repeated", "waiting", "failed", "refused", "over-budget", "asleep"]
     why: str = ""
@@ -130,6 +133,7 @@ class ProcessStarted(StepEvent):
     """
 
     kind: ClassVar[str] = "process-started"
+    stays: ClassVar[tuple[str, ...]] = ("name", "view")
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"process-ended"})
     state: ClassVar[str] = "running"
@@ -155,6 +159,7 @@ class ProcessEnded(Input):
     """A process has ended: `result` is all of its output that anybody is shown."""
 
     kind: ClassVar[str] = "process-ended"
+    stays: ClassVar[tuple[str, ...]] = ("name",)
     rank: ClassVar[Rank] = Rank.RESUME
     process: int
     name: str
@@ -174,6 +179,7 @@ class ToSay(Input):
     """
 
     kind: ClassVar[str] = "to-say"
+    stays: ClassVar[tuple[str, ...]] = ("to",)
     rank: ClassVar[Rank] = Rank.MESSAGE
     text: str
     by: int

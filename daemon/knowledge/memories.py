@@ -55,6 +55,7 @@ class Memories(Index):
         self._journal = journal
         self._places = places
         self._folded = 0
+        self._erasures = 0
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
@@ -74,11 +75,22 @@ class Memories(Index):
 
     async def update(self) -> None:
         """Fold what came since. A hundred thousand entries take some seconds; nobody else waits for that."""
+        if self._journal.erasures != self._erasures:  # words were forgotten
+            self._erasures = self._journal.erasures
+            await self.ask(self._begin_anew)
         since = self._folded
         while entries := self._journal.since(since, CHUNK):
             since = entries[-1].seq
             await self._take(entries)
             await asyncio.sleep(0)
+
+    def _begin_anew(self, database: Connection) -> None:
+        """As it was when it was made: not a word of the old index is left in memory."""
+        database.execute("drop table line")
+        database.execute("drop table words")
+        for statement in SCHEMA.split(";"):
+            database.execute(statement)
+        self._folded = 0
 
     async def _take(self, entries: Sequence[Entry[Event]]) -> None:
         lines = list(filter(None, map(self._line, entries)))

@@ -25,6 +25,7 @@ class PersonModels:
         self._journal = journal
         self._places = places
         self._folded = 0
+        self._erasures = 0
         self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
         """Person, channel: the seqs of its models, each made from the one before it."""
 
@@ -71,6 +72,9 @@ class PersonModels:
     def update(self) -> None:
         """Fold what came since."""
         self._places.update()
+        if self._journal.erasures != self._erasures:
+            self._erasures, self._folded = self._journal.erasures, 0
+            self._chains.clear()
         for entry in self._journal.kind(PersonLearned, since=self._folded):
             self._fold(entry)
             self._folded = entry.seq
