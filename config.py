@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from dotenv import dotenv_values
 
 from daemon.errors import ConfigError
-from daemon.limits import PERSON, READING, THREAD, TURN, Limits, ReadingLimits
+from daemon.limits import INNER, PERSON, READING, THREAD, TURN, InnerLimits, Limits, ReadingLimits
 from daemon.misspelt import Unread, unread
 from daemon.setting import (
     count,
@@ -32,6 +32,7 @@ from daemon.setting import (
     one_of,
     password,
     port,
+    seconds,
     secret,
     token,
     truth,
@@ -99,6 +100,10 @@ class Settings:
     rlm_max_time: float = setting(READING.seconds, duration, "Write it like 15m or 1h.")
     rlm_concurrency: int = setting(READING.concurrency, count(1, 200), "Sixteen at once are usual.")
     rlm_threshold_tokens: int = setting(READING.threshold, count(0, 1_000_000), "8000 are usual.")
+    inner_life_enabled: bool = setting(False, truth, "Write true or false.")
+    inner_life_min_pause: float = setting(INNER.pause, seconds, "Write seconds, or like 30s, 5m or 1h.")
+    inner_life_daily_usd: float = setting(INNER.usd, dollars, "Write a number; at 0 it makes no call.")
+    inner_life_daily_messages: int = setting(INNER.messages, count(0, 1_000), "Ten a day are usual.")
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
@@ -108,6 +113,7 @@ class Settings:
     allowed_users: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
     allowed_channels: frozenset[str] = setting(frozenset(), ids("CDG"), IDS_HINT)
     allowed_bots: frozenset[str] = setting(frozenset(), ids("ABUW"), IDS_HINT)
+    mesh_daily: int = setting(20, count(0, 1_000), "Twenty a day are usual; at 0 no bot is answered.")
     budget_daily_usd: float = setting(5.0, dollars, "Write a number, 0 or more; at 0 no call is made.")
     limit_turn: Limits = setting(TURN, limits(TURN), LIMITS_HINT)
     limit_thread: Limits = setting(THREAD, limits(THREAD), LIMITS_HINT)
@@ -149,6 +155,17 @@ class Settings:
             seconds=self.rlm_max_time,
             concurrency=self.rlm_concurrency,
             threshold=self.rlm_threshold_tokens,
+        )
+
+    @property
+    def inner(self) -> InnerLimits | None:
+        """How far the inner life goes; None: there is none."""
+        if not self.inner_life_enabled:
+            return None
+        return InnerLimits(
+            pause=self.inner_life_min_pause,
+            usd=self.inner_life_daily_usd,
+            messages=self.inner_life_daily_messages,
         )
 
     @property

@@ -85,7 +85,10 @@ def slack_for(
 ) -> Slack:
     """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
     allowed = Allowed(
-        users=settings.allowed_users, channels=settings.allowed_channels, bots=settings.allowed_bots
+        users=settings.allowed_users,
+        channels=settings.allowed_channels,
+        bots=settings.allowed_bots,
+        daily=settings.mesh_daily,
     )
     return Slack(
         access,

@@ -48,3 +48,18 @@ class ReadingLimits:
 
 READING = ReadingLimits()
 """What holds for a reading where the owner says nothing else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerLimits:
+    """How far the inner life goes by itself: seconds between two ticks at the least, dollars and messages a
+    UTC day at the most.
+    """
+
+    pause: float = 60.0
+    usd: float = 1.0
+    messages: int = 10
+
+
+INNER = InnerLimits()
+"""What holds for the inner life where the owner says nothing else."""

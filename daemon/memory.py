@@ -11,7 +11,17 @@ from typing import Literal
 
 CORE = "core"
 DEFAULT = "default"
-TRAILING = ("person", "playbook", "findings", "mood", "time", "instruction")
+TICK = (
+    "llm_memory",
+    "llm_recent_responses",
+    "process_log",
+    "records",
+    "notes",
+    "settings",
+    "anti_stagnation",
+)
+"""The contexts of a tick of the inner life, from stable to volatile."""
+TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
 """Regions that change from call to call; they stand after the conversation, in this order."""
 ORDER = (CORE, DEFAULT, *TRAILING)
 

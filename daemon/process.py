@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from daemon.engine.event import Entry, Input, StepEvent
+from daemon.engine.kinds import Match
 from daemon.kinds import (
     InnerMessage,
     Limited,
@@ -20,6 +21,7 @@ from daemon.kinds import (
     Spoken,
     SystemMessage,
     Timer,
+    ToSay,
     Unsaid,
 )
 from daemon.limits import Limits
@@ -30,6 +32,8 @@ Load = Callable[[], Awaitable[Any]]
 """Brings what is to be read: a text, or lists and dicts of texts and other plain values.
 Raises ContextError where it cannot."""
 Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
+Became = Literal["said", "declined", "unanswered", "refused"]
+"""What became of something that the inner life wanted said (kinds.SaidOut)."""
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")
 
@@ -121,6 +125,14 @@ class Turn(Protocol):
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
 
     @property
+    def inputs(self) -> Sequence[Entry[Input]]:
+        """All that this execution was begun for."""
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began: what it reads it reads as of then."""
+
+    @property
     def answers(self) -> Sequence[Entry[Said]]:
         """The messages that this turn answers, in Slack's order; the last one, if it is still about that."""
 
@@ -196,6 +208,31 @@ class Turn(Protocol):
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""
 
+    async def step(
+        self, name: str, asks: object, do: Callable[[Turn], Awaitable[S]], kind: type[S]
+    ) -> Entry[S]:
+        """Do something once, and record what came of it; `asks` is compared when it is read back.
+
+        What `do` is given has steps of its own within this one: after a crash it goes on from those.
+        """
+
+    async def enter(self, name: str, text: str) -> Memory:
+        """A text that is no file of the owner's but made from some, as a part of the system text."""
+
+    async def wait(
+        self,
+        closed: Sequence[int] = (),
+        matching: Match | None = None,
+        within: float | None = None,
+        *,
+        note: Any,
+    ) -> None:
+        """When one of these entries is closed, one that matches has come, or so many seconds are over, this
+        thread hears of it; what it waited for before in this way it waits for no more."""
+
+    async def waiting(self) -> Sequence[Mapping[str, Any]]:
+        """What this thread waits for in this way: the notes of its waits."""
+
     async def call(
         self,
         name: str,
@@ -237,6 +274,16 @@ class Turn(Protocol):
 
     async def tell(self, name: str, event: Input) -> None:
         """An input for this very thread: how anything goes on after this turn."""
+
+    async def send(self, name: str, thread: str, event: Input) -> bool:
+        """An input for another thread; False where that had ended."""
+
+    @property
+    def to_say(self) -> ToSay | None:
+        """What the inner life wants said here, if that is what this turn is about."""
+
+    async def became(self, outcome: Became) -> None:
+        """The inner life is to know what became of it: the first that is told counts."""
 
     async def remind(self, reminder: Timer, seconds: float) -> None:
         """This will be an input of this thread so many seconds after `began_at`."""

@@ -14,7 +14,7 @@ from daemon.engine.reading import Reading
 from daemon.engine.rules import Ledger, Rule
 from daemon.engine.verify import Verdict
 from daemon.engine.verify import verify as replay
-from daemon.kinds import CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TurnBegan
+from daemon.kinds import INNER, CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TurnBegan
 
 Findings = Iterator[tuple[int, str]]
 CARD = 0
@@ -61,7 +61,8 @@ class SoulRules:
 
     def thread(self, _: Ledger, entry: Entry[Any]) -> Findings:
         """A conversation is opened by one entry, before all else that is said in it."""
-        known = entry.thread.partition(".")[0] in self._places
+        root = entry.thread.partition(".")[0]
+        known = root in self._places or root == INNER
         if isinstance(entry.event, Opened):
             if known:
                 yield entry.seq, f"it opens {entry.thread}, which is open"

@@ -187,6 +187,11 @@ def duration(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
+def seconds(text: str) -> float:
+    """A span of time: a bare number is seconds, else as `duration` has it."""
+    return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else duration(text)
+
+
 def truth(text: str) -> bool:
     """Yes or no, in one of the ways in which people write them."""
     if text.lower() not in TRUTH:

@@ -1,4 +1,4 @@
-"""The built-in actions, as far as they can work here: the one registry. Made by app.py."""
+"""The built-in actions and commands, as far as they can work here: the one registry. Made by app.py."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.actions.asking import ASK_PERSON, SCHEDULE, escalate
+from daemon.actions.help_command import help_command
 from daemon.actions.memories import REMEMBER, read_thread, search_memory
 from daemon.actions.reading import Shelf, read_deeply
 from daemon.actions.registry import Registry
@@ -17,7 +18,7 @@ from daemon.ports import Library, Memories, Said
 
 def built_in(memories: Memories, library: Library | None, shelf: Shelf | None, *, expert: bool) -> Registry:
     """All of them; without the owner's folders there is no Research, without a shelf no ReadDeeply."""
-    return Registry(
+    registry = Registry(
         [
             THINK,
             RESPOND,
@@ -29,8 +30,10 @@ def built_in(memories: Memories, library: Library | None, shelf: Shelf | None, *
             REMEMBER,
             SCHEDULE,
             escalate(expert=expert),
+            help_command(lambda: registry.commands),
         ]
     )
+    return registry
 
 
 class Nowhere:

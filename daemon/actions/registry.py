@@ -1,6 +1,6 @@
 """The one registry of actions: what may be chosen here, and what is said of it to the owner.
 
-A run asks it what a playbook offers; the commands `check` and `actions` ask it for the rest.
+A run asks it what a playbook offers, the inner life which commands there are; `check` and `actions` the rest.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from daemon.actions.action import Definition
+from daemon.inner.helping import Described, help_page
 from daemon.mind.choice import DONE
 from daemon.mind.playbook import Playbook
 
@@ -25,20 +28,40 @@ This file is what `python -m daemon actions` prints: change `daemon/actions/`, t
 """
 
 
+COMMANDS = """\
+# Commands of the inner life
+
+What the soul may write in a tick of its inner life (`INNER_LIFE_ENABLED=true`), between `# Commands:` and
+`# End of commands`, or in Russian `# Команды:` and `# Конец команд`: a JSON object a line. Nobody else is
+offered them. What has a question mark may be left out.
+"""
+
+
 class Registry:
-    """Actions by name, in the order given."""
+    """Actions and commands by name, in the order given."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         """Raises ValueError for names that differ by upper and lower case at the most, or mean the end."""
         names = Counter(name.casefold() for name in (DONE, *(one.name for one in definitions)))
         if taken := [one.name for one in definitions if names[one.name.casefold()] > 1]:
             raise ValueError(f"{', '.join(taken)}: each action needs a name of its own, and none is {DONE}")
-        self._named = {one.name: one for one in definitions}
+        self._named = {one.name: one for one in definitions if not one.inner}
+        self._commands = tuple(one for one in definitions if one.inner)
 
     @property
     def named(self) -> Mapping[str, Definition]:
-        """All of them, by name."""
+        """All that may be offered, by name."""
         return self._named
+
+    @property
+    def commands(self) -> Sequence[Definition]:
+        """Those of the inner life, which are offered to nobody else."""
+        return self._commands
+
+    @property
+    def known(self) -> Mapping[str, type[BaseModel] | None]:
+        """What the grammar of commands reads: their names, with their arguments."""
+        return {one.name: one.args for one in self._commands}
 
     def offered(self, playbook: Playbook) -> Sequence[Definition]:
         """Those of a playbook that there are, in its order."""
@@ -49,9 +72,23 @@ class Registry:
         return [one for one in self.offered(playbook) if one.in_the_open and not one.terminal]
 
     def document(self) -> str:
-        """All of them as a page of Markdown, by the alphabet."""
-        parts = (_section(one) for _, one in sorted(self._named.items()))
+        """All of them as a page of Markdown: actions by the alphabet, commands in their order."""
+        parts = [_section(one) for _, one in sorted(self._named.items())]
+        if self._commands:
+            parts += [COMMANDS, *map(_command, described(self._commands))]
         return "\n".join((INTRODUCTION, *parts))
+
+
+def described(commands: Sequence[Definition]) -> Sequence[Described]:
+    """Commands as far as help is concerned."""
+    return [Described(name=one.name, description=one.description, args=one.args) for one in commands]
+
+
+def _command(one: Described) -> str:
+    """A command, in the words of its help."""
+    line, *more = help_page(one).splitlines()
+    form = line.removesuffix(f": {one.description}")
+    return "\n\n".join(filter(None, (f"## {one.name}", f"`{form}`", one.description, "\n".join(more)))) + "\n"
 
 
 def _section(one: Definition) -> str:

@@ -16,6 +16,7 @@ from daemon.kinds.inner import (
     ProcessStarted,
     ProcessStop,
     Reacted,
+    SaidOut,
     Status,
     TickDue,
     Ticked,
@@ -42,6 +43,7 @@ from daemon.kinds.perceptions import (
     StopAsked,
     Timer,
     Wish,
+    thread_key,
 )
 from daemon.kinds.readings import CellBegan, CellRan, Ending, ReadingBegan, ReadingEnded
 from daemon.kinds.thoughts import (
@@ -133,6 +135,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ProcessStop,
     ProcessEnded,
     ToSay,
+    SaidOut,
     CaughtUp,
     StatusCleared,
 )
@@ -184,6 +187,7 @@ __all__ = [
     "RunEnded",
     "RunTold",
     "Said",
+    "SaidOut",
     "SelfCall",
     "SharedFile",
     "SpeechBegan",
@@ -203,4 +207,5 @@ __all__ = [
     "TurnEnded",
     "Unsaid",
     "Wish",
+    "thread_key",
 ]

@@ -104,7 +104,8 @@ class Ticked(StepEvent):
     `outcome`: it thought; it said nothing new (`repeated`); it only waits on (`waiting`); no model answered,
     or none may be asked; or nothing was asked at all (`asleep`). `answer` is the seq of the model call (0:
     none), `commands` are those that it carried out or refused, `saw` the entries whose words it was shown.
-    `reflex` names the strategy that a repeat led to, `novelty` says how new the answer was, from 0 to 1.
+    `reflex` names the strategy that a repeat led to, which has the next tick see `advice` and `shows`.
+    `novelty` says how new the answer was, from 0 to 1.
     """
 
     kind: ClassVar[str] = "tick"
@@ -118,6 +119,7 @@ class Ticked(StepEvent):
     saw: Seqs = ()
     reflex: str = ""
     advice: str = ""
+    shows: tuple[int, ...] = ()
     novelty: float = 1.0
 
     def line(self) -> str:
@@ -189,3 +191,20 @@ class ToSay(Input):
 
     def line(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidOut(Event):
+    """What became of something that the inner life wanted said in the conversation `to` (ToSay).
+
+    It was said; an owner declined it; no owner answered within a day; or `refused`: Slack does not take it
+    there, nothing of it was fit to be said, or nobody may agree to it any more.
+    """
+
+    kind: ClassVar[str] = "said-out"
+    by: int
+    to: str
+    outcome: Literal["said", "declined", "unanswered", "refused"]
+
+    def line(self) -> str:
+        return f"{self.outcome} (wanted by the tick {self.by})"

@@ -12,9 +12,14 @@ from daemon.engine import kinds as engine
 from daemon.engine.event import Event, Input, Rank
 
 
+def thread_key(team: str, channel: str, root: str) -> str:
+    """The natural key of a conversation, by its first message; what is said in no thread has none."""
+    return f"thread:{team}:{channel}:{root}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened(engine.Opened):
-    """A conversation: the first entry of its thread, under the key `thread:{team}:{channel}:{ts}`.
+    """A conversation: the first entry of its thread, under its `thread_key`.
 
     `where` is what Slack calls it, `place` its name for a sentence, `audience` who can read it there,
     `user` who said the first message in it and `called_by` the ts of the message that called the soul.

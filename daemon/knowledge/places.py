@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS
-from daemon.kinds import AudienceNoted, Opened
+from daemon.engine.reading import ALWAYS, Reading
+from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
 """Audiences of whom everyone may read every public channel of their team."""
@@ -24,6 +24,13 @@ def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
         return False
     open_to_all = there.audience == "public" and here.audience in INSIDE
     return here.channel == there.channel or open_to_all
+
+
+def said_unasked(journal: Reading, team: str, channel: str, ts: str) -> Entry[Spoken] | None:
+    """The message of this ts, if it is one that the soul said there unasked, in no thread."""
+    top = journal.get(thread_key(team, channel, ""))
+    said = journal.of(top.thread, Spoken) if top and ts else []
+    return next((entry for entry in said if entry.event.ts == ts), None)
 
 
 @dataclass(slots=True, kw_only=True)

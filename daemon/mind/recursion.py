@@ -82,7 +82,7 @@ class Recursion:
         self._iterations = 0
         self._silent = 0
         """How many answers in a row had nothing to run."""
-        self._circles = Stagnation()
+        self._circles = Stagnation(exact=True)
 
     async def plainly(self) -> Entry[ReadingEnded]:
         """In one call, which sees it all."""

@@ -1,20 +1,150 @@
-"""Notices when a run goes round in circles. Called by daemon/ism.py; pure."""
+"""Notices when a mind goes round in circles: in a run, in its calls to itself, and in its inner life.
+
+Two texts are the same if nothing is different but how they are written: see `normalised`. Pure, and linear in
+the length of a text.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from daemon.memory import Memory
+from daemon.mind.payloads import SYSTEM
+
+ALIKE = {
+    "'": "\u2018\u2019\u201a\u201b",
+    '"': "\u201c\u201d\u201e\u201f\u00ab\u00bb",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "": "\u00ad\u200b\u200e\u200f\u2060\ufe0e\ufe0f\ufeff",
+}
+"""What means the same, and what cannot be seen."""
+STAMP = re.compile(
+    r"""
+    \d (?<![\w"'.:-].)
+    (?: \d{3}-\d\d-\d\d[t\ ]\d\d:\d\d (?: :\d\d (?:\.\d+)? )? (?: \ ?z\b | \ ?utc\b | [+-]\d\d:?\d\d )?
+      | \d?:\d\d:\d\d (?:\.\d+)?
+      | \d{9}\.\d{6}
+    )
+    (?! :?\d | [\w"'] )
+    """,
+    re.VERBOSE,
+)
+"""Says when something was, and is another one each time: a time to the second, or with its day; Slack's `ts`.
+One that fills its quotation marks is a value that somebody chose, and counts.
+"""
+TICK = re.compile(r"(tick|iteration|тик|итерация)\W{1,3}\d+\b")
+CMD_ID = re.compile(r"""cmd_id["']?\s*[:=]\s*["']?[\w./-]+""")
+"""The number of a tick, and the name of a command in it: whoever thinks the same again counts on."""
+MARKS = """!"'(),.:;?[]_{}|~`\u00b4·…¡¿§¶†‡•‣\u2043、。〈〉《》「」『』【】・।॥،؛؟"""
+"""What only divides words, or sets them off."""
+SIGNS = "%&@\\$+<=>^"
+"""What means something wherever it stands."""
+NO_SIGN = re.compile(r"-(?<=\w-)|-(?!\d)|\#(?<!\w\#)|[*/](?!\d)|[*/](?<!\d[*/])")
+"""What is no sign here, as in -5, c# and 2*3."""
+IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
+WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
+"""Where words are written without spaces, each character is taken as one."""
+
+TOLD = tuple(f"<{name}" for name in ("sent", *SYSTEM) if name not in ("timer-fired", "fan-out-complete"))
+"""How begins what the core says of what the soul itself wrote."""
+FRAME = '<message from="'
+"""How begins what came from an action, another thread or a person."""
+THREAD = f"{FRAME}sess-"
+
+
+def normalised(text: str) -> str:
+    """The text without what makes no difference: how it is set, and numbers that only count on.
+
+    Letters are folded (NFKC, case), white space and the marks between words become one space, what stands for
+    the time or counts the ticks becomes none. All other numbers count: another id or another day is another
+    thing. A text of marks alone is taken as it is.
+    """
+    return " ".join(_words(text))
+
+
+def _words(text: str) -> Sequence[str]:
+    """The words and signs that count. Replacing one character everywhere is by far the fastest there is."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    for one, others in ALIKE.items():
+        for other in others:
+            plain = plain.replace(other, one)
+    plain = CMD_ID.sub(" cmd_id ", TICK.sub(r"\1 ", STAMP.sub(" ", plain)))
+    for mark in MARKS:
+        plain = plain.replace(mark, " ")
+    plain = NO_SIGN.sub(" ", plain)
+    for sign in SIGNS:
+        plain = plain.replace(sign, f" {sign} ")
+    words = WORD.findall(plain) if IDEOGRAPH.search(plain) else plain.split()
+    return words or text.split()
+
+
+def mark_of(text: str) -> str:
+    """A hash that is the same for the same text, however it is written."""
+    return hashlib.sha256(normalised(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def same(one: str, other: str) -> bool:
+    """Do they read the same?"""
+    return one == other or mark_of(one) == mark_of(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a text is compared by: the words in it, and which of them stand side by side."""
+
+    words: Set[str]
+    pairs: Set[tuple[str, str]]
+
+    def like(self, other: Profile) -> float:
+        """How alike they are, from 0 (no word in common) to 1 (the same).
+
+        Half of it are the words that they share, half the pairs, since all texts of a language share words.
+        How often a word is used does not count: else the small ones would outweigh all others.
+        """
+        words = _shared(self.words, other.words)
+        if not (self.pairs or other.pairs):
+            return words
+        return (words + _shared(self.pairs, other.pairs)) / 2
+
+
+def profile(text: str) -> Profile:
+    """What this text is compared by; made once where it is compared with many."""
+    words = _words(text)
+    return Profile(set(words), set(pairwise(words)))
+
+
+def similarity(one: str, other: str) -> float:
+    """How alike two texts are, from 0 (no word in common) to 1 (the same), whichever comes first."""
+    return profile(one).like(profile(other))
+
+
+def _shared(one: Set[Any], other: Set[Any]) -> float:
+    """Twice what is in both, of what is in each."""
+    whole = len(one) + len(other)
+    return 2 * len(one & other) / whole if whole else 1.0
 
 
 class Stagnation:
-    """Is told of each round, as a text that is the same for the same choice, arguments and results."""
+    """Is told of each round, as a text that is the same for the same choice, arguments and results.
 
-    def __init__(self) -> None:
+    With `exact` a round is another one if a single character is: in a program each may count.
+    """
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._exact = exact
         self._rounds: list[str] = []
         self._nudged = False
 
     def notice(self, this: str) -> Literal["", "nudge", "end"]:
         """What this round calls for: a nudge where it closes a circle, the end where a nudge was in vain."""
-        self._rounds.append(this)
+        self._rounds.append(this if self._exact else mark_of(this))
         if not self._circles():
             self._nudged = False
             return ""
@@ -30,3 +160,28 @@ class Stagnation:
         """Do the last rounds, however many, repeat those before them?"""
         done = self._rounds
         return any(done[-n:] == done[-2 * n : -n] for n in range(1, len(done) // 2 + 1))
+
+
+def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
+    """Does the soul say again what it said last in this conversation, though nothing new has come since?
+
+    What the core says of the soul's own words is nothing new, and neither is what an action comes to for the
+    second time in a row. Whatever else came is: a person may say the same twice, and mean it.
+    """
+    own = [place for place, memory in enumerate(conversation) if memory.role == "assistant"]
+    if not own or not same(answer, conversation[own[-1]].content):
+        return False
+    before = conversation[own[-2] : own[-1]] if len(own) > 1 else ()
+    known = {mark_of(memory.content) for memory in before if _is_result(memory)}
+    since = [memory for memory in conversation[own[-1] + 1 :] if _is_news(memory)]
+    return all(_is_result(memory) and mark_of(memory.content) in known for memory in since)
+
+
+def _is_news(memory: Memory) -> bool:
+    return bool(memory.content) and not memory.content.startswith(TOLD)
+
+
+def _is_result(memory: Memory) -> bool:
+    """Did an action come to this? What a person said carries a name."""
+    from_within = memory.content.startswith(FRAME) and not memory.name
+    return from_within and not memory.content.startswith(THREAD)

@@ -49,6 +49,7 @@ WORDING: Mapping[str, Words] = {
     "prompts/unfinished": NAMED,
     "prompts/reminder": Words({"text"}, "text"),
     "prompts/trace": Words({"processes", "actions", "calls", "tokens", "cost", "link"}),
+    "prompts/inner/commands": Words({"help"}, "help"),
     **{step.prompt: SECTION for step in STEPS.values()},
     "prompts/steps/decision": Words({"question", "choices", "name"}, "choices"),
     "prompts/steps/mental_query": Words({"statement", "name"}, "statement"),

@@ -21,6 +21,7 @@ from daemon.mind.open_thought import Thinking, Thought, last_plan
 from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Parsed, Payload, element, parse, slug_of
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
+from daemon.mind.stagnation import repeats
 from daemon.mind.wording import SOUL, fill, labels, name_of
 from daemon.process import MentalProcess, Speech, Transition, Turn, Words
 
@@ -37,6 +38,8 @@ MOST_STEPS = 50
 """Steps of a plan."""
 IN_A_ROW = 3
 """Answers that nobody could read, after which it is asked for the end alone."""
+REMARKED = frozenset({"repeated", "empty"})
+"""What the core says before it asks for the final answer alone: the second time is the end."""
 ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 """What the core says when it asks for the final answer, and nothing else."""
 
@@ -190,6 +193,9 @@ class _Round:
 
     async def _follow(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
         deeds = self._deeds(thought.memory.with_memory(remember(thought.call)))
+        if self._repeats(thought):
+            await deeds.remark("alone" if self._codes & REMARKED else "repeated")
+            return deeds.memory
         plan = await self._planned(thought.parsed, deeds)
         unreadable = await self._faults(thought.parsed, deeds)
         again = [one for one in thought.parsed.payloads if one.tag == self._slug]
@@ -205,6 +211,19 @@ class _Round:
         if not (deeds.called or deeds.waits or unreadable or self._turn.tree.waits):
             await deeds.remark("alone" if "empty" in self._codes else "empty")
         return deeds.memory
+
+    def _repeats(self, thought: Thought) -> bool:
+        """Is it what it wrote last, and no end? Then it is not carried out once more.
+
+        Read from what is recorded, so that the next life sees the same. What cannot be read is asked again, and
+        to look once more at what is not ready is no repetition.
+        """
+        waiting = {one.name for one in self._definitions if one.waits}
+        waits = any(payload.tag in waiting for payload in thought.parsed.payloads)
+        unread = any(not fault.repaired for fault in thought.parsed.faults)
+        if thought.final or self._alone or waits or unread:
+            return False
+        return repeats(remember(thought.call).content, thought.memory.conversation)
 
     async def _answer(
         self,

@@ -39,6 +39,10 @@ class Audiences:
         where = await self._people.whereabouts(message)
         await self._note(message.channel, where.audience, message.changed or message.ts)
 
+    async def look(self, channel: str, of: str) -> None:
+        """Write down who can read a channel, if that is news; `of` is whom a DM is with, else the channel."""
+        await self._note(channel, await self._people.audience(of), f"seen:{self._journal.last()}")
+
     async def changed(self, channel: str, ts: str) -> None:
         """Others can read this channel since `ts`. Who, is asked at its next message."""
         self._people.doubt(channel)

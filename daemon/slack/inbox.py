@@ -20,6 +20,8 @@ from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
+from daemon.inner.neighbours import Neighbours
+from daemon.knowledge.places import said_unasked
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
 from daemon.slack.names import People, Words
@@ -31,6 +33,8 @@ from daemon.slack.press import Press, presses_of
 from daemon.slack.stopping import Stop, heeded, meant, stop_of, thread_of
 from daemon.slack.words import command
 
+BOTS = "bots"
+"""Stands for all of them where messages are put in order."""
 EARLY = 200
 """Replies in threads without the soul that are remembered for a while: Slack promises no order."""
 
@@ -51,14 +55,16 @@ class Inbox:
         allowed: Allowed,
         wake: Callable[[str], None],
         owners: frozenset[str],
+        neighbours: Neighbours,
     ) -> None:
         self._journal = journal
         self._people = people
         self._me = me
         self._allowed = allowed
         self._wake = wake
-        self._audiences = Audiences(journal, people, me.team)
+        self.audiences = Audiences(journal, people, me.team)
         self._owners = owners
+        self._neighbours = neighbours
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -102,7 +108,7 @@ class Inbox:
             return None
         channel = changed_in(event)
         if channel:
-            await self._audiences.changed(channel, stamp(event, "event_ts"))
+            await self.audiences.changed(channel, stamp(event, "event_ts"))
         return None
 
     async def _stop(self, stop: Stop) -> None:
@@ -179,15 +185,23 @@ class Inbox:
             return woken
 
     async def _judge(self, key: str, message: Message, *, late: bool = False) -> set[str]:
+        """One message of a bot at a time, wherever it is: they are counted."""
+        if not message.by_bot:
+            return await self._judged(key, message, late=late)
+        async with self._order.of(BOTS):
+            return await self._judged(key, message, late=late)
+
+    async def _judged(self, key: str, message: Message, *, late: bool) -> set[str]:
         known = opened(self._journal, key)
-        called_by = known.event.called_by if known else None
-        address = judge(message, self._me, self._allowed, called_by, late=late)
+        called_by = known.event.called_by if known else self._begun(message)
+        enough = message.by_bot and self._neighbours.enough(self._me.team, message.channel, message.root)
+        address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             return set()
         words = await self._people.describe(message, at_once=self._urgent(message))
         if known and not self._urgent(message):
-            await self._audiences.note(message)
-        place = known or await self._open_thread(key, message)
+            await self.audiences.note(message)
+        place = known or await self._open_thread(key, message, called_by or message.ts)
         written, event = self._written(message, address, words)
         entry, _ = await self._journal.append(
             place.thread, event, key=written, author=message.author, cause=place.seq
@@ -218,8 +232,15 @@ class Inbox:
                 self._early.remove(early)
         return woken
 
-    async def _open_thread(self, key: str, message: Message) -> Entry[kinds.Opened]:
-        """The conversation that this message opens."""
+    def _begun(self, message: Message) -> str | None:
+        """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
+        if message.kind == "dm" or message.root == message.ts:
+            return None
+        said = said_unasked(self._journal, self._me.team, message.channel, message.root)
+        return said.event.ts if said else None
+
+    async def _open_thread(self, key: str, message: Message, called_by: str) -> Entry[kinds.Opened]:
+        """The conversation that this message opens, and what called the soul into it."""
         where = await self._people.whereabouts(message)
         place = kinds.Opened(
             team=self._me.team,
@@ -229,10 +250,10 @@ class Inbox:
             place=where.name,
             audience=where.audience,
             user=message.author,
-            called_by=message.ts,
+            called_by=called_by,
         )
         entry, _ = await self._journal.open_thread(key, place)
-        self._audiences.noted(entry.event)
+        self.audiences.noted(entry.event)
         return entry
 
     def _written(

@@ -121,6 +121,11 @@ class People:
             kind = "channel"
         return Whereabouts(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
 
+    async def audience(self, id: str) -> Audience:
+        """Who can read a channel, or a DM with this person, now."""
+        await self._learn({id}, readers=True)
+        return self._audience(id)
+
     def doubt(self, channel: str) -> None:
         """Believe no longer what is known of who can read this channel."""
         self._audiences.pop(channel, None)

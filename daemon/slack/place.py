@@ -7,6 +7,7 @@ from decimal import Decimal
 from daemon.engine.event import Entry
 from daemon.engine.reading import Reading
 from daemon.kinds import Opened
+from daemon.kinds import thread_key as thread_key
 
 
 def place_of(journal: Reading, thread: str) -> Opened:
@@ -21,11 +22,6 @@ def opened(journal: Reading, key: str) -> Entry[Opened] | None:
     """The conversation to which the entry under this key belongs; None where there is no such entry."""
     found = journal.get(key)
     return journal.latest(found.thread, Opened) if found else None
-
-
-def thread_key(team: str, channel: str, root: str) -> str:
-    """The natural key of a conversation."""
-    return f"thread:{team}:{channel}:{root}"
 
 
 def moment(ts: str) -> Decimal:

@@ -34,11 +34,20 @@ class Me:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """Who may speak to the soul, by id. No users and no channels named means all of them; no bots, none."""
+    """Who may speak to the soul, by id. No users and no channels named means all of them; no bots, none.
+
+    `daily` is how many messages to and from bots there are at the most in a UTC day.
+    """
 
     users: frozenset[str] = frozenset()
     channels: frozenset[str] = frozenset()
     bots: frozenset[str] = frozenset()
+    daily: int = 20
+
+    @property
+    def neighbours(self) -> frozenset[str]:
+        """Those of the bots that can be mentioned: they are named by the ids of their users."""
+        return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
 
     def may_speak(self, person: str, channel: str, kind: str) -> bool:
         """May this person speak to the soul in a conversation of this kind?"""
@@ -50,16 +59,22 @@ class Allowed:
 
 
 def judge(
-    message: Message, me: Me, allowed: Allowed, called_by: str | None, *, late: bool = False
+    message: Message,
+    me: Me,
+    allowed: Allowed,
+    called_by: str | None,
+    *,
+    late: bool = False,
+    enough: bool = False,
 ) -> Address:
     """What a message is to the soul. `called_by` called it into this thread; None: it takes no part there.
 
-    What would be answered, but is read too late for that, is "late".
+    What would be answered, but is read too late for that, is "late". `enough`: no bot is answered here now.
     """
     if me.said(message.user, message.bot):
         return "ignored"
     address = _address(message, me, called_by)
-    if address in ANSWERED and not _may_speak(message, me, allowed):
+    if address in ANSWERED and ((enough and message.by_bot) or not _may_speak(message, me, allowed)):
         address = "heard"
     if address == "heard" and called_by is None:
         return "ignored"

@@ -12,11 +12,13 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.journal import Journal
+from daemon.inner.neighbours import Neighbours
 from daemon.knowledge.places import Places
 from daemon.ports import Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
+from daemon.slack.doors import Doors
 from daemon.slack.files import SlackFiles
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
@@ -35,7 +37,8 @@ BOLT = "daemon.slack.bolt"
 class Slack:
     """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
 
-    `owners` are ids of people: they may stop anything, are always heard, and may be mentioned.
+    `owners` are ids of people: they may stop anything, are always heard, and may be mentioned; so may
+    the bots that it answers, where they are named by the ids of their users.
     """
 
     def __init__(
@@ -86,8 +89,13 @@ class Slack:
                 places=Places(self._journal),
             )
             self.surroundings = History(web, people, me, self._journal)
-            self.speaker = SlackSpeaker(web, self._journal, me, self._owners, people)
-            self._inbox = Inbox(self._journal, people, me, self._allowed, self._wake, self._owners)
+            called = self._owners | self._allowed.neighbours
+            self.speaker = SlackSpeaker(web, self._journal, me, called, people)
+            neighbours = Neighbours(self._journal, self._clock, self._allowed.daily)
+            self._inbox = Inbox(
+                self._journal, people, me, self._allowed, self._wake, self._owners, neighbours
+            )
+            self.doors = Doors(web, self._journal, me, people, self._inbox.audiences)
             self.catch_up = await opening.enter_async_context(
                 CatchUp(
                     archive=Archive(web),

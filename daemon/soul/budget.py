@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from daemon.engine.event import Entry
 from daemon.engine.reading import Reading
-from daemon.kinds import Answered, ModelCall
+from daemon.kinds import INNER, Answered, ModelCall
 from daemon.ports import Clock
 from daemon.soul.spent import NOTHING, Spent, lifts
 
@@ -25,13 +25,14 @@ class Day:
     """One UTC day: when it began, what was billed, and what it would have cost unrehearsed (dollars).
 
     `lifted` is what had been billed when an owner last let it go on; `people` is what was done for each
-    person (by id), since an owner last let that go on.
+    person (by id), since an owner last let that go on; `inner` is what the inner life was billed.
     """
 
     began: float
     cost: float = 0.0
     worth: float = 0.0
     lifted: float = 0.0
+    inner: float = 0.0
     people: Mapping[str, Spent] = field(default_factory=dict)
 
     def fits(self, amount: float, daily: float) -> bool:
@@ -43,7 +44,7 @@ class Day:
         if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
         if isinstance(entry.event, ModelCall):
-            return self._with_call(entry.event)
+            return self._with_call(entry.event, inner=entry.thread.partition(".")[0] == INNER)
         match lifts(entry.event, owners):
             case "day":
                 return replace(self, lifted=self.cost)
@@ -52,13 +53,19 @@ class Day:
                 return replace(self, people={**self.people, person: NOTHING})
         return self
 
-    def _with_call(self, call: ModelCall) -> Day:
+    def _with_call(self, call: ModelCall, *, inner: bool) -> Day:
         if call.taken_from:  # it was paid before a restart
             return self
         people = dict(self.people)
         for person in call.people:
             people[person] = self.people.get(person, NOTHING).after(call)
-        return replace(self, cost=self.cost + call.cost, worth=self.worth + call.worth, people=people)
+        return replace(
+            self,
+            cost=self.cost + call.cost,
+            worth=self.worth + call.worth,
+            inner=self.inner + call.cost * inner,
+            people=people,
+        )
 
 
 class Budget:

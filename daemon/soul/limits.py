@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.reading import Reading
-from daemon.kinds import Answered, Limited, Message, ModelCall
+from daemon.kinds import INNER, Answered, Limited, Message, ModelCall
 from daemon.limits import Limits
 from daemon.ports import Clock
 from daemon.soul.budget import Budget
@@ -42,14 +42,24 @@ class Gauge:
     """Counts what executions, threads with all under them, and people (a UTC day) have used."""
 
     def __init__(
-        self, journal: Reading, clock: Clock, budget: Budget, *, turn: Limits, thread: Limits, person: Limits
+        self,
+        journal: Reading,
+        clock: Clock,
+        budget: Budget,
+        *,
+        turn: Limits,
+        thread: Limits,
+        person: Limits,
+        inner: float = 0.0,
     ) -> None:
+        """`inner`: dollars a UTC day for the inner life, in the place of a thread's and a person's bounds."""
         self._journal = journal
         self._clock = clock
         self._budget = budget
         self._turn = turn
         self._thread = thread
         self._person = person
+        self._inner = inner
         self._calling = Counter[str]()
         """How many calls are on their way, by root."""
         self._trees: OrderedDict[tuple[str, str], tuple[int, Spent]] = OrderedDict()
@@ -70,6 +80,8 @@ class Gauge:
 
     def in_the_open(self, root: str, people: Iterable[str]) -> Limited | None:
         """The same of open thought, where a turn's bounds hold for all that a person's message led to."""
+        if root == INNER:
+            return self._beyond_a_turn(root, people)
         spent = self.tree(root, "turn")
         on_their_way = replace(spent, calls=spent.calls + self._calling[root])
         bound = on_their_way.reaches(self._turn)
@@ -90,6 +102,8 @@ class Gauge:
 
     def nearest(self, root: str) -> Share | None:
         """Which bound of a root's turn or thread is nearest, if there is any that open thought may meet."""
+        if root == INNER:
+            return None
         shares = []
         for resets, limits in (("turn", self._turn), ("thread", self._thread)):
             spent = self.tree(root, resets)
@@ -103,6 +117,9 @@ class Gauge:
         return max(shares, key=lambda share: share.percent, default=None)
 
     def _beyond_a_turn(self, root: str, people: Iterable[str]) -> Limited | None:
+        if root == INNER:
+            used_up = self._budget.today().inner >= self._inner
+            return Limited(bound="money", resets="inner") if used_up else None
         if self._thread != Limits():
             bound = self.tree(root, "thread").reaches(self._thread)
             if bound:

@@ -1,4 +1,5 @@
 """What was said in a thread before the soul was called in: the first step of an execution that can fetch it.
+What the soul itself had said there unasked, in no thread, and is answered now, is in the journal.
 
 The step is recorded whatever came of it, so that a replay sees what the first attempt saw. Where Slack does
 not answer, the execution goes on without it, and the next turn fetches it.
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 from daemon.engine.writer import Fence
 from daemon.kinds import Overheard
+from daemon.knowledge.places import said_unasked
 from daemon.ports import Heard, Surroundings
 from daemon.soul.turn import Turn
 
@@ -42,7 +44,9 @@ def _is_wanted(turn: Turn) -> bool:
 async def _fetched(turn: Turn) -> Overheard:
     """Fetch it, and append what was said."""
     found = await _fetch(turn, turn.world.surroundings)
-    seqs: list[int] = []
+    place = turn.opened and turn.opened.event
+    root = place and said_unasked(turn.world.journal, place.team, place.channel, place.ts)
+    seqs = [root.seq] if root else []
     for heard in found or ():
         entry, _ = await turn.world.journal.append(
             turn.thread,

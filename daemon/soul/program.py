@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, only
@@ -12,7 +13,19 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Intent, Outage, Waiting, Woke
 from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
-from daemon.kinds import Acted, Answered, Asked, CellBegan, CellRan, Observed, Spoken, TurnBegan, TurnEnded
+from daemon.kinds import (
+    INNER,
+    Acted,
+    Answered,
+    Asked,
+    CellBegan,
+    CellRan,
+    Observed,
+    Spoken,
+    ToSay,
+    TurnBegan,
+    TurnEnded,
+)
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Process, Transition
@@ -29,6 +42,8 @@ from daemon.soul.world import World
 log = logging.getLogger(__name__)
 
 MAX_TRANSITIONS = 10
+RECOVERY = 3_600.0
+"""Seconds after which the inner life thinks again where a tick of it was given up."""
 
 
 class TooManyTransitions(RuntimeError):
@@ -74,9 +89,11 @@ class Soul(Program):
         return TurnBegan(execution=execution, inputs=inputs, process=process or "", texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
-        """A stop ends what is going on, and an afterthought yields to whoever speaks."""
+        """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
         if entry.event.rank is Rank.STOP:
             return True
+        if isinstance(entry.event, ToSay):
+            return False
         afterthought = all(one.event.rank is Rank.AFTER for one in execution.first_inputs)
         return afterthought and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
 
@@ -137,7 +154,10 @@ class Soul(Program):
     async def failed(self, ctx: Context) -> None:
         """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
         turn = Turn(self._world, ctx)
+        if turn.thread == INNER:
+            await turn.wait(within=RECOVERY, note={"inner": "a tick failed"})
         await turn.relay(NO_ANSWER)
+        await turn.became("refused")
         if not turn.is_refused:
             await settling.settle_card(turn)
             if not turn.was_answered:
@@ -148,7 +168,10 @@ class Soul(Program):
     async def stopped(self, ctx: Context) -> None:
         """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
         turn = Turn(self._world, ctx)
+        if turn.thread == INNER:
+            await turn.wait(within=RECOVERY, note={"inner": "a tick was stopped"})
         await turn.relay(NO_ANSWER)
+        await turn.became("declined")
         await _let_go(turn)
         await settling.settle_card(turn)
         ctx.accept(await ctx.receive(lambda entry: entry.event.rank is Rank.STOP))
@@ -175,7 +198,10 @@ class Soul(Program):
     # It waits
 
     def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
-        return reminded(self._world.journal, waiting)
+        return reminded(self._world.journal, waiting, woke)
+
+    def fits(self, about: Any, entry: Entry[Any]) -> bool:
+        return self._world.fits(about, entry)
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
         return outage.patience(self._world.reach, reason, subject, tries)

@@ -32,6 +32,7 @@ from daemon.memory import Memory
 from daemon.mind.recall import plain, recall, remember
 from daemon.ports import Choice, Choices
 from daemon.process import NO_ANSWER, Answer, Question
+from daemon.soul.errand import errand_of, report
 from daemon.soul.voice import Voice
 
 PATIENT = 8
@@ -202,6 +203,9 @@ async def withdraw(turn: Voice) -> int:
         wish = wish_of(turn.world.journal, question.event.execution)
         if wish:
             await relay(turn, wish, NO_ANSWER)
+        wanted = errand_of(turn.world.journal, question.event.execution)
+        if wanted:
+            await report(turn, wanted, "declined")
         await settle(turn, question, "")
     return len(asked)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daemon.engine.event import Entry, Input
-from daemon.engine.kinds import ThreadEnded, Waiting
+from daemon.engine.kinds import ThreadEnded, Waiting, Woke
 from daemon.engine.reading import Reading
-from daemon.kinds import InnerMessage
+from daemon.kinds import InnerMessage, TickDue
 from daemon.mind.payloads import element
 from daemon.soul import questions
 from daemon.soul.tree import came_of, timer_id
@@ -17,9 +17,11 @@ COMPLETED = "completed"
 TIMER_FIRED = "timer-fired"
 
 
-def reminded(journal: Reading, waiting: Entry[Waiting]) -> Input:
-    """The input of this wait's thread."""
+def reminded(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> Input:
+    """The input of this wait's thread; `woke` tells what has come."""
     note: Mapping[str, Any] = waiting.event.note
+    if "inner" in note:
+        return TickDue(why=_why(journal, waiting, woke), notes=woke.matched or tuple(note.get("woke", ())))
     if "branches" in note:
         ended = came_of(journal, waiting)
         if note["collect"]:
@@ -29,6 +31,16 @@ def reminded(journal: Reading, waiting: Entry[Waiting]) -> Input:
         fired = element(TIMER_FIRED, id=timer_id(waiting), label=note["timer"])
         return InnerMessage(code=TIMER_FIRED, text=fired)
     return questions.reminded(note)
+
+
+def _why(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> str:
+    """What has come of that for which the inner life waited."""
+    if woke.matched:
+        return f"notes came: {', '.join(map(str, woke.matched))}"
+    ended = [str(seq) for seq in waiting.event.closed if seq not in woke.missing]
+    if ended:
+        return f"processes ended: {', '.join(ended)}"
+    return str(waiting.event.note["inner"])
 
 
 def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InnerMessage:

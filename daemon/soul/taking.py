@@ -16,6 +16,7 @@ from daemon.engine.program import Taken as EngineTaken
 from daemon.engine.program import question_of
 from daemon.engine.reading import Reading
 from daemon.kinds import (
+    INNER,
     Afterthought,
     Asked,
     InnerMessage,
@@ -25,11 +26,15 @@ from daemon.kinds import (
     Said,
     SelfCall,
     Timer,
+    ToSay,
     Wish,
 )
 
 STOPPING, REFUSING, TRACING, RELAYING = "stopping", "refusing", "tracing", "relaying"
+SAYING, ASKING_LEAVE = "saying", "asking_leave"
 """The processes that a thread turns to for these, whatever it was about."""
+INNER_LIFE = "inner_life"
+"""The process of the thread in which the soul thinks unasked; all that comes there it takes together."""
 THINKING = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
 ONWARD = frozenset(
@@ -50,9 +55,12 @@ class Taken(EngineTaken):
 
 
 def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection[str]) -> Taken | None:
-    """A stop; one answer; one wish; all messages together; one end of a wait; one afterthought."""
+    """A stop; one answer; one wish; all messages together; one thing that the inner life wants said; one end
+    of a wait; one afterthought."""
     if not waiting:
         return None
+    if waiting[0].thread == INNER:
+        return Taken(inputs=waiting, process=INNER_LIFE)
     questions = journal.pending(Asked, thread=waiting[0].thread)
     stops = [entry for entry in waiting if entry.event.rank is Rank.STOP]
     goes_on = bool(questions or from_within(waiting) or journal.pending(Spawned, thread=waiting[0].thread))
@@ -65,9 +73,13 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     wishes = [entry for entry in waiting if isinstance(entry.event, Wish)]
     if wishes:
         return Taken(inputs=wishes[:1], process=RELAYING)
-    messages = [entry for entry in waiting if entry.event.rank is Rank.MESSAGE or entry in stops]
+    unasked = [entry for entry in waiting if isinstance(entry.event, ToSay)]
+    others = [entry for entry in waiting if entry not in unasked]
+    messages = [entry for entry in others if entry.event.rank is Rank.MESSAGE or entry in stops]
     if messages:
         return _said(questions, messages, waiting, owners)
+    if unasked:
+        return _unasked(unasked[0])
     ended_waits = [entry for entry in waiting if entry.event.rank is Rank.RESUME]
     if ended_waits:
         return Taken(inputs=ended_waits[:1], resumes=question_of(journal, ended_waits[0]))
@@ -120,6 +132,12 @@ def _said(
             return Taken(inputs=theirs, resumes=question)
     afterthoughts = [entry for entry in waiting if entry.event.rank is Rank.AFTER]
     return Taken(inputs=[*messages, *afterthoughts])
+
+
+def _unasked(wanted: Entry[Input]) -> Taken:
+    """What the inner life wants said is said by itself, or first an owner is asked."""
+    assert isinstance(wanted.event, ToSay)
+    return Taken(inputs=[wanted], process=ASKING_LEAVE if wanted.event.leave else SAYING)
 
 
 def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> bool:

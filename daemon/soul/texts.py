@@ -50,7 +50,16 @@ class Texts:
             problem = self._look(name)
             if problem:
                 await self._complain(name, problem)
-        return {name: await self._enter(name, text) for name, text in self._good.items()}
+        return {name: await self.enter(name, text) for name, text in self._good.items()}
+
+    async def enter(self, name: str, text: str) -> str:
+        """The sha256 of a text, which is in the journal from then on."""
+        sha = hashlib.sha256(text.encode()).hexdigest()
+        key = f"text:{sha}"
+        if sha not in self._entered and self._journal.get(key) is None:
+            event = Text(name=name, text=text)
+            self._entered[sha], _ = await self._journal.append(SELF, event, key=key, author="core")
+        return sha
 
     def as_it_is(self, name: str) -> str:
         """A text as it is now, whatever the journal holds of it."""
@@ -75,14 +84,6 @@ class Texts:
         log.warning("%s%s", problem, more)
         key = f"fault:{hashlib.sha256(problem.encode()).hexdigest()}"
         await self._journal.append(SELF, Fault(name=name, text=problem), key=key, author="core")
-
-    async def _enter(self, name: str, text: str) -> str:
-        sha = hashlib.sha256(text.encode()).hexdigest()
-        key = f"text:{sha}"
-        if sha not in self._entered and self._journal.get(key) is None:
-            event = Text(name=name, text=text)
-            self._entered[sha], _ = await self._journal.append(SELF, event, key=key, author="core")
-        return sha
 
     def _look(self, name: str) -> str | None:
         """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""

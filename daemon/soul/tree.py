@@ -13,7 +13,7 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, only
 from daemon.engine.kinds import Spawned, ThreadEnded, Waiting, Withdrawn
 from daemon.engine.reading import Reading
-from daemon.kinds import InnerMessage
+from daemon.kinds import INNER, InnerMessage
 
 MOST_CHILDREN = 50
 """Branches of one thread, in all its time."""
@@ -85,6 +85,8 @@ class Tree:
         """Why so many more branches cannot be begun: "depth", "children", "branches"; empty: they can."""
         if self.thread.count(".") >= self._depth:
             return "depth"
+        if self.thread == INNER:  # it has no end: only those count that are at work
+            return "children" if len(self.branches) + wanted > MOST_CHILDREN else ""
         here = self._count(self._journal.of(self.thread, Spawned))
         if here + wanted > MOST_CHILDREN:
             return "children"

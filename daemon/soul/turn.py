@@ -17,6 +17,7 @@ from daemon.engine.event import Entry, Input, Rank, StepEvent, only
 from daemon.engine.kinds import Received
 from daemon.errors import SpeechRefused
 from daemon.kinds import (
+    INNER,
     Answered,
     Asked,
     Limited,
@@ -30,6 +31,7 @@ from daemon.kinds import (
     Spoken,
     SystemMessage,
     Timer,
+    ToSay,
     TransitionTaken,
     TurnEnded,
     Unsaid,
@@ -88,17 +90,29 @@ class Turn(Voice):
     # What it is about
 
     @property
+    def inputs(self) -> Sequence[Entry[Input]]:
+        """All that this execution was begun for."""
+        return self._first_inputs
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began: what it reads it reads as of then."""
+        return self.first.seq
+
+    @property
     def late(self) -> bool:
-        """Did all that came come after its thread had turned to something else? A timer is never late."""
+        """Did all that come after its thread had turned to something else? A timer is never late."""
         if not self.came or self._said or self._past.process in (None, THINKING):
             return False
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
 
     def self_calls(self) -> int:
-        """How often the soul had called itself in this tree, since a person spoke or an owner let it."""
+        """How often the soul had called itself in this tree since a person spoke, or an owner let it; in a
+        branch of the inner life, since that was begun."""
         journal, calls = self.world.journal, 0
         word = journal.latest(self.root, Message, before=self.first.seq)
-        for entry in journal.tree(self.root, SelfCall, Answered, since=word.seq if word else 0):
+        tree = self.root if self.root != INNER else ".".join(self.thread.split(".")[:2])
+        for entry in journal.tree(tree, SelfCall, Answered, since=word.seq if word else 0):
             if entry.seq >= self.first.seq:
                 break
             if isinstance(entry.event, SelfCall):
@@ -134,8 +148,9 @@ class Turn(Voice):
 
     @property
     def silent(self) -> bool:
-        """Is it an afterthought? Nobody waits for it, and nobody is told that it came to nothing."""
-        return all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
+        """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
+        unasked = [one for one in self._first_inputs if isinstance(one.event, ToSay)]
+        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
 
     @property
     def is_refused(self) -> bool:
@@ -180,18 +195,13 @@ class Turn(Voice):
 
     @property
     def deciders(self) -> Sequence[str]:
-        """Those of the owners who can read this conversation: in a DM, only whose it is."""
-        return self._readers(self.owners)
+        """Those of the owners who can read this conversation: in a DM, only whose it is; in none, nobody."""
+        return self._readers(self.owners) if self.root != INNER else ()
 
     def _readers(self, people: Sequence[str]) -> Sequence[str]:
         if self.opened is None or self.opened.event.where != "dm":
             return people
         return [person for person in people if person == self.opened.event.user]
-
-    @property
-    def place(self) -> str:
-        """Where this conversation is."""
-        return self.opened.event.place if self.opened else "a conversation"
 
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from copy import copy
+from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, StepEvent
+from daemon.engine.event import Entry, Input, StepEvent
+from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
-from daemon.kinds import Acted, Claim, ModelCall, Observed, Opened, Planned, Spoken, TurnBegan, Unsaid
-from daemon.memory import WorkingMemory
+from daemon.kinds import (
+    Acted,
+    Claim,
+    ModelCall,
+    Observed,
+    Opened,
+    Planned,
+    Spoken,
+    ToSay,
+    TurnBegan,
+    Unsaid,
+)
+from daemon.memory import Memory, WorkingMemory
 from daemon.mind.recall import remember
 from daemon.ports import Hear, Role
-from daemon.soul import calls, card
+from daemon.process import Became
+from daemon.soul import calls, card, errand
 from daemon.soul.scope import Scope
 from daemon.soul.speech import Speech
 from daemon.soul.world import World
@@ -42,6 +56,11 @@ class Voice(Scope):
         """Is this thread a conversation, in which something can be said?"""
         return self.opened is not None and self.opened.event.where != TERMINAL and self.thread == self.root
 
+    @property
+    def place(self) -> str:
+        """Where this conversation is."""
+        return self.opened.event.place if self.opened else "a conversation"
+
     def text(self, name: str) -> str:
         """An owner's text as of the first begin."""
         sha = self.first.event.texts.get(name)
@@ -50,9 +69,53 @@ class Voice(Scope):
         self.wording[name] = sha
         return self.world.texts.read(sha).event.text
 
+    async def enter(self, name: str, text: str) -> Memory:
+        """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
+        return remember(self.world.texts.read(await self.world.texts.enter(name, text)))
+
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this event, or read back the one that a former run left."""
         return await self.ctx.record(event, name)
+
+    async def step(
+        self, name: str, asks: object, do: Callable[[Self], Awaitable[S]], kind: type[S]
+    ) -> Entry[S]:
+        """Do something once, and record what came of it; `asks` is compared when it is read back.
+
+        What `do` is given has steps of its own within this one.
+        """
+
+        async def within() -> S:
+            own = copy(self)
+            own.ctx = self.ctx.inside(self.ctx.reached)
+            return await do(own)
+
+        return await self.ctx.step(name, asks, within, kind, patient=False)
+
+    async def wait(
+        self,
+        closed: Sequence[int] = (),
+        matching: Match | None = None,
+        within: float | None = None,
+        *,
+        note: Any,
+    ) -> None:
+        """The one wait of this thread that nobody is suspended on, in the place of the one before."""
+        before = await self.ctx.notice("waits", self._waits)
+        if before:
+            await self.ctx.unwatch(before.event.inputs)
+        await self.ctx.watch(closed=closed, want="any", matching=matching, within=within, note=note)
+
+    async def waiting(self) -> Sequence[Mapping[str, Any]]:
+        """What this thread waits for in this way: the notes of its waits."""
+        found = await self.ctx.notice("waits", self._waits)
+        seqs = found.event.inputs if found else ()
+        return [entry.event.note for entry in self.world.journal.many(seqs)]
+
+    def _waits(self) -> Received | None:
+        waits = self.world.journal.pending(Waiting, thread=self.thread)
+        seqs = tuple(entry.seq for entry in waits if not entry.event.resumes)
+        return Received(inputs=seqs) if seqs else None
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads, claimed by a natural key: True for whoever got it first."""
@@ -66,6 +129,23 @@ class Voice(Scope):
             fence=Fence(thread=self.thread, epoch=self.execution.epoch),
         )
         return entry.event == mine
+
+    async def send(self, name: str, thread: str, event: Input) -> bool:
+        """An input for another thread; False where that had ended."""
+        sent = await self.ctx.send(name, thread, event)
+        return sent.event.delivered
+
+    @property
+    def to_say(self) -> ToSay | None:
+        """What the inner life wants said here, if that is what this turn is about."""
+        wanted = errand.errand_of(self.world.journal, self.execution.id)
+        return wanted.event if wanted else None
+
+    async def became(self, outcome: Became) -> None:
+        """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""
+        wanted = errand.errand_of(self.world.journal, self.execution.id)
+        if wanted:
+            await errand.report(self, wanted, outcome)
 
     # Calls
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.knowledge.people import PersonModels
 from daemon.ports import LLM, Clock, Readings, Speaker, Surroundings
@@ -23,7 +25,7 @@ class World:
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
     process `initial`; `offered` may be gone over into (name to the texts
     that say when), those `at_once` within the turn that chooses them. Branches go `depth` threads deep.
-    Without `readings` nothing long can be read.
+    Without `readings` nothing long can be read. `fits` says which entries end a wait of the inner life.
     """
 
     journal: Journal
@@ -45,3 +47,4 @@ class World:
     console: str = ""
     depth: int = 3
     readings: Readings | None = None
+    fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True

@@ -6,6 +6,7 @@ from tests.core.mutant import Mutant, rule
 
 THOUGHT = "tests/stories/test_open_thought.py::test_"
 DEEDS = "tests/stories/test_open_deeds.py::test_"
+REPEATING = "tests/stories/test_open_repeating.py::test_"
 FINAL = "tests/mind/test_final.py::test_"
 FIFTY = f"{THOUGHT}fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once"
 
@@ -100,6 +101,34 @@ OPEN: tuple[Mutant, ...] = (
         '"alone" if "empty" in self._codes else "empty"',
         '"empty"',
         f"{THOUGHT}an_answer_after_which_nothing_can_come_is_told_so_once",
+    ),
+    rule(
+        "open thought: what is said again is told so once",
+        "processes/deliberation.py",
+        '"alone" if self._codes & REMARKED else "repeated"',
+        '"repeated"',
+        f"{REPEATING}what_it_says_again_is_remarked_and_then_ended",
+    ),
+    rule(
+        "open thought: and is not carried out again",
+        "processes/deliberation.py",
+        "        if self._repeats(thought):\n",
+        "        if False:\n",
+        f"{REPEATING}what_was_begun_is_not_begun_again",
+    ),
+    rule(
+        "open thought: after something new has come the same is no repetition",
+        "mind/stagnation.py",
+        "    return all(_is_result(memory) and mark_of(memory.content) in known for memory in since)\n",
+        "    return True\n",
+        f"{REPEATING}who_waits_repeats_nothing",
+    ),
+    rule(
+        "open thought: to look again at what is not ready is no repetition",
+        "processes/deliberation.py",
+        "or self._alone or waits or unread",
+        "or self._alone or unread",
+        f"{REPEATING}looking_again_is_repetition_unless_it_is_waiting",
     ),
     rule(
         "open thought: what cannot be read is asked again three times",

@@ -1,0 +1,126 @@
+"""The commands by which the inner life turns to neighbours, other bots that the owner has named: mesh.ask and
+mesh.share. A neighbour is called by a mention at the top of a channel in which both are; what it answers
+below that is a note. No owner is asked, but what is in view has to be public enough for that channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from pydantic import ConfigDict, Field
+
+from daemon.actions.action import Args, Definition
+from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, told_apart
+from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.neighbours import MESH
+from daemon.inner.reaching import Reach, Records, Shared
+from daemon.ism import Refused
+from daemon.kinds import ToSay
+
+ASK, SHARE = MESH
+MOST_SHARED = 10
+"""Records that are shared at once."""
+
+
+class Ask(Args):
+    """What to ask a neighbour."""
+
+    model_config = ConfigDict(extra="forbid")
+    to: str
+    text: str
+
+
+class Share(Args):
+    """Which records to share with a neighbour."""
+
+    model_config = ConfigDict(extra="forbid")
+    to: str
+    ids: list[int] = Field(min_length=1, max_length=MOST_SHARED)
+
+
+def mesh_commands(reach: Reach, records: Records, *, daily: int) -> Sequence[Definition]:
+    """mesh.ask and mesh.share, for at most so many messages to and from bots in a UTC day."""
+
+    async def ask(tick: Tick, args: Ask) -> Done:
+        text = sayable(args.text)
+        neighbour, thread = await _met(tick, reach, args.to)
+        return await _call(tick, reach, daily, thread, f"{neighbour} {_calling_nobody(text)}")
+
+    async def share(tick: Tick, args: Share) -> Done:
+        neighbour, thread = await _met(tick, reach, args.to)
+
+        async def kept_back() -> str:
+            found = {one.id: one for one in await records(args.ids)}
+            return _kept_back(tick, thread, args.ids, found)
+
+        async def gathered() -> str:
+            return "\n".join(_quoted(one.text) for one in await records(args.ids))
+
+        await decided(tick, "may-share", thread, kept_back)
+        text = sayable(await step(tick, "records", {"thread": thread}, gathered))
+        return await _call(tick, reach, daily, thread, f"{neighbour}\n{_calling_nobody(text)}")
+
+    return [
+        _definition(
+            ASK,
+            "Ask a neighbour, another bot, something: by a mention in a channel where both are. "
+            "`to` is its name or id, and if you like the channel: Echo in #general.",
+            ask,
+            Ask,
+        ),
+        _definition(
+            SHARE,
+            "Share the words of records (diary, concepts, llm_memory; by their ids) with a neighbour.",
+            share,
+            Share,
+        ),
+    ]
+
+
+def _definition(
+    name: str, description: str, perform: Callable[..., Awaitable[Done]], args: type[Args]
+) -> Definition:
+    return Definition(name=name, description=description, perform=perform, args=args, inner=True)
+
+
+async def _met(tick: Tick, reach: Reach, to: str) -> tuple[str, str]:
+    """What calls the neighbour, and the thread in which it is called. Raises Refused where there is none."""
+    neighbour = await step(tick, "neighbour", {"to": to}, lambda: reach.neighbour(to))
+    if not neighbour:
+        raise Refused(f"no neighbour is known as {to!r}: the owner names them, by the ids of their users")
+    thread = await step(tick, "meeting", {"to": to}, lambda: reach.meeting(to))
+    if not thread:
+        raise Refused(f"there is no such channel in which {to!r} is, too")
+    return f"<@{neighbour}>", thread
+
+
+async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) -> Done:
+    async def judged() -> str:
+        if reach.met_today() >= daily:
+            return f"there were {daily} messages to and from bots today, which is as many as may be"
+        return told_apart(tick, reach, thread, text)
+
+    await decided(tick, "may-call", thread, judged)
+    place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
+    await tick.turn.send("to-say", thread, ToSay(text=text, by=tick.id, to=thread, place=place))
+    return Done(text=f"it will be said: {place}. What the neighbour answers below that will be a note.")
+
+
+def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: dict[int, Shared]) -> str:
+    """Why these may not be shared there; empty where they may."""
+    unknown = [id for id in ids if id not in found]
+    if unknown:
+        return f"there are no such records: {', '.join(map(str, unknown))}"
+    secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view)]
+    if secret:
+        return f"{UNKNOWABLE}: leave out {', '.join(map(str, secret))}"
+    return ""
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _calling_nobody(text: str) -> str:
+    """The neighbour is called by its mention alone; what else is in the text calls nobody."""
+    return text.replace("<@", "@")

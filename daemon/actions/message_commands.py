@@ -1,0 +1,129 @@
+"""The command by which the inner life says something to people: message.send. The inner life itself says
+nothing: what it wants said becomes a ToSay of that conversation, or first one of an owner's DM, who is asked.
+
+Each thing that is looked up or decided is a recorded step, so that a replay decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from pydantic import ConfigDict
+
+from daemon.actions.action import Args, Definition
+from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.reaching import SEND, Reach
+from daemon.ism import Refused
+from daemon.kinds import ToSay
+from daemon.mind.sections import spoken
+
+LONGEST = 2_000
+"""Characters of one message: an owner who has to agree to it reads all of it."""
+UNKNOWABLE = "what is in view may not be known there"
+TWICE = "the same was to be said there before: it is never said twice"
+
+
+class Send(Args):
+    """What to say, and to whom."""
+
+    model_config = ConfigDict(extra="forbid")
+    to: str
+    text: str
+
+
+def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
+    """message.send, for at most so many messages in a UTC day."""
+
+    async def send(tick: Tick, args: Send) -> Done:
+        text = sayable(args.text)
+        if reach.mentions_neighbour(text):
+            raise Refused("it would call a neighbour: write mesh.ask instead")
+        thread = await _addressed(tick, reach, args.to)
+
+        async def judged() -> str:
+            if reach.sent_today() >= daily:
+                return f"{daily} messages were sent today, which is as many as may be: wait for tomorrow"
+            return told_apart(tick, reach, thread, text)
+
+        await decided(tick, "may-send", thread, judged)
+        place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
+        wanted = ToSay(text=text, by=tick.id, to=thread, place=place)
+        if thread == tick.view or reach.person(thread) in tick.turn.owners:
+            await tick.turn.send("to-say", thread, wanted)
+            return Done(text=f"it will be said: {place}")
+        return await _with_leave(tick, reach, wanted)
+
+    return [
+        Definition(
+            name=SEND,
+            description=(
+                "Say something to people: in the conversation in view at once, to an owner at once, anywhere "
+                "else when an owner agrees. `to` is a conversation (sess-…), a person or a #channel."
+            ),
+            perform=send,
+            args=Send,
+            inner=True,
+        )
+    ]
+
+
+async def _addressed(tick: Tick, reach: Reach, to: str) -> str:
+    """The thread of whoever is addressed. Raises Refused where nobody knows them."""
+    thread = await step(tick, "address", {"to": to}, lambda: reach.thread(to))
+    if not thread:
+        can = await reach.known(tick.views, tick.view)
+        raise Refused(f"nobody here is known as {to!r}: address {can}")
+    return thread
+
+
+async def _with_leave(tick: Tick, reach: Reach, wanted: ToSay) -> Done:
+    """An owner is asked who may know what is in view. Raises Refused where there is none."""
+    if not tick.turn.owners:
+        raise Refused("an owner would have to agree to that, and none is set")
+
+    async def asking() -> str:
+        for owner in tick.turn.owners:
+            theirs = await reach.direct(owner)
+            if theirs and tick.views.may_know(theirs, tick.view):
+                return theirs
+        return ""
+
+    theirs = await step(tick, "whom-to-ask", {"thread": wanted.to}, asking)
+    if not theirs:
+        raise Refused("an owner would have to agree to that, and none may know what is in view")
+    asked = ToSay(text=wanted.text, by=wanted.by, to=wanted.to, place=wanted.place, leave=True)
+    await tick.turn.send("to-say", theirs, asked)
+    return Done(text=f"an owner is asked whether it may be said: {wanted.place}")
+
+
+# What mesh.ask and mesh.share need, too
+
+
+def sayable(text: str) -> str:
+    """What may be said of a text. Raises Refused where that is nothing, or too much."""
+    fit = spoken(text)
+    if not fit:
+        raise Refused("there is nothing in it to be said aloud: write plain words, without a thought")
+    if len(fit) > LONGEST:
+        raise Refused(f"it is {len(fit)} characters long: write at most {LONGEST}")
+    return fit
+
+
+def told_apart(tick: Tick, reach: Reach, thread: str, text: str) -> str:
+    """Why this may not be said there; empty where it may."""
+    if not tick.views.may_know(thread, tick.view):
+        return UNKNOWABLE
+    return TWICE if reach.was_wanted(thread, text) else ""
+
+
+async def decided(tick: Tick, name: str, thread: str, judged: Callable[[], Awaitable[str]]) -> None:
+    """A recorded decision. Raises Refused with the reason that it comes to, if it does."""
+    why = await step(tick, name, {"thread": thread}, judged)
+    if why:
+        raise Refused(why)
+
+
+async def step(tick: Tick, name: str, args: dict[str, str], do: Callable[[], Awaitable[str]]) -> str:
+    """What is looked up once: a replay reads it back."""
+    done = await tick.turn.effect(name, args, do, repeatable=True)
+    return done.event.text

@@ -1,0 +1,125 @@
+"""The log of the inner life: its ticks, what each of them did and was told, and how it set itself (HMP seed).
+
+A fold over ticks and commands. What is said of a setting is shown only where it may be known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from daemon.engine.event import Entry
+from daemon.inner.fold import Fold
+from daemon.kinds import CommandRan, Ticked
+
+MOST = 200
+"""Ticks that are kept at hand: more than anybody asks for."""
+RESPONSES = 5
+"""Own replies that a tick sees where the soul says nothing else."""
+NEW = frozenset(
+    {"diary.add", "diary.change", "concepts.add", "concepts.change", "links.add", "llm_memory.add"}
+)
+"""Commands that leave something that was not there before."""
+
+Mode = Literal["manual", "auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How the soul set something of its cycle, and under which view."""
+
+    value: Any
+    view: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How its cycle goes on: what the soul set itself, and what holds where it set nothing."""
+
+    responses: Setting = field(default_factory=lambda: Setting(value=RESPONSES))
+    mode: Setting = field(default_factory=lambda: Setting(value="manual"))
+    filter: Setting = field(default_factory=lambda: Setting(value={}))
+    pause: Setting = field(default_factory=lambda: Setting(value=None))
+
+
+@dataclass(slots=True, kw_only=True)
+class Line:
+    """A tick, and the commands that it carried out."""
+
+    entry: Entry[Ticked]
+    commands: Sequence[Entry[CommandRan]] = ()
+
+    @property
+    def fruitless(self) -> bool:
+        """Did it leave nothing new?"""
+        return not any(one.event.ok and one.event.name in NEW for one in self.commands)
+
+
+class AgentLog(Fold):
+    """The last ticks, in order, and the settings of the cycle."""
+
+    kinds = (Ticked, CommandRan)
+
+    def _clear(self) -> None:
+        self.lines = deque[Line](maxlen=MOST)
+        self.settings = Settings()
+        self.cleared = 0
+        """The seq up to which the soul wanted its own replies out of sight."""
+        self.sent = list[Entry[CommandRan]]()
+        """The commands of the tick that is under way."""
+        self.count = 0
+
+    def _take(self, entry: Entry[Any]) -> None:
+        if isinstance(entry.event, Ticked):
+            mine = [one for one in self.sent if one.seq in entry.event.commands]
+            self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
+            self.sent = []
+            self.count += entry.event.outcome != "asleep"
+            return
+        self.sent.append(cast(Entry[CommandRan], entry))
+        if entry.event.ok:
+            self._set(cast(Entry[CommandRan], entry))
+
+    def _set(self, entry: Entry[CommandRan]) -> None:
+        event = entry.event
+        args: Mapping[str, Any] = event.args
+        now = self.settings
+        match event.name:
+            case "cycle.responses":
+                self.settings = replace(now, responses=Setting(value=args["n"], view=event.view))
+            case "cycle.mode":
+                self.settings = replace(now, mode=Setting(value=args["mode"], view=event.view))
+                if args.get("filter"):
+                    self.settings = replace(
+                        self.settings, filter=Setting(value=args["filter"], view=event.view)
+                    )
+            case "cycle.filter":
+                self.settings = replace(now, filter=Setting(value=args, view=event.view))
+            case "cycle.pause":
+                self.settings = replace(now, pause=Setting(value=args["seconds"], view=event.view))
+            case "cleanup.responses":
+                self.cleared = entry.seq
+
+    @property
+    def last(self) -> Line | None:
+        """The last tick in which anything was asked or done."""
+        for line in reversed(self.lines):
+            if line.entry.event.outcome != "asleep":
+                return line
+        return None
+
+    @property
+    def thoughts(self) -> Sequence[Line]:
+        """The ticks at hand in which the model answered, in order."""
+        return [line for line in self.lines if line.entry.event.answer]
+
+    def fruitless(self) -> int:
+        """How many ticks in a row have left nothing new."""
+        count = 0
+        for line in reversed(self.thoughts):
+            if not line.fruitless:
+                return count
+            count += 1
+        return count

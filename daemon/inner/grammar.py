@@ -1,0 +1,319 @@
+"""The commands in an answer of the inner life, and what is wrong with those that cannot be carried out.
+
+Pure, in time that grows with the answer: any text is read, none raises, and nothing is dropped in silence.
+HMP seed, section 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from daemon.engine.writable import MARK, writable
+from daemon.inner.helping import ALIASES, help_line, nearest
+from daemon.inner.sectioning import Layout, Span, layout, without
+from daemon.inner.written_json import Found, Unread, WrittenJson, short
+
+LONGEST = 1_000_000
+"""Characters of an answer that are read."""
+MOST_COMMANDS = 20
+MOST_ITEMS = 50
+"""So many commands and faults are read; what comes after them is left out, visibly."""
+MOST_BLOCKS = 50
+MOST_SAID = 3
+"""Faults of its arguments that are told of one command."""
+NEAR = 60
+"""Characters of what is wrong that are shown."""
+PEEK = 500
+"""Characters at the beginning of a broken command in which its name is looked for."""
+FIELDS = ("cmd_id", "type", "args", "description")
+CMD_ID = re.compile(r"[\w.\-]{1,40}")
+MEANT_ID = re.compile(r'"cmd_id"\s*+:\s*+"?+([\w.\-]{1,40})')
+MEANT_NAME = re.compile(r'"type"\s*+:\s*+"([\w.]{1,60})"')
+BEGINS = re.compile(r'"(?:type|commands)"\s*+:')
+"""What a broken block of JSON holds if it was to be commands."""
+UNCLOSED = "The commands are not closed, so they were read to the end: write `# End of commands` after them"
+UNCLOSED_BLOCK = "The block of commands is not closed, so it was read to the end: write ``` after it"
+OUTSIDE = "This JSON stands outside the section of commands, so it was not run: write it between its markers"
+ENOUGH = f"More than {MOST_ITEMS} commands and faults stand here: what follows was not read"
+TOO_LONG = f"The answer is longer than {LONGEST} characters: what follows was not read"
+
+Known = Mapping[str, type[BaseModel] | None]
+"""The commands that there are, by name, with their arguments; None: it takes none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command that can be carried out; `args` are its validated arguments, `given` those as written.
+
+    `position` is where its JSON begins in the answer.
+    """
+
+    cmd_id: str
+    name: str
+    args: BaseModel | None
+    given: Mapping[str, Any]
+    description: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong at a place of the answer, and what to write instead, in a sentence without its full stop.
+
+    `near` is the beginning of what stands there, `left_out` how many characters were not read for it, and
+    `help` the line of the command, if it is known which one was meant. `repaired`: it is a warning only.
+    """
+
+    position: int
+    what: str
+    near: str
+    cmd_id: str = ""
+    name: str = ""
+    help: str = ""
+    left_out: int = 0
+    repaired: bool = False
+
+    def line(self) -> str:
+        """All of it, for the model."""
+        called = " ".join(filter(None, (self.cmd_id, self.name)))
+        left_out = f"; {self.left_out} characters were left out" if self.left_out else ""
+        place = f"(character {self.position}: {self.near}{left_out})"
+        usage = f" Its form: {self.help}" if self.help else ""
+        return f"{called and f'{called}: '}{self.what} {place}.{usage}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What an answer comes to: commands and faults, each in order, and all else as `thought`."""
+
+    commands: Sequence[Command]
+    faults: Sequence[Fault]
+    thought: str
+
+
+def read(answer: str, known: Known) -> Written:
+    """The commands in an answer. It never raises, and the same answer is always read the same."""
+    text = answer[:LONGEST]
+    found = layout(text)
+    reader = WrittenJson(text)
+    blocks = [span for span in found.blocks[:MOST_BLOCKS] if _holds_commands(text, reader, span)]
+    items = [*islice(_items(text, reader, found, blocks), MOST_ITEMS + 1)]
+    if len(items) > MOST_ITEMS:
+        last = items[-1].position
+        items[-1] = Unread(begin=last, position=last, upto=len(text), what=ENOUGH)
+    if len(answer) > LONGEST:
+        items.append(Unread(begin=LONGEST, position=LONGEST, upto=len(answer), what=TOO_LONG))
+    commands, faults = _commands(text, [one for one in items if isinstance(one, Found)], known)
+    faults += [_unread(answer, one, known) for one in items if isinstance(one, Unread)]
+    return Written(
+        commands=commands,
+        faults=sorted(faults, key=lambda fault: fault.position),
+        thought=writable(without(text, found.sections or blocks)),
+    )
+
+
+def _holds_commands(text: str, reader: WrittenJson, block: Span) -> bool:
+    """Is a block of JSON meant to be commands? It may also be data that is spoken of."""
+    items = [*islice(reader.objects(block.start, block.end), MOST_ITEMS)]
+    if any("type" in one.value or "commands" in one.value for one in items if isinstance(one, Found)):
+        return True
+    broken = any(isinstance(one, Unread) for one in items)
+    return broken and BEGINS.search(text, block.start, block.end) is not None
+
+
+def _items(text: str, reader: WrittenJson, found: Layout, blocks: Sequence[Span]) -> Iterator[Found | Unread]:
+    """What was written as a command, and what could not be read; blocks count where there is no section."""
+    for span in found.sections or blocks:
+        for one in reader.objects(span.start, span.end):
+            if isinstance(one, Found) and one.value.keys() == {"commands"}:
+                yield from _listed(text, reader, one)
+            else:
+                yield one
+        if not span.closed:
+            what = UNCLOSED if found.sections else UNCLOSED_BLOCK
+            yield Unread(begin=span.begin, position=span.begin, upto=span.begin, what=what, repaired=True)
+    if found.sections:
+        for span in blocks:
+            yield Unread(begin=span.begin, position=span.begin, upto=span.upto, what=OUTSIDE)
+    for position, what in found.strays:
+        yield Unread(begin=position, position=position, upto=position, what=what)
+    for span in found.blocks[MOST_BLOCKS:]:
+        yield Unread(
+            begin=span.begin,
+            position=span.begin,
+            upto=span.upto,
+            what=f"Only {MOST_BLOCKS} blocks of JSON are read",
+        )
+
+
+def _listed(text: str, reader: WrittenJson, one: Found) -> Iterator[Found | Unread]:
+    """The commands of an object that holds nothing but a list of them."""
+    if isinstance(one.value["commands"], list):
+        yield from reader.objects(text.index("[", one.position) + 1, one.upto - 1)
+    else:
+        what = 'In {"commands": …} stands a list of commands'
+        yield Unread(begin=one.position, position=one.position, upto=one.upto, what=what)
+
+
+class _Wrong(Exception):
+    """This command cannot be carried out; the text says why, and what to write instead."""
+
+
+def _commands(text: str, objects: Sequence[Found], known: Known) -> tuple[list[Command], list[Fault]]:
+    """Those of them that can be carried out, and what is wrong with the others."""
+    commands: list[Command] = []
+    faults: list[Fault] = []
+    seen: set[str] = set()
+    for place, (one, cmd_id) in enumerate(zip(objects, _cmd_ids(objects), strict=True), 1):
+        try:
+            if place > MOST_COMMANDS:
+                raise _Wrong(f"One answer holds {MOST_COMMANDS} commands at most: write this one in the next")
+            if not cmd_id:
+                raise _Wrong("A cmd_id is a number, or up to 40 letters, digits, `_`, `-` and `.`")
+            if cmd_id in seen:
+                raise _Wrong(
+                    f"The cmd_id {cmd_id} stands twice in this answer: this one was not run, name it anew"
+                )
+            seen.add(cmd_id)
+            commands.append(_command(one, cmd_id, known))
+        except _Wrong as wrong:
+            name = _meant(one.value.get("type"), one.value.get("args"))
+            faults.append(_fault(text, one.position, str(wrong), known, cmd_id=cmd_id, name=name))
+    return commands, faults
+
+
+def _cmd_ids(objects: Sequence[Found]) -> Sequence[str]:
+    """What each is called: as written, or by its place where nothing is; empty where it cannot be used."""
+    written = [_cmd_id(one.value.get("cmd_id")) for one in objects]
+    taken = set(written)
+    names: list[str] = []
+    for place, name in enumerate(written, 1):
+        number = place
+        while name is None and f"c{number}" in taken:
+            number += 1
+        names.append(f"c{number}" if name is None else name)
+        taken.add(names[-1])
+    return names
+
+
+def _cmd_id(value: object) -> str | None:
+    """None where there is none, empty where it cannot be used."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    name = str(value).strip()
+    return name if CMD_ID.fullmatch(name) else ""
+
+
+def _command(one: Found, cmd_id: str, known: Known) -> Command:
+    """The command in an object. Raises _Wrong."""
+    value = one.value
+    if strange := [name for name in value if name not in FIELDS]:
+        named = ", ".join(map(short, strange[:MOST_SAID]))
+        raise _Wrong(
+            f"No command has {named}: it has cmd_id, type, args and description, the rest goes into args"
+        )
+    args, description = value.get("args"), value.get("description")
+    if args is not None and not isinstance(args, dict):
+        raise _Wrong('Its args are an object: {"name": value}')
+    if description is not None and not isinstance(description, str):
+        raise _Wrong("Its description is a text")
+    given = args or {}
+    name = _name(value.get("type"), given, known)
+    return Command(
+        cmd_id=cmd_id,
+        name=name,
+        args=_validated(known[name], given),
+        given=given,
+        description=description or "",
+        position=one.position,
+    )
+
+
+def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
+    """The command that is meant. Raises _Wrong where there is none, or where it may be several."""
+    if not isinstance(written, str) or not written.strip():
+        raise _Wrong('Its type is missing: write which command it is, as in "type": "notes.list"')
+    name = _meant(written, args)
+    if name in known:
+        return name
+    if name in ALIASES:
+        raise _Wrong(f"{name} may mean {' or '.join(ALIASES[name])} here: write which of them")
+    stands_for = f", which {written.strip()} stands for" if written.strip() in ALIASES else ""
+    raise _Wrong(f"There is no command {short(name)}{stands_for}: {nearest(name, [*known])}")
+
+
+def _meant(written: object, args: object) -> str:
+    """The command of this name or alias; the alias itself where it may mean several."""
+    if not isinstance(written, str):
+        return ""
+    name = written.strip()
+    meant = ALIASES.get(name, (name,))
+    if len(meant) == 1:
+        return meant[0]
+    given = args.keys() if isinstance(args, dict) else ()
+    concept, link = "name" in given, "from" in given or "to" in given
+    if concept == link:
+        return name
+    return "concepts.add" if concept else "links.add"
+
+
+def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseModel | None:
+    """The arguments as the command takes them. Raises _Wrong."""
+    if model is None:
+        if given:
+            raise _Wrong(f"It takes no arguments: leave out {', '.join(map(short, [*given][:MOST_SAID]))}")
+        return None
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False, include_input=False)
+        said = "; ".join(_said(one["loc"], one["type"], one["msg"]) for one in faults[:MOST_SAID])
+        more = f"; and {len(faults) - MOST_SAID} more" if len(faults) > MOST_SAID else ""
+        raise _Wrong(f"Its arguments do not fit: {said}{more}") from None
+
+
+def _said(place: Sequence[int | str], kind: str, message: str) -> str:
+    what = "there is no such argument" if kind == "extra_forbidden" else message
+    named = short(".".join(map(str, place))) if place else "all of them"
+    return f"{named}: {what}"
+
+
+def _unread(answer: str, one: Unread, known: Known) -> Fault:
+    """The fault of what could not be read, with the command that it may have been."""
+    head = (
+        answer[one.begin : min(one.upto, one.begin + PEEK)]
+        if answer[one.begin : one.begin + 1] == "{"
+        else ""
+    )
+    cmd_id, name = MEANT_ID.search(head), MEANT_NAME.search(head)
+    return _fault(
+        answer,
+        one.position,
+        one.what,
+        known,
+        cmd_id=cmd_id[1] if cmd_id else "",
+        name=_meant(name[1], None) if name else "",
+        left_out=0 if one.repaired else one.upto - one.begin,
+        repaired=one.repaired,
+    )
+
+
+def _fault(text: str, position: int, what: str, known: Known, *, name: str, **others: Any) -> Fault:
+    near = text[position : position + NEAR].strip().partition("\n")[0]
+    shown = "".join(one if one.isprintable() else MARK for one in near)
+    return Fault(
+        position=position,
+        what=what,
+        near=shown or "the end",
+        name=name[:NEAR] if name.isprintable() else "",
+        help=help_line(name, known[name]) if name in known else "",
+        **others,
+    )

@@ -1,0 +1,122 @@
+"""What is said of the commands of the inner life: a line for each, and at length for one.
+
+The same words stand in the help, beside a fault, in a prompt and in the documentation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel
+
+ALIASES: Mapping[str, Sequence[str]] = {
+    "shell": ("process.start",),
+    "diary_entry": ("diary.add",),
+    "graph_add": ("concepts.add", "links.add"),
+    "file_read": ("files.read",),
+    "send_message": ("message.send",),
+}
+"""Names in the HMP seed, and which commands each may mean."""
+KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+DEEPEST = 4
+"""So many objects and lists within each other are shown."""
+LONGEST_NAME = 60
+
+Model = type[BaseModel] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A command, as far as help is concerned: `args` is None where it takes none."""
+
+    name: str
+    description: str
+    args: Model = None
+
+
+def help_line(name: str, args: Model, description: str = "") -> str:
+    """How it is written, and what it does: `notes.read {"ids": [whole number, …]}: description`."""
+    schema = args.model_json_schema() if args else {}
+    form = _form(schema, schema.get("$defs", {}), 0) if schema.get("properties") else ""
+    return " ".join(filter(None, (name, form))) + (description and f": {description}")
+
+
+def help_page(one: Described) -> str:
+    """The line of a command, the names that it has besides, and what each argument means."""
+    schema = one.args.model_json_schema() if one.args else {}
+    other = [alias for alias, names in ALIASES.items() if one.name in names]
+    lines = [help_line(one.name, one.args, one.description)]
+    if other:
+        lines.append(f"Also called {', '.join(other)}.")
+    return "\n".join((*lines, *_arguments(schema)))
+
+
+def help_text(commands: Sequence[Described], about: str = "") -> str:
+    """All commands, a line each; those of a family, if `about` names one; or one of them at length.
+
+    Raises LookupError for what there is not, with the nearest names in its words.
+    """
+    about = about.strip()
+    if not about:
+        return "\n".join(help_line(one.name, one.args, one.description) for one in commands)
+    meant = ALIASES.get(about, (about,))
+    if found := [one for one in commands if one.name in meant]:
+        return "\n\n".join(map(help_page, found))
+    if family := [one for one in commands if one.name.startswith(f"{about}.")]:
+        return help_text(family)
+    names = [one.name for one in commands]
+    raise LookupError(f"There is no command {about[:LONGEST_NAME]}: {nearest(about, names)}")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """What might have been meant, as half a sentence."""
+    names = [*known, *(alias for alias, meant in ALIASES.items() if any(one in known for one in meant))]
+    alike = get_close_matches(name[:LONGEST_NAME].lower(), names, n=3, cutoff=0.5)
+    if alike:
+        return f"is it {' or '.join(alike)}?"
+    return 'write {"type": "help"} for all that there are'
+
+
+def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each argument."""
+    needed = schema.get("required", ())
+    for name, one in schema.get("properties", {}).items():
+        said = "" if name in needed else ", may be left out"
+        form = _form(one, schema.get("$defs", {}), 0)
+        yield f"- `{name}` ({form}{said}): {one.get('description', 'no more is said of it')}"
+
+
+def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
+    """What a value looks like, in the form of JSON with words in it."""
+    if depth > DEEPEST:
+        return "…"
+    if ref := schema.get("$ref"):
+        return _form(defs.get(str(ref).rpartition("/")[2], {}), defs, depth + 1)
+    if several := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+        return " or ".join(_form(one, defs, depth) for one in several if one.get("type") != "null")
+    if "const" in schema:
+        return json.dumps(schema["const"], ensure_ascii=False)
+    if choices := schema.get("enum"):
+        return " or ".join(json.dumps(one, ensure_ascii=False) for one in choices)
+    if schema.get("type") == "array":
+        return f"[{_form(schema.get('items', {}), defs, depth + 1)}, …]"
+    if schema.get("type") == "object":
+        return _fields(schema, defs, depth)
+    return KINDS.get(schema.get("type", ""), "value")
+
+
+def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
+    """An object; a name that may be left out has a question mark."""
+    needed = schema.get("required", ())
+    parts = [
+        f'"{name}"{"" if name in needed else "?"}: {_form(one, defs, depth + 1)}'
+        for name, one in schema.get("properties", {}).items()
+    ]
+    more = schema.get("additionalProperties")
+    if isinstance(more, Mapping):
+        parts.append(f'"name": {_form(more, defs, depth + 1)}, …')
+    return "{" + ", ".join(parts) + "}"

@@ -1,0 +1,77 @@
+"""How much there is between the soul and other bots: counted by ourselves, from the journal.
+
+What a neighbour says of how often something was handed on can be left out, or made up, by any of them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, thread_key
+from daemon.knowledge.places import said_unasked
+from daemon.ports import Clock
+
+HOPS = 3
+"""Messages of bots in a thread, ours among them, after which none is answered before a person speaks."""
+MESH = ("mesh.ask", "mesh.share")
+"""The commands by which the soul turns to a neighbour."""
+DAY = 86_400.0
+
+
+class Neighbours:
+    """Says when it is enough. `daily`: messages to and from bots in a UTC day."""
+
+    def __init__(self, journal: Journal, clock: Clock, daily: int) -> None:
+        self.daily = daily
+        self._journal = journal
+        self._clock = clock
+        self._midnight = 0.0
+        self._upto = 0
+        """The seq up to which the day is counted."""
+        self._count = 0
+
+    def enough(self, team: str, channel: str, root: str) -> bool:
+        """Is no bot to be answered any more in the thread of this root?"""
+        return self.today() >= self.daily or self.hops(team, channel, root) >= HOPS
+
+    def today(self) -> int:
+        """How many messages of bots were taken up in this UTC day, and how often the soul turned to one."""
+        now = self._clock.now()
+        midnight = now - now % DAY
+        if midnight != self._midnight:
+            self._midnight, self._upto, self._count = midnight, 0, 0
+        found: list[Entry[Message | CommandRan]]
+        found = self._journal.kind(Message, CommandRan, since=self._upto, at=midnight)
+        for entry in found:
+            self._upto = entry.seq
+            if entry.at < midnight + DAY and _is_mesh(entry.event):
+                self._count += 1
+        return self._count
+
+    def hops(self, team: str, channel: str, root: str) -> int:
+        """How many messages of bots, ours among them, stand in this thread since a person last spoke.
+
+        In Slack's order: what was said before the soul came is written down later.
+        """
+        hops = 1 if said_unasked(self._journal, team, channel, root) else 0
+        opened = self._journal.get(thread_key(team, channel, root))
+        if opened is None:
+            return hops
+        found: list[Entry[Any]] = self._journal.of(opened.thread, Message, Heard, StopAsked, Press, Spoken)
+        speeches = set[int | None]()
+        for entry in sorted(found, key=lambda entry: Decimal(entry.event.ts)):
+            if isinstance(entry.event, Spoken):
+                hops += entry.cause not in speeches
+                speeches.add(entry.cause)
+            else:
+                hops = hops + 1 if entry.event.bot else 0
+        return hops
+
+
+def _is_mesh(event: Message | CommandRan) -> bool:
+    if isinstance(event, CommandRan):
+        return event.ok and event.name in MESH
+    return event.bot

@@ -1,0 +1,65 @@
+"""The inner life wants something said elsewhere: an owner is asked here, with buttons, whether it may be.
+
+What would be said stands in the question as a quotation, every line of it: nothing in it can pose as ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from daemon.kinds import ToSay
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import plain
+from daemon.mind.sections import spoken
+from daemon.mind.wording import LABELS, fill, labels
+from daemon.ports import Choice
+from daemon.process import MentalProcess, Question, Turn, Words
+
+LEAVE = "prompts/sentences/leave"
+PATIENCE = 86_400.0
+"""Seconds after which nothing is said, because no owner has answered."""
+
+
+async def asking_leave(turn: Turn) -> WorkingMemory:
+    """Ask; on yes the conversation that it is for gets it. Each thing to be said waits by itself."""
+    wanted = turn.to_say
+    assert wanted is not None
+    text = spoken(wanted.text)
+    if not (text and turn.deciders):
+        await turn.became("refused")
+        return turn.memory
+    answer = await turn.ask("leave", _question(turn, wanted, text))
+    if answer.value != "approve":
+        await turn.became("declined" if answer.by else "unanswered")
+    elif not await turn.send("agreed", wanted.to, replace(wanted, text=text, leave=False)):
+        await turn.became("refused")
+    return turn.memory.with_memory(*answer.memories)
+
+
+def _question(turn: Turn, wanted: ToSay, text: str) -> Question:
+    words = labels(turn.text(LABELS))
+    owners = tuple(turn.deciders)
+    asked = fill(turn.text(LEAVE), owner=f"<@{owners[0]}>", place=plain(wanted.place), text=quoted(text))
+    return Question(
+        text=asked,
+        to=owners,
+        owners=owners,
+        choices=(
+            Choice(label=words.get("approve", "approve"), value="approve", style="primary"),
+            Choice(label=words.get("decline", "decline"), value="decline", style="danger"),
+        ),
+        wait=PATIENCE,
+    )
+
+
+def quoted(text: str) -> str:
+    """The text as a quotation: whatever ends a line begins another one of it."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+PROCESS = MentalProcess(
+    name="asking_leave",
+    run=asking_leave,
+    called="the inner life wants something said where an owner has to agree",
+    texts={LEAVE: Words({"owner", "place", "text"}, "text")},
+)

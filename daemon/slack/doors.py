@@ -1,0 +1,101 @@
+"""Where the soul may speak unasked, opened when it wants to: the DM of a person, the top of a channel.
+
+Nothing of it is seen by anybody. Implements inner/reaching.py's Doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.engine.journal import Journal
+from daemon.errors import SpeechFailed
+from daemon.kinds import Opened
+from daemon.slack.audience import Audiences
+from daemon.slack.direct import opened
+from daemon.slack.names import GROUP, People
+from daemon.slack.place import place_of, thread_key
+from daemon.slack.policy import Me
+from daemon.slack.refusals import OUT_OF_REACH, final, why
+from daemon.slack.web import Web, free
+
+T = TypeVar("T")
+MOST, PAGES = 1_000, 10
+"""Members that Slack shows at once, and how often it is asked: of larger channels only so many are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Opens them. Who can read there is known afterwards, as far as Slack says it."""
+
+    web: Web
+    journal: Journal
+    me: Me
+    people: People
+    audiences: Audiences
+
+    async def direct(self, person: str) -> str:
+        """The thread of what is said to them unasked; empty where there can be none. Raises SpeechFailed."""
+        thread = await _answered(opened(self.web, self.journal, self.me.team, person, free))
+        if thread is None:
+            return ""
+        await self.look(thread)
+        return thread
+
+    async def top(self, channel: str) -> str:
+        """The thread of what is said unasked in a channel; empty where there can be none."""
+        audience = await self.people.audience(channel)
+        name = self.people.known(channel)
+        if not name:
+            return ""
+        place = Opened(
+            team=self.me.team,
+            channel=channel,
+            ts="",
+            where="group" if name == GROUP else "channel",
+            place=name,
+            audience=audience,
+            user="",
+            called_by="",
+        )
+        entry, _ = await self.journal.open_thread(thread_key(self.me.team, channel, ""), place)
+        await self.look(entry.thread)
+        return entry.thread
+
+    async def look(self, thread: str) -> None:
+        """Write down who can read a conversation now, if that is news."""
+        place = place_of(self.journal, thread)
+        await self.audiences.look(place.channel, place.user if place.where == "dm" else place.channel)
+
+    async def are_in(self, channel: str, user: str) -> bool:
+        """Are both this user and the soul in the channel? Raises SpeechFailed."""
+        return {user, self.me.user} <= (await _answered(self._members(channel)) or set())
+
+    async def name(self, user: str) -> str:
+        """What someone is called; empty where Slack does not say."""
+        return await self.people.name(user)
+
+    async def _members(self, channel: str) -> set[str]:
+        members, cursor = set[str](), ""
+        for _ in range(PAGES):
+            answer = await self.web.call(
+                free, self.web.client.conversations_members, channel=channel, limit=MOST, cursor=cursor
+            )
+            members.update(map(str, answer.get("members") or ()))
+            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                break
+        return members
+
+
+async def _answered(asked: Awaitable[T]) -> T | None:
+    """What Slack answers; None where it refuses for good. Raises SpeechFailed."""
+    try:
+        return await asked
+    except (SlackApiError, *OUT_OF_REACH) as failure:
+        if isinstance(failure, SlackApiError) and final(failure):
+            return None
+        raise SpeechFailed(f"Slack did not answer: {why(failure)}") from failure

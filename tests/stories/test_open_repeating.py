@@ -1,0 +1,97 @@
+"""Who says in the open what it said before is told so, and then asked for its end; whoever waits is not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from daemon.actions.action import ActionContext, Definition
+from tests.stories.stage import ALICE, Stage
+from tests.stories.test_open_deeds import offering
+from tests.stories.test_open_thought import ALONE, calls_itself, final, goes_on, spawns, thinks, told
+
+AGAIN = "Let me think about it."
+SAID = "You have written that already"
+
+
+def codes(stage: Stage) -> list[str]:
+    """What for the core spoke."""
+    return [entry.event.code for entry in stage.entries("inner-message") if entry.event.code]
+
+
+async def test_what_it_says_again_is_remarked_and_then_ended(stage: Stage) -> None:
+    """The seed's reflex for calls to itself: nothing of a repetition is carried out."""
+    on = calls_itself(AGAIN)
+    thinks(stage, on, calls_itself(f"\n{AGAIN.upper()}  "), on)
+    stage.model.say(final("Forty-two, I think."), asks=ALONE)
+    ts = await stage.say("alice", ALICE, "What is it?")
+    assert await stage.answers(ALICE, ts) == ["Forty-two, I think."]
+    assert codes(stage) == ["repeated", "alone"]
+    assert SAID in told(stage)[0]
+    assert len(stage.entries("self-call")) == 1, "a repetition calls nobody"
+
+
+async def test_another_way_goes_on(stage: Stage) -> None:
+    """A remark that helped is forgotten."""
+    on, off = calls_itself(AGAIN), calls_itself("Now the other way.")
+    thinks(stage, on, on, off, off, final("Forty-two."))
+    ts = await stage.say("alice", ALICE, "What is it?")
+    assert await stage.answers(ALICE, ts) == ["Forty-two."]
+    assert codes(stage) == ["repeated", "repeated"]
+
+
+async def test_what_was_begun_is_not_begun_again(stage: Stage) -> None:
+    """Nothing of a repetition is carried out; what it set before stays as it is."""
+    tea = '<set-timer in="90s" label="tea"/>' + calls_itself("And now?")
+    thinks(stage, tea, tea, final("In a minute and a half."))
+    ts = await stage.say("alice", ALICE, "When is the tea ready?")
+    assert await stage.answers(ALICE, ts) == ["In a minute and a half."]
+    assert codes(stage) == ["repeated"]
+    assert len([text for text in told(stage) if text.startswith("<timer-set")]) == 1
+
+
+async def test_who_waits_repeats_nothing(stage: Stage) -> None:
+    """Each answer of a branch, and each message of a person, is something new."""
+    thinks(stage, spawns("a") + spawns("b"))
+    goes_on(stage, final("Same."), final("Same."), "Let me wait.", "Let me wait.")
+    ts = await stage.say("alice", ALICE, "Ask both.")
+    for _ in range(2):
+        goes_on(stage, "Let me wait.")
+        await stage.say("alice", ALICE, "Go on.", ts)
+    assert "repeated" not in codes(stage)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_looking_again_is_repetition_unless_it_is_waiting(stage: Stage, waits: bool) -> None:
+    await stage.sleep()
+    colours = iter(["red", "green", "green", "green"])
+
+    async def look(context: ActionContext, args: object) -> str:
+        return next(colours)
+
+    offering(stage, Definition(name="look", description="Look.", perform=look, waits=waits))
+    await stage.wake()
+    thinks(stage, *["<look/>"] * 4, final("It is green."))
+    ts = await stage.say("alice", ALICE, "Which colour has it?")
+    assert (await stage.answers(ALICE, ts))[-1] == "It is green."
+    assert codes(stage) == ([] if waits else ["repeated"])
+    assert next(colours, "") == ("" if waits else "green")
+
+
+async def test_another_life_notices_it_too(stage: Stage) -> None:
+    """What was said last is read from the journal: nothing is kept in between."""
+    on = calls_itself(AGAIN)
+    thinks(stage, on)
+    late = asyncio.Event()
+    stage.model.say(on, asks="in the open", until=late)
+    ts = await stage.post("alice", ALICE, "What is it?")
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    await stage.sleep()
+    late.set()
+    goes_on(stage, on, on)
+    stage.model.say(final("Forty-two."), asks=ALONE)
+    await stage.wake()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["Forty-two."]
+    assert codes(stage) == ["repeated", "alone"]
