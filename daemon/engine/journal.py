@@ -241,6 +241,11 @@ class Journal(Reading):
             else:
                 await changed.wait()
 
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set when something is written from now on; ask for it anew after that."""
+        return self._changed
+
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

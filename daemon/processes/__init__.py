@@ -18,6 +18,8 @@ from daemon.processes.deep_reading import NAME as DEEP_READING
 from daemon.processes.deep_reading import DeepReading
 from daemon.processes.deliberation import ASKED, Deliberation
 from daemon.processes.deliberation import NAME as DELIBERATION
+from daemon.processes.remembering import NAME as REMEMBERING
+from daemon.processes.remembering import Notes, Remembering
 
 __all__ = [
     "DEEP_READING",
@@ -29,6 +31,7 @@ __all__ = [
     "offered",
     "played",
     "reading",
+    "remembering",
     "thinking",
 ]
 
@@ -64,6 +67,11 @@ def thinking(
 def reading(processes: Mapping[str, MentalProcess], shelf: Shelf) -> Mapping[str, MentalProcess]:
     """All of these, where what people share can be read."""
     return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=DeepReading(shelf=shelf))}
+
+
+def remembering(processes: Mapping[str, MentalProcess], notes: Notes) -> Mapping[str, MentalProcess]:
+    """All of these, where people can see what is noted about them, and have it forgotten."""
+    return {**processes, REMEMBERING: replace(processes[REMEMBERING], run=Remembering(notes=notes))}
 
 
 def played(

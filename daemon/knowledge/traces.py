@@ -1,0 +1,74 @@
+"""Words of somebody that stand somewhere else: in a quotation, a prompt, a result. For lineage.py.
+
+A text is known again by any few words of it in a row. One that is shorter than that, as it is quoted: behind
+the name of whoever said it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from daemon.knowledge.index import indexed
+
+FEW = 5
+"""Words in a row that hardly anybody else says in this order."""
+MORE = 9
+"""The same of what the soul said: it says much alike."""
+LETTERS = 8
+"""Of a single word that stands for itself."""
+WORD = re.compile(r"\w+")
+
+
+class Traces:
+    """The texts whose words are looked for; none of the owner's."""
+
+    def __init__(self) -> None:
+        self._rows = dict[str, set[tuple[str, ...]]]()
+        """The rows of words that are looked for, by their longest word."""
+        self._owners = set[tuple[str, ...]]()
+
+    def owned(self, text: str) -> None:
+        """The owner wrote this: whoever says it says nothing of anybody."""
+        words = _words(text)
+        for count in (FEW, MORE):
+            self._owners.update(_rows(words, count))
+
+    def add(self, text: str, name: str = "", few: int = FEW) -> None:
+        """Look for this, too, which somebody of this name said."""
+        words = _words(text)
+        rows = list(_rows(words, few))
+        if not rows and words and few == FEW:
+            rows = [(*_words(name), *words)] if name else []
+            if len(words) > 1 or len(words[0]) >= LETTERS:
+                rows.append(tuple(words))
+        for row in rows:
+            if row not in self._owners:
+                self._rows.setdefault(max(row, key=len), set()).add(row)
+
+    def found_in(self, text: str) -> bool:
+        """Does any of it stand in this text?"""
+        words = _words(text) if self._rows else []
+        suspects = self._rows.keys() & words
+        if not suspects:
+            return False
+        for place, word in enumerate(words):
+            if word in suspects and any(_stands(row, words, place) for row in self._rows[word]):
+                return True
+        return False
+
+
+def _stands(row: Sequence[str], words: Sequence[str], place: int) -> bool:
+    """Does this row stand there, so that its longest word is at that place?"""
+    start = place - row.index(words[place])
+    return start >= 0 and tuple(words[start : start + len(row)]) == row
+
+
+def _rows(words: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:
+    for start in range(len(words) - count + 1):
+        yield tuple(words[start : start + count])
+
+
+def _words(text: str) -> list[str]:
+    return WORD.findall(indexed(unicodedata.normalize("NFC", text)).casefold())

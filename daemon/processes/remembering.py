@@ -1,0 +1,218 @@
+"""Someone asks what is noted about them (`!memory`), corrects it, or wants it forgotten (`!forget`).
+
+It is answered in their DM, also when it was asked elsewhere, and only about the person who asks. The thread
+remembers nothing of it. A number means what the last list that they were shown said it means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Result
+from daemon.kinds import Corrected, ForgetDone, Message, NotesShown, ToForget
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.wording import LABELS, fill, labels
+from daemon.ports import Choice
+from daemon.process import MentalProcess, Question, Turn, Words
+
+NAME = "remembering"
+SENTENCES = "prompts/sentences/memory/"
+READERS = "prompts/readers"
+LONGEST = 1_500
+"""Characters of a correction."""
+PATIENCE = 86_400.0
+"""Seconds after which nothing is forgotten, because nobody has confirmed it."""
+ASKED = re.compile(
+    r"!(memory|forget)(?:\s+(?P<what>me|\d{1,6}))?\s*(?::\s*(?P<text>.+))?", re.IGNORECASE | re.DOTALL
+)
+
+
+class Known(Protocol):
+    """One note about somebody, as it is shown to them."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def audience(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def fixed(self) -> bool: ...
+
+
+class Notes(Protocol):
+    """What is noted about people, and where each is told of it."""
+
+    async def direct(self, person: str) -> str:
+        """The conversation in which this person alone is told something."""
+
+    def is_direct(self, thread: str, person: str) -> bool:
+        """Is this a DM with them?"""
+
+    async def about(self, person: str, thread: str) -> Sequence[Known]:
+        """What is noted about them, as far as they are shown it in this DM of theirs."""
+
+    async def versions(self, seq: int, person: str) -> Sequence[int]:
+        """All versions of a note about them whose latest is this entry; none where it is no such."""
+
+    def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
+        """The last list that they were shown before the entry `before`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembering:
+    """The process, where notes are kept."""
+
+    notes: Notes
+
+    async def __call__(self, turn: Turn) -> WorkingMemory:
+        """Do what was asked; or tell that it is done."""
+        first = turn.inputs[0].event
+        if isinstance(first, ForgetDone):
+            await turn.say(_sentence(turn, "forgotten" if first.all else "forgotten_note"))
+        elif isinstance(first, Message) and not first.bot:
+            await self._answer(turn, first)
+        return working_memory(())
+
+    async def _answer(self, turn: Turn, asked: Message) -> None:
+        if not self.notes.is_direct(turn.thread, asked.user):
+            return await self._hand_on(turn, asked)
+        command, what, text = parsed(asked.text)
+        if command == "forget" and what == "me":
+            return await self._forget(turn, asked.user, (), _sentence(turn, "forget_me"))
+        if what.isdecimal() and (command == "forget" or text):
+            return await self._about_one(turn, asked, int(what), text if command == "memory" else "")
+        if command == "memory" and not (what or text):
+            return await self._show(turn, asked.user)
+        await turn.say(_sentence(turn, "help"))
+
+    async def _hand_on(self, turn: Turn, asked: Message) -> None:
+        """It was asked where others read: it is answered in their DM."""
+
+        async def find(_: Turn) -> Result:
+            return Result(value=await self.notes.direct(asked.user))
+
+        found = await turn.step("direct", asked.user, find, Result)
+        own = replace(asked, address="dm")
+        await turn.send("memory", str(found.event.value), own)
+
+    async def _show(self, turn: Turn, person: str) -> None:
+        """All that is noted, numbered; which number means which is recorded."""
+
+        async def look(_: Turn) -> NotesShown:
+            known = await self.notes.about(person, turn.thread)
+            return NotesShown(person=person, seqs=tuple(one.seq for one in known))
+
+        shown = await turn.step("notes", person, look, NotesShown)
+        known = {one.seq: one for one in await self.notes.about(person, turn.thread)}
+        readers = labels(turn.text(READERS))
+        items = [
+            fill(
+                turn.text(f"{SENTENCES}note"),
+                number=str(number),
+                text=known[seq].text,
+                place=known[seq].place,
+                date=f"{datetime.fromtimestamp(known[seq].at, UTC):%Y-%m-%d}",
+                readers=readers.get(known[seq].audience, readers.get("unknown", "")),
+            )
+            for number, seq in enumerate(shown.event.seqs, 1)
+            if seq in known
+        ]
+        if items:
+            await turn.say(fill(turn.text(f"{SENTENCES}notes"), notes="\n".join(items)))
+        else:
+            await turn.say(_sentence(turn, "nothing"))
+
+    async def _about_one(self, turn: Turn, asked: Message, number: int, text: str) -> None:
+        """Correct a note, or have it forgotten (without a text)."""
+        person = asked.user
+        seq = self._meant(person, number, turn.number)
+        known = next((one for one in await self.notes.about(person, turn.thread) if one.seq == seq), None)
+        if known is None:
+            await turn.say(fill(turn.text(f"{SENTENCES}unknown"), number=str(number)))
+        elif not text:
+            question = fill(turn.text(f"{SENTENCES}forget_note"), number=str(number), text=known.text)
+            versions = await self.notes.versions(known.seq, person)
+            await self._forget(turn, person, tuple(versions) or (known.seq,), question)
+        elif known.fixed:
+            await turn.say(fill(turn.text(f"{SENTENCES}fixed"), number=str(number)))
+        else:
+            right = Corrected(of=known.seq, person=person, name=asked.name, text=text[:LONGEST])
+            await turn.once(right)
+            await turn.say(fill(turn.text(f"{SENTENCES}corrected"), number=str(number)))
+
+    def _meant(self, person: str, number: int, before: int) -> int:
+        """The entry that this number stood for in the last list; 0: there was none."""
+        shown = self.notes.shown(person, before)
+        if shown is None or not 1 <= number <= len(shown.event.seqs):
+            return 0
+        return shown.event.seqs[number - 1]
+
+    async def _forget(self, turn: Turn, person: str, seqs: Sequence[int], question: str) -> None:
+        """Once they have confirmed it, it is to be; what is to be forgotten is done beside all else."""
+        words = labels(turn.text(LABELS))
+        confirm = Question(
+            text=question,
+            to=(person,),
+            choices=(
+                Choice(label=words.get("forget", "forget"), value="forget", style="danger"),
+                Choice(label=words.get("keep", "keep"), value="keep"),
+            ),
+            wait=PATIENCE,
+        )
+        answer = await turn.ask("forget", confirm)
+        if answer.value != "forget":
+            await turn.say(_sentence(turn, "kept"))
+            return
+        await turn.say(_sentence(turn, "forgetting"))
+        await turn.once(ToForget(person=person, seqs=tuple(seqs)))
+
+
+def parsed(text: str) -> tuple[str, str, str]:
+    """Which command it is, about which number (or me), and the new words; empty where there is none."""
+    found = ASKED.fullmatch(re.sub(r"<@\w+(\|[^>]*)?>", " ", text).strip())
+    if not found:
+        return "", "", ""
+    return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()
+
+
+def _sentence(turn: Turn, name: str) -> str:
+    return turn.text(f"{SENTENCES}{name}").strip()
+
+
+async def _nowhere(turn: Turn) -> WorkingMemory:
+    """Where no notes are kept."""
+    await turn.say(_sentence(turn, "nothing"))
+    return working_memory(())
+
+
+PROCESS = MentalProcess(
+    name=NAME,
+    run=_nowhere,
+    called="someone asks with `!memory` or `!forget`",
+    texts={
+        READERS: Words(None),
+        f"{SENTENCES}notes": Words({"notes"}, "notes"),
+        f"{SENTENCES}note": Words({"number", "text", "place", "date", "readers"}, "text"),
+        f"{SENTENCES}nothing": Words(),
+        f"{SENTENCES}unknown": Words({"number"}),
+        f"{SENTENCES}fixed": Words({"number"}),
+        f"{SENTENCES}corrected": Words({"number"}),
+        f"{SENTENCES}help": Words(),
+        f"{SENTENCES}forget_me": Words(),
+        f"{SENTENCES}forget_note": Words({"number", "text"}, "text"),
+        f"{SENTENCES}kept": Words(),
+        f"{SENTENCES}forgetting": Words(),
+        f"{SENTENCES}forgotten": Words(),
+        f"{SENTENCES}forgotten_note": Words(),
+    },
+)
