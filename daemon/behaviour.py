@@ -16,6 +16,7 @@ from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
+from daemon.knowledge.recollections import Recollections
 from daemon.ports import LLM, Clock, Open, Readings
 from daemon.process import Process
 from daemon.processes import (
@@ -27,6 +28,7 @@ from daemon.processes import (
     offered,
     played,
     reading,
+    remembering,
     thinking,
 )
 from daemon.slack.surface import Slack
@@ -88,6 +90,7 @@ def world_of(
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
     processes = processes or processes_of(settings, stack, journal, texts, slack.shelf)
+    processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct))
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in texts.playbooks if name != EXPERT]

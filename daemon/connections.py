@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, cast
 
-from aiohttp import web
+from aiohttp import ClientSession, ClientTimeout, web
 
 from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
+from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
+from daemon.kinds import ProcessStarted
 from daemon.ports import Clock, Role
 from daemon.sandbox.sandboxes import Sandboxes
 from daemon.sandbox.session import Kind
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from daemon.soul.eraser import Clear, Gone
 
 
 class Rehearsal(Protocol):
@@ -100,6 +106,28 @@ def slack_for(
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
     )
+
+
+def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequence[Clear]:
+    """What is cleared beside the journal when something is forgotten; what is rehearsed stands at `here`."""
+
+    async def folders(gone: Gone) -> None:
+        for started in gone.started:
+            folder = settings.soul_home / "processes" / _folder(started)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def workspace(gone: Gone) -> None:
+        asked = {"user": gone.person, "messages": [list(one) for one in gone.said]}
+        if gone.all:
+            async with ClientSession(headers=_headers(settings), timeout=ClientTimeout(total=60)) as session:
+                await session.post(f"{here}/rehearsal/forget", json=asked)
+
+    return [folders, workspace] if rehearsal and settings.slack == "rehearsed" else [folders]
+
+
+def _folder(started: Entry[ProcessStarted]) -> str:
+    """The name of the folder that a process runs in."""
+    return hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
 
 
 def _headers(settings: Settings) -> dict[str, str]:

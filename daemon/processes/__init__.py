@@ -69,9 +69,9 @@ def reading(processes: Mapping[str, MentalProcess], shelf: Shelf) -> Mapping[str
     return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=DeepReading(shelf=shelf))}
 
 
-def remembering(processes: Mapping[str, MentalProcess], notes: Notes) -> Mapping[str, MentalProcess]:
+def remembering(processes: Mapping[str, Process], notes: Notes) -> Mapping[str, Process]:
     """All of these, where people can see what is noted about them, and have it forgotten."""
-    return {**processes, REMEMBERING: replace(processes[REMEMBERING], run=Remembering(notes=notes))}
+    return {**processes, REMEMBERING: replace(PROCESSES[REMEMBERING], run=Remembering(notes=notes))}
 
 
 def played(

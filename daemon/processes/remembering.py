@@ -85,15 +85,17 @@ class Remembering:
 
     async def _answer(self, turn: Turn, asked: Message) -> None:
         if not self.notes.is_direct(turn.thread, asked.user):
-            return await self._hand_on(turn, asked)
+            await self._hand_on(turn, asked)
+            return
         command, what, text = parsed(asked.text)
         if command == "forget" and what == "me":
-            return await self._forget(turn, asked.user, (), _sentence(turn, "forget_me"))
-        if what.isdecimal() and (command == "forget" or text):
-            return await self._about_one(turn, asked, int(what), text if command == "memory" else "")
-        if command == "memory" and not (what or text):
-            return await self._show(turn, asked.user)
-        await turn.say(_sentence(turn, "help"))
+            await self._forget(turn, asked.user, (), _sentence(turn, "forget_me"))
+        elif what.isdecimal() and (command == "forget" or text):
+            await self._about_one(turn, asked, int(what), text if command == "memory" else "")
+        elif command == "memory" and not (what or text):
+            await self._show(turn, asked.user)
+        else:
+            await turn.say(_sentence(turn, "help"))
 
     async def _hand_on(self, turn: Turn, asked: Message) -> None:
         """It was asked where others read: it is answered in their DM."""
@@ -135,19 +137,28 @@ class Remembering:
     async def _about_one(self, turn: Turn, asked: Message, number: int, text: str) -> None:
         """Correct a note, or have it forgotten (without a text)."""
         person = asked.user
-        seq = self._meant(person, number, turn.number)
-        known = next((one for one in await self.notes.about(person, turn.thread) if one.seq == seq), None)
-        if known is None:
+
+        async def look(_: Turn) -> Result:
+            """As it is now: when the answer comes, it is the same that was asked about."""
+            seq = self._meant(person, number, turn.number)
+            for one in await self.notes.about(person, turn.thread):
+                if one.seq == seq:
+                    versions = await self.notes.versions(seq, person)
+                    return Result(value={"text": one.text, "fixed": one.fixed, "seqs": [*versions] or [seq]})
+            return Result()
+
+        found = (await turn.step("note", [person, number], look, Result)).event.value
+        if not found:
             await turn.say(fill(turn.text(f"{SENTENCES}unknown"), number=str(number)))
         elif not text:
-            question = fill(turn.text(f"{SENTENCES}forget_note"), number=str(number), text=known.text)
-            versions = await self.notes.versions(known.seq, person)
-            await self._forget(turn, person, tuple(versions) or (known.seq,), question)
-        elif known.fixed:
+            note = {"number": str(number), "text": found["text"]}
+            question = fill(turn.text(f"{SENTENCES}forget_note"), **note)
+            await self._forget(turn, person, found["seqs"], question)
+        elif found["fixed"]:
             await turn.say(fill(turn.text(f"{SENTENCES}fixed"), number=str(number)))
         else:
-            right = Corrected(of=known.seq, person=person, name=asked.name, text=text[:LONGEST])
-            await turn.once(right)
+            of = found["seqs"][-1]
+            await turn.once(Corrected(of=of, person=person, name=asked.name, text=text[:LONGEST]))
             await turn.say(fill(turn.text(f"{SENTENCES}corrected"), number=str(number)))
 
     def _meant(self, person: str, number: int, before: int) -> int:

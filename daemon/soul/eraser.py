@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry, Input
+from daemon.engine.event import Entry, Input, only
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Asked, Spawned, TurnBegan, Waiting
-from daemon.kinds import INNER, ForgetDone, ProcessEnded, ProcessStarted, StopAsked, TickDue, ToForget
+from daemon.kinds import (
+    INNER,
+    ForgetDone,
+    Opened,
+    ProcessEnded,
+    ProcessStarted,
+    Spoken,
+    StopAsked,
+    TickDue,
+    ToForget,
+)
 from daemon.knowledge.lineage import EXECUTION, Lineage, Wanted
 from daemon.knowledge.traces import Traces
 from daemon.ports import Clock
@@ -40,11 +50,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """What is being forgotten: all of this person (`all`) or only some notes, and the processes among it."""
+    """What is being forgotten: all of this person (`all`), or only some notes.
+
+    `started` are the processes among it, `said` what the soul said, each message by its channel and ts.
+    """
 
     person: str
     all: bool
     started: Sequence[Entry[ProcessStarted]]
+    said: Sequence[tuple[str, str]]
 
 
 Clear = Callable[[Gone], Awaitable[object]]
@@ -152,7 +166,7 @@ class Forgetting:
     async def _let_end(self, found: Lineage) -> bool:
         """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
 
-        One that does not end by itself is stopped, if it has seen any of it or goes on where any of it stands.
+        One that does not end by itself is stopped, if it has seen any of it, or goes on where any stands.
         """
         half = [entry for entry in self._journal.pending(TurnBegan) if self._may_mind(entry, found)]
         if not half:
@@ -210,6 +224,7 @@ class Forgetting:
             person=self._asked.event.person,
             all=not self._asked.event.seqs,
             started=[one for one in entries if isinstance(one.event, ProcessStarted)],
+            said=[*self._said(entries)],
         )
         for clear in self._clear:
             await clear(gone)
@@ -230,6 +245,12 @@ class Forgetting:
             due = TickDue(why="what was waited for is forgotten")
             await self._journal.append(INNER, due, key=f"{forgotten.key}!tick", author="core")
             self._wake(INNER)
+
+    def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:
+        for one in only(Spoken, entries):
+            opened = self._journal.latest(one.thread.partition(".")[0], Opened)
+            if opened:
+                yield opened.event.channel, one.event.ts
 
     async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
         """What still runs has come to nothing: what it would say is not heard any more."""
