@@ -10,12 +10,16 @@ from daemon.engine.event import Event, Input, Rank, StepEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesShown(StepEvent):
-    """A person is shown what is noted about them, in this order: number 1 is the first of these entries."""
+    """A person is shown what is noted about them, in this order: number 1 is the first of these entries.
+
+    Not `listed`: these are the versions of one note, which they named by its number.
+    """
 
     kind: ClassVar[str] = "notes-shown"
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     seqs: tuple[int, ...]
+    listed: bool = True
 
     def line(self) -> str:
         return f"{len(self.seqs)} about {self.person}"

@@ -90,7 +90,7 @@ class Wanted:
 
     person: str
     upto: int
-    notes: Collection[int] = ()
+    notes: Sequence[int] = ()
     gone: Collection[int] = field(default=())
 
 

@@ -1,17 +1,18 @@
 """What people are like, as far as it may be known in a conversation. A turn reads it as of its first begin.
 
-Folded from `PersonLearned` entries: each says what is known now in its channel.
+Folded from `PersonLearned` entries: each says what is known now in its channel; and from what people correct.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import PersonLearned, Said
+from daemon.kinds import Corrected, PersonLearned, Said
 from daemon.knowledge.places import Channel, Places, may_know
 
 MOST = 5
@@ -75,17 +76,29 @@ class PersonModels:
         if self._journal.erasures != self._erasures:
             self._erasures, self._folded = self._journal.erasures, 0
             self._chains.clear()
-        for entry in self._journal.kind(PersonLearned, since=self._folded):
-            self._fold(entry)
+        came: list[Entry[PersonLearned | Corrected]] = self._journal.kind(
+            PersonLearned, Corrected, since=self._folded
+        )
+        for entry in came:
+            if isinstance(entry.event, Corrected):
+                self._correct(entry, entry.event)
+            else:
+                self._fold(entry, entry.event)
             self._folded = entry.seq
 
-    def _fold(self, entry: Entry[PersonLearned]) -> None:
+    def _correct(self, entry: Entry[Any], right: Corrected) -> None:
+        """The person says how it is to read: that counts where the model did."""
+        for _, chain in self._chains.get(right.person, {}).values():
+            if right.text and chain[-1] == right.of:
+                chain.append(entry.seq)
+
+    def _fold(self, entry: Entry[Any], learned: PersonLearned) -> None:
         channel = self._places.of(entry.thread)
-        if not (channel and entry.event.text):  # no text: it was forgotten
+        if not (channel and learned.text):  # no text: it was forgotten
             return
-        models = self._chains.setdefault(entry.event.person, {})
+        models = self._chains.setdefault(learned.person, {})
         chain = models.setdefault(channel.number, (channel, []))[1]
-        if not chain or entry.event.since >= chain[-1]:  # larger: made from one that was forgotten
+        if not chain or learned.since >= chain[-1]:  # larger: made from one that was forgotten
             chain.append(entry.seq)
 
     def _chain(self, person: str, channel: Channel | None) -> list[int]:

@@ -91,18 +91,23 @@ class Recollections:
         more = await self._records.about(person, thread) if self._records else ()
         return sorted([*known, *more], key=lambda one: one.seq)
 
-    async def versions(self, seq: int, person: str) -> Sequence[int]:
-        """All versions of the note about this person whose latest is this entry; none if there is no such."""
+    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
+        """All versions of the note about this person whose latest is this entry; none: there is no such note.
+
+        What the inner life keeps has one version.
+        """
         await self._update()
         for note in self._notes:
             if note.person == person and note.versions[-1] == seq:
                 return tuple(note.versions)
-        return ()
+        return (seq,) if seq and seq not in self._of else ()
 
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
-        found = [one for one in self._journal.kind(NotesShown) if one.event.person == person]
-        return next((one for one in reversed(found) if one.seq < before), None)
+        for one in reversed(self._journal.kind(NotesShown)):
+            if one.event.listed and one.event.person == person and one.seq < before:
+                return one
+        return None
 
     def _is_shown(self, note: Note, thread: str) -> bool:
         if note.learned or self._naming.spoke(note.person, note.thread):

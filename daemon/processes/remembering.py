@@ -61,8 +61,8 @@ class Notes(Protocol):
     async def about(self, person: str, thread: str) -> Sequence[Known]:
         """What is noted about them, as far as they are shown it in this DM of theirs."""
 
-    async def versions(self, seq: int, person: str) -> Sequence[int]:
-        """All versions of a note about them whose latest is this entry; none where it is no such."""
+    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
+        """All versions of a note about them whose latest is this entry; none where there is no such note."""
 
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
@@ -138,26 +138,25 @@ class Remembering:
         """Correct a note, or have it forgotten (without a text)."""
         person = asked.user
 
-        async def look(_: Turn) -> Result:
-            """As it is now: when the answer comes, it is the same that was asked about."""
+        async def look(_: Turn) -> NotesShown:
+            """Which note it is as of now: what they confirm is what they were asked about."""
             seq = self._meant(person, number, turn.number)
-            for one in await self.notes.about(person, turn.thread):
-                if one.seq == seq:
-                    versions = await self.notes.versions(seq, person)
-                    return Result(value={"text": one.text, "fixed": one.fixed, "seqs": [*versions] or [seq]})
-            return Result()
+            return NotesShown(person=person, seqs=await self.notes.versions(seq, person), listed=False)
 
-        found = (await turn.step("note", [person, number], look, Result)).event.value
+        meant = await turn.step("note", [person, number], look, NotesShown)
+        found = [
+            one for one in await self.notes.about(person, turn.thread) if one.seq in meant.event.seqs[-1:]
+        ]
         if not found:
             await turn.say(fill(turn.text(f"{SENTENCES}unknown"), number=str(number)))
         elif not text:
-            note = {"number": str(number), "text": found["text"]}
-            question = fill(turn.text(f"{SENTENCES}forget_note"), **note)
-            await self._forget(turn, person, found["seqs"], question)
-        elif found["fixed"]:
+            words = turn.text(f"{SENTENCES}forget_note")
+            question = fill(words, number=str(number), text=found[0].text)
+            await self._forget(turn, person, meant.event.seqs, question)
+        elif found[0].fixed:
             await turn.say(fill(turn.text(f"{SENTENCES}fixed"), number=str(number)))
         else:
-            of = found["seqs"][-1]
+            of = meant.event.seqs[-1]
             await turn.once(Corrected(of=of, person=person, name=asked.name, text=text[:LONGEST]))
             await turn.say(fill(turn.text(f"{SENTENCES}corrected"), number=str(number)))
 
@@ -190,7 +189,7 @@ class Remembering:
 
 def parsed(text: str) -> tuple[str, str, str]:
     """Which command it is, about which number (or me), and the new words; empty where there is none."""
-    found = ASKED.fullmatch(re.sub(r"<@\w+(\|[^>]*)?>", " ", text).strip())
+    found = ASKED.fullmatch(text[text.find("!") :].strip())  # nothing but our name stands before it
     if not found:
         return "", "", ""
     return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()

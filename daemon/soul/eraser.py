@@ -153,7 +153,7 @@ class Forgetting:
             notes=self._asked.event.seqs,
             gone=self._gone,
         )
-        sources = [EXECUTION.match(one.key) for one in self._journal.many(self._asked.event.seqs)]
+        sources = [EXECUTION.match(one.key) for one in (self._asked, *self._journal.many(wanted.notes))]
         executions = {source[0] for source in sources if source}
         lineage, since = Lineage(self._journal.kinds, wanted, self._traces, executions), 0
         while entries := self._journal.since(since, CHUNK):

@@ -63,14 +63,16 @@ def traces(stage: Stage, *secrets: str) -> list[str]:
 async def test_nothing_is_left_of_what_they_said_and_all_goes_on(stage: Stage) -> None:
     await lived(stage)
     assert traces(stage, *SECRETS)
-    await forgotten(stage)
+    root = await forgotten(stage)
     assert traces(stage, *SECRETS) == []
     told = str([as_json(entry) for entry in stage.entries()])
     assert not [secret for secret in SECRETS if secret in told]
     assert not verify(stage.soul.journal).violations
     assert "catamaran" in told, "Bob's memory stays"
-    said = await stage.client("alice").conversations_history(channel=ALICE)
-    assert "It is done" in str(said["messages"])
+    asked, begun, done = await stage.answers(ALICE, root)
+    assert "cannot reach" in asked
+    assert "Slack itself, backups and exports" in done
+    assert "when it is done" in begun
 
 
 async def test_no_later_prompt_holds_it_and_a_new_prefix_begins_visibly(stage: Stage) -> None:
