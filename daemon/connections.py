@@ -117,7 +117,8 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def workspace(gone: Gone) -> None:
-        asked = {"user": gone.person, "messages": [list(one) for one in gone.said]}
+        said = [list(one) for one in gone.said]
+        asked = {"user": gone.person, "until": gone.until, "messages": said}
         if gone.all:
             async with ClientSession(headers=_headers(settings), timeout=ClientTimeout(total=60)) as session:
                 await session.post(f"{here}/rehearsal/forget", json=asked)

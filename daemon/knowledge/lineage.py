@@ -97,9 +97,7 @@ class Wanted:
 class Lineage:
     """Entries are taken in their order; what is to be forgotten is known after the last one."""
 
-    def __init__(
-        self, kinds: Kinds, wanted: Wanted, traces: Traces, executions: Collection[str] = ()
-    ) -> None:
+    def __init__(self, kinds: Kinds, wanted: Wanted, traces: Traces) -> None:
         self._kinds = kinds
         self._wanted = wanted
         self._traces = traces
@@ -111,11 +109,13 @@ class Lineage:
         self._inputs: defaultdict[str, list[int]] = defaultdict(list)
         """What each execution has taken up that was a command of theirs."""
         self._commands = set[int]()
+        self._steps: defaultdict[str, list[int]] = defaultdict(list)
+        """What each execution has written down so far."""
         self._awaits = dict[int, Sequence[int]]()
         """The waits, and the entries whose ends they wait for."""
         self.seqs = set(wanted.gone)
         """What is to be forgotten, with what already is."""
-        self.executions = set(executions)
+        self.executions = set[str]()
         """The executions that have seen any of it."""
         self.threads = set[str]()
         """Where any of it stands."""
@@ -135,6 +135,8 @@ class Lineage:
             self._commands.add(entry.seq)
         if entry.seq in self.seqs or self._is_theirs(entry, execution):
             self._spread(entry, execution)
+        elif execution:
+            self._steps[execution].append(entry.seq)
 
     def _spread(self, entry: Entry[Any], execution: str) -> None:
         """It is to be forgotten, and from here on all that its execution does."""
@@ -145,6 +147,8 @@ class Lineage:
         if execution:
             self.executions.add(execution)
             self.seqs.update(self._inputs.pop(execution, ()))
+        if execution and self._is_about(entry):  # whatever it is, it was thought of before it was noted
+            self.seqs.update(self._steps.pop(execution, ()))
         for text, name, few in _worded(entry.event):
             self._traces.add(text, name, few)
 
@@ -172,8 +176,11 @@ class Lineage:
     def _is_about(self, entry: Entry[Any]) -> bool:
         """Is it a note about them that is to be forgotten?"""
         event, person = entry.event, self._wanted.person
-        if entry.seq in self._wanted.notes:
+        notes = self._wanted.notes
+        if entry.seq in notes:
             return True
+        if notes and isinstance(event, NotesShown | ToForget):
+            return any(seq in notes for seq in event.seqs)
         if not self._counts(entry):
             return False
         if isinstance(event, PersonLearned | Corrected | NotesShown | ToForget):

@@ -30,7 +30,7 @@ from daemon.kinds import (
     TickDue,
     ToForget,
 )
-from daemon.knowledge.lineage import EXECUTION, Lineage, Wanted
+from daemon.knowledge.lineage import Lineage, Wanted
 from daemon.knowledge.traces import Traces
 from daemon.ports import Clock
 
@@ -52,11 +52,13 @@ log = logging.getLogger(__name__)
 class Gone:
     """What is being forgotten: all of this person (`all`), or only some notes.
 
-    `started` are the processes among it, `said` what the soul said, each message by its channel and ts.
+    What came after `until` (Unix seconds) stays. `started` are the processes among it, `said` what the soul
+    said, each message by its channel and ts.
     """
 
     person: str
     all: bool
+    until: float
     started: Sequence[Entry[ProcessStarted]]
     said: Sequence[tuple[str, str]]
 
@@ -153,9 +155,7 @@ class Forgetting:
             notes=self._asked.event.seqs,
             gone=self._gone,
         )
-        sources = [EXECUTION.match(one.key) for one in (self._asked, *self._journal.many(wanted.notes))]
-        executions = {source[0] for source in sources if source}
-        lineage, since = Lineage(self._journal.kinds, wanted, self._traces, executions), 0
+        lineage, since = Lineage(self._journal.kinds, wanted, self._traces), 0
         while entries := self._journal.since(since, CHUNK):
             for entry in entries:
                 lineage.take(entry)
@@ -223,6 +223,7 @@ class Forgetting:
         gone = Gone(
             person=self._asked.event.person,
             all=not self._asked.event.seqs,
+            until=self._asked.at,
             started=[one for one in entries if isinstance(one.event, ProcessStarted)],
             said=[*self._said(entries)],
         )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from daemon.engine.blanking import START
+from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -147,9 +148,7 @@ async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
                 await forget(journal, said)
             assert old.at(said[0].seq).event.text, "as it was when it was opened"
         assert journal.at(said[0].seq).event == Said(text="")
-        [left] = journal.pending(
-            *journal.kinds.named("forgotten") and [type(journal.at(journal.last()).event)]
-        )
+        [left] = journal.pending(Forgotten)
         await journal.erase(left)
         assert SECRET.encode() not in bytes_of(tmp_path)
         assert verify(journal).violations == []
