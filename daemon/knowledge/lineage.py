@@ -7,6 +7,7 @@ takes rather more than less.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -202,11 +203,12 @@ class Lineage:
             return True
         if isinstance(event, Woke | Relayed) and self._began(event.answers) in self.executions:
             return True
-        named = [seq for kind, refers in REFERENCES if isinstance(event, kind) for seq in refers(event)]
-        return any(seq in self.seqs for seq in named)
+        kind: Any = type(event)
+        return any(seq in self.seqs for refers in _references(kind) for seq in refers(event))
 
     def _shows(self, event: Event) -> bool:
-        return any(self._traces.found_in(shown(event)) for kind, shown in SHOWN if isinstance(event, kind))
+        kind: Any = type(event)
+        return any(self._traces.found_in(shown(event)) for shown in _shown(kind))
 
     def _execution(self, entry: Entry[Any]) -> str:
         """The execution that it belongs to; empty where it is part of none."""
@@ -222,6 +224,16 @@ class Lineage:
         """The execution in which the entry of this key stands."""
         found = EXECUTION.match(key)
         return self._execution_of.get(found[0], found[0]) if found else ""
+
+
+@functools.cache
+def _references(kind: Any) -> Sequence[Callable[[Any], Sequence[int]]]:
+    return [refers for base, refers in REFERENCES if issubclass(kind, base)]
+
+
+@functools.cache
+def _shown(kind: Any) -> Sequence[Callable[[Any], str]]:
+    return [shown for base, shown in SHOWN if issubclass(kind, base)]
 
 
 def _worded(event: Event) -> Iterator[tuple[str, str, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from daemon.knowledge.index import indexed
@@ -25,8 +26,9 @@ class Traces:
     """The texts whose words are looked for; none of the owner's."""
 
     def __init__(self) -> None:
-        self._rows = dict[str, set[tuple[str, ...]]]()
-        """The rows of words that are looked for, by their longest word."""
+        self._rows: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
+        """The rows of words that are looked for, by how many words they have."""
+        self._firsts: defaultdict[int, set[str]] = defaultdict(set)
         self._owners = set[tuple[str, ...]]()
 
     def owned(self, text: str) -> None:
@@ -45,24 +47,18 @@ class Traces:
                 rows.append(tuple(words))
         for row in rows:
             if row not in self._owners:
-                self._rows.setdefault(max(row, key=len), set()).add(row)
+                self._rows[len(row)].add(row)
+                self._firsts[len(row)].add(row[0])
 
     def found_in(self, text: str) -> bool:
         """Does any of it stand in this text?"""
         words = _words(text) if self._rows else []
-        suspects = self._rows.keys() & words
-        if not suspects:
-            return False
-        for place, word in enumerate(words):
-            if word in suspects and any(_stands(row, words, place) for row in self._rows[word]):
-                return True
+        for count, rows in self._rows.items():
+            firsts = self._firsts[count]
+            for start in range(len(words) - count + 1):
+                if words[start] in firsts and tuple(words[start : start + count]) in rows:
+                    return True
         return False
-
-
-def _stands(row: Sequence[str], words: Sequence[str], place: int) -> bool:
-    """Does this row stand there, so that its longest word is at that place?"""
-    start = place - row.index(words[place])
-    return start >= 0 and tuple(words[start : start + len(row)]) == row
 
 
 def _rows(words: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:

@@ -124,17 +124,20 @@ class Forgetting:
         self._clear = clear
         self._asked = asked
         self._key = asked.key
-        self._traces = Traces()
-        before = [one for one in journal.kind(Forgotten, since=asked.seq) if one.key.startswith(self._key)]
-        self._rounds = before
+        self._round = f"{asked.key}!forgotten#"
+        before = journal.kind(Forgotten, since=asked.seq)
+        self._rounds = [one for one in before if one.key.startswith(self._round)]
         """What was forgotten for it so far."""
+        wanted = Wanted(person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone)
+        self._found = Lineage(journal.kinds, wanted, Traces())
+        self._since = 0
         self._passed = set[int]()
         """Half turns that nobody waits for any more."""
 
     async def run(self) -> None:
         """Until nothing of it is left; then whoever wanted it is told."""
         while True:
-            found = await self._lineage()
+            found = await self._look()
             if await self._let_end(found):
                 continue  # and more may have come of it
             new = sorted(found.seqs - self._gone - {self._asked.seq})
@@ -147,21 +150,14 @@ class Forgetting:
     def _gone(self) -> set[int]:
         return {seq for one in self._rounds for seq in one.event.seqs}
 
-    async def _lineage(self) -> Lineage:
+    async def _look(self) -> Lineage:
         """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
-        wanted = Wanted(
-            person=self._asked.event.person,
-            upto=self._asked.seq,
-            notes=self._asked.event.seqs,
-            gone=self._gone,
-        )
-        lineage, since = Lineage(self._journal.kinds, wanted, self._traces), 0
-        while entries := self._journal.since(since, CHUNK):
+        while entries := self._journal.since(self._since, CHUNK):
             for entry in entries:
-                lineage.take(entry)
-            since = entries[-1].seq
+                self._found.take(entry)
+            self._since = entries[-1].seq
             await asyncio.sleep(0)
-        return lineage
+        return self._found
 
     async def _let_end(self, found: Lineage) -> bool:
         """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
@@ -235,7 +231,7 @@ class Forgetting:
         forgotten = await self._journal.forget(
             seqs,
             thread=SELF,
-            key=f"{self._key}!forgotten#{len(self._rounds) + 1}",
+            key=f"{self._round}{len(self._rounds) + 1}",
             why=WHY,
             author="core",
             cause=self._asked.seq,
