@@ -24,8 +24,9 @@ test: $(DEV)    ## install what is missing, then run every test (properties with
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
 soak: $(DEV)    ## properties and the gate at random, every crash boundary in every way, every mutant, deaths and a storm (SECONDS=300)
-	@$(PY) -m pytest -n auto --dist worksteal tests/mind tests/slack tests/claude tests/documents tests/sandbox
+	@$(PY) -m pytest -n auto --dist worksteal tests/mind tests/slack tests/claude tests/documents tests/sandbox tests/inner
 	@$(PY) -m tests.mind.gate 100000
+	@$(PY) -m tests.inner.fuzz 100000
 	@$(PY) -m tests.engine.soak
 	@$(PY) -m tests.core.soak
 	@$(PY) -m tests.wire

@@ -17,6 +17,7 @@ from dotenv import dotenv_values
 from daemon.errors import ConfigError
 from daemon.limits import INNER, PERSON, READING, THREAD, TURN, InnerLimits, Limits, ReadingLimits
 from daemon.misspelt import Unread, unread
+from daemon.recipe import Recipes
 from daemon.setting import (
     count,
     dollars,
@@ -32,6 +33,7 @@ from daemon.setting import (
     one_of,
     password,
     port,
+    recipes,
     seconds,
     secret,
     token,
@@ -60,6 +62,9 @@ PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsa
 SANDBOX_HINT = "Write auto, monty or cpython."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
 CAPACITY_HINT = "Write high, medium, low or none."
+PROCESS_HINT = (
+    "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
+)
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
 
 
@@ -105,6 +110,7 @@ class Settings:
     inner_life_daily_usd: float = setting(INNER.usd, dollars, "Write a number; at 0 it makes no call.")
     inner_life_daily_messages: int = setting(INNER.messages, count(0, 1_000), "Ten a day are usual.")
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
+    process_commands: Recipes = setting(Recipes(), recipes, PROCESS_HINT, secret=True)
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", password(20), PASSWORD_HINT, secret=True)
@@ -182,6 +188,11 @@ class Settings:
     def journal_path(self) -> Path:
         """The journal; a rehearsed workspace has one of its own."""
         return self.soul_home / ("journal.db" if self.slack == "real" else "rehearsal-journal.db")
+
+    @property
+    def processes_path(self) -> Path:
+        """Where the programs of the inner life run; a rehearsed workspace has a folder of its own."""
+        return self.soul_home / ("processes" if self.slack == "real" else "rehearsal-processes")
 
     @property
     def rehearsal_path(self) -> Path:

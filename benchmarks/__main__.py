@@ -13,13 +13,15 @@ from benchmarks.figure import Figure, table
 from benchmarks.ism import ism
 from benchmarks.reading import reading
 from benchmarks.recall import recall
+from benchmarks.records import records
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
+from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 
-ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, appends)
+ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, records, ticks, appends)
 
 
 async def run(names: list[str]) -> str:

@@ -5,6 +5,7 @@ Used by ism.py and rounds.py. All findings are of one length, so that the rounds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 
 from daemon.actions.registry import Registry
@@ -65,6 +66,9 @@ class Shelf:
 
     async def search(self, query: str) -> str:
         return found(next(self._numbers) % 100)
+
+    async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
+        return ()
 
 
 def actions() -> Registry:

@@ -45,6 +45,7 @@ from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.view import show
+from daemon.within import begin, supervisor_of
 
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
@@ -110,7 +111,8 @@ async def awake(
         reach = Reach(journal, clock, models_of(settings))
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        show(app, settings, journal, texts, budget, slack, reach)
+        shown = stack.enter_context(ExitStack())
+        show(app, shown, settings, journal, clock, texts, budget, slack, reach)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         sandboxes = await enter(sandboxes_for(settings))
@@ -128,7 +130,11 @@ async def awake(
             processes=processes,
             open=sandbox or sandboxes.open,
         )
+        if settings.inner:
+            await begin(journal)
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
+        if settings.inner:
+            await enter(supervisor_of(settings, journal, clock, worker.wake))
         await enter(Eraser(journal, clock, worker.wake, clearing(settings, rehearsal, here)))
         stack.push_async_callback(slack.stop)
         await slack.connect()

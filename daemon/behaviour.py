@@ -7,11 +7,12 @@ from contextlib import ExitStack
 
 from config import Settings
 from daemon.actions.built_in import built_in
-from daemon.actions.reading import Shelf
+from daemon.actions.commands import commands
 from daemon.actions.run import Player
 from daemon.claude.models import window
 from daemon.connections import models_of
 from daemon.engine.journal import Journal
+from daemon.inner.notes import Notes
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
@@ -25,6 +26,7 @@ from daemon.processes import (
     EXPERT,
     INITIAL,
     PROCESSES,
+    living,
     offered,
     played,
     reading,
@@ -38,23 +40,31 @@ from daemon.soul.past import Pasts
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
+from daemon.within import alive, means_of, state_of
 
 
 def processes_of(
-    settings: Settings, stack: ExitStack, journal: Journal, texts: Texts, shelf: Shelf
+    settings: Settings, stack: ExitStack, journal: Journal, clock: Clock, texts: Texts, slack: Slack
 ) -> Mapping[str, Process]:
-    """Fixed steps and open thought, and where the owner allows it playbooks.
+    """Fixed steps and open thought, and where the owner allows it playbooks and an inner life.
 
     What they search is open until the stack is.
     """
     folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
+    library = stack.enter_context(folders) if folders else None
+    means = None
+    if settings.inner:
+        means = means_of(settings, settings.inner, journal, clock, slack, state_of(journal, stack), library)
     registry = built_in(
         stack.enter_context(Memories(journal, Places(journal))),
-        stack.enter_context(folders) if folders else None,
-        shelf,
+        library,
+        slack.shelf,
         expert=bool(settings.claude_model_expert),
+        inner=commands(means) if means else (),
     )
-    processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), shelf)
+    processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), slack.shelf)
+    if means:
+        processes = living(processes, alive(means, registry, journal, settings.allowed_bots))
     if not settings.ism_enabled:
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)
@@ -89,7 +99,8 @@ def world_of(
 ) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
-    processes = processes or processes_of(settings, stack, journal, texts, slack.shelf)
+    processes = processes or processes_of(settings, stack, journal, clock, texts, slack)
+    inner = settings.inner.usd if settings.inner else 0.0
     processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct))
     playbooks = list[str]()
     if settings.ism_enabled:
@@ -100,7 +111,7 @@ def world_of(
         speaker=slack.speaker,
         clock=clock,
         budget=budget,
-        gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person),
+        gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person, inner=inner),
         pasts=Pasts(journal),
         people=PersonModels(journal, Places(journal)),
         reach=reach,
@@ -114,4 +125,5 @@ def world_of(
         console=f"{here}/",
         depth=settings.spawn_max_depth,
         readings=readings_of(settings, open),
+        fits=Notes(journal).fits,
     )

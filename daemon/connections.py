@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -14,9 +13,8 @@ from aiohttp import ClientSession, ClientTimeout, web
 from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
-from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import ProcessStarted
+from daemon.inner.process_folder import folder_of
 from daemon.ports import Clock, Role
 from daemon.sandbox.sandboxes import Sandboxes
 from daemon.sandbox.session import Kind
@@ -105,6 +103,7 @@ def slack_for(
         connections=settings.slack_connections,
         max_age=settings.catch_up_max_age,
         owners=settings.owner_user_ids,
+        notes=settings.inner is not None,
     )
 
 
@@ -113,7 +112,7 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
 
     async def folders(gone: Gone) -> None:
         for started in gone.started:
-            folder = settings.soul_home / "processes" / _folder(started)
+            folder = folder_of(settings.soul_home / "processes", started)
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def workspace(gone: Gone) -> None:
@@ -124,11 +123,6 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
                 await session.post(f"{here}/rehearsal/forget", json=asked)
 
     return [folders, workspace] if rehearsal and settings.slack == "rehearsed" else [folders]
-
-
-def _folder(started: Entry[ProcessStarted]) -> str:
-    """The name of the folder that a process runs in."""
-    return hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
 
 
 def _headers(settings: Settings) -> dict[str, str]:

@@ -191,6 +191,9 @@ class Library(Protocol):
     async def search(self, query: str) -> str:
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
 
+    async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
+        """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:

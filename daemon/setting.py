@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from daemon.limits import Limits
+from daemon.recipe import MOST_SLOTS, SLOT, Recipe, Recipes
 
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
 """How secrets begin; of a value that begins so, an error shows no more than that."""
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header of a request may hold."""
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
+"""What stands between semicolons, but for those in quotation marks or after a backslash."""
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -241,6 +245,52 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "usd": ("usd", dollars),
     "time": ("seconds", duration),
 }
+
+
+def recipes(text: str) -> Recipes:
+    """Programs that may be run: `name=program argument {slot}`, with semicolons between.
+
+    They are quoted as in a shell, which none of them ever sees.
+    """
+    entries = [entry.strip() for entry in _entries(text) if entry.strip()]
+    found: dict[str, Recipe] = {}
+    for place, entry in enumerate(entries, 1):
+        try:
+            name, recipe = _recipe(entry)
+            if name in found:
+                raise ValueError("has a name that was there before")
+        except ValueError as error:
+            raise ValueError(f"holds an entry that {error} (number {place} of {len(entries)})") from None
+        found[name] = recipe
+    return Recipes(found)
+
+
+def _entries(text: str) -> list[str]:
+    """What stands between semicolons that are not quoted."""
+    if ENTRY.sub("", text).strip(";"):
+        raise ValueError("holds a quotation mark that is not closed, or ends with a backslash")
+    return ENTRY.findall(text)
+
+
+def _recipe(entry: str) -> tuple[str, Recipe]:
+    """A name, and what it stands for."""
+    name, equals, command = entry.partition("=")
+    if not equals:
+        raise ValueError(unlike(entry, "name=program"))
+    if not re.fullmatch("[a-z][a-z0-9-]*", name.strip()):
+        raise ValueError("has no name of small letters, digits and hyphens before its =")
+    recipe = Recipe(argv=tuple(shlex.split(command)))
+    if not recipe.argv or not recipe.program:
+        raise ValueError("names no program after its =")
+    if SLOT.search(recipe.program):
+        raise ValueError("has a slot where its program should stand")
+    if "/" in recipe.program and not recipe.program.startswith("/"):
+        raise ValueError("names its program by a path that does not begin with /")
+    if recipe.scripted:
+        raise ValueError("has a slot in what a shell runs; write it as in sh -c 'ls \"$1\"' sh {place}")
+    if len(recipe.slots) > MOST_SLOTS:
+        raise ValueError(f"has more than {MOST_SLOTS} slots")
+    return name.strip(), recipe
 
 
 def loopback(host: str) -> bool:

@@ -33,6 +33,7 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
     place = _place(asked)
     if place:
         found = [one for one in threads if _holds(reading, one, *place)]
+        found = [one for one in found if one.event.ts] or found  # what was noticed first may be one later
     else:
         found = [one for one in threads if asked and one.thread.startswith(asked)]
         found = [one for one in found if one.thread == asked] or found

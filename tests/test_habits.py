@@ -23,6 +23,7 @@ BOUNDARIES = {
     "daemon/engine/worker.py": 1,
     "daemon/mind/acting.py": 1,
     "daemon/actions/binding.py": 1,
+    "daemon/actions/commanding.py": 1,
 }
 """How often `except Exception` may stand: at a turn's and a task's boundary, and around actions."""
 BLANKETS = ("Exception", "BaseException")

@@ -18,6 +18,7 @@ ROOMS = (
     ("doctor",),
     ("app", "terminal", "trace", "rules"),
     ("view", "behaviour"),
+    ("within",),
     ("server", "clock", "log", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
     ("processes",),
@@ -32,11 +33,21 @@ ROOMS = (
     ("ports",),
     ("kinds",),
     ("memory", "reply", "errors", "setting", "misspelt"),
-    ("limits", "engine", "environment"),
+    ("limits", "recipe", "engine", "environment"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
-WIRING = ("__main__", "doctor", "app", "terminal", "view", "behaviour", "introduction", "connections")
+WIRING = (
+    "__main__",
+    "doctor",
+    "app",
+    "terminal",
+    "view",
+    "behaviour",
+    "within",
+    "introduction",
+    "connections",
+)
 """The only rooms that know the settings."""
 APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge", "sandbox")}
 """Surfaces never touch a process; the model and the sandbox arrive in the mind as arguments."""

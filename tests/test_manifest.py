@@ -48,12 +48,13 @@ SUBSCRIPTIONS: dict[str, dict[str, str]] = {
         "message.mpim": "mpim:history",
     },
     "reaction_added": {"reaction_added": "reactions:read"},
+    "reaction_removed": {"reaction_removed": "reactions:read"},
 }
 """What to subscribe to for each type of event that the daemon may listen to, and the scope for it."""
 OTHER_EVENTS = {
     *("app_context_changed", "app_home_opened", "agent_session_title_changed"),
     *("channel_archive", "channel_rename", "file_shared", "member_joined_channel", "member_left_channel"),
-    *("reaction_removed", "team_join", "tokens_revoked", "app_uninstalled", "user_change"),
+    *("team_join", "tokens_revoked", "app_uninstalled", "user_change"),
 }
 """Types of events that nobody here listens to yet: who does gives them their line above."""
 INTERACTIVE = {"block_actions", "view_submission", "view_closed", "shortcut", "message_action"}

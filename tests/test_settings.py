@@ -93,6 +93,39 @@ def test_folders_to_look_things_up_in_are_there_and_each_is_named_once(tmp_path:
     assert settings.knowledge_dirs == (one, two)
 
 
+def test_programs_are_written_as_in_a_shell_with_semicolons_between() -> None:
+    text = """disk=/bin/df -h {place}; say = sh -c 'echo "$1"; date' sh {text};find=find . -exec rm {} \\;;"""
+    found = Settings.from_env({"PROCESS_COMMANDS": text}).process_commands
+    assert {name: recipe.argv for name, recipe in found.items()} == {
+        "disk": ("/bin/df", "-h", "{place}"),
+        "say": ("sh", "-c", 'echo "$1"; date', "sh", "{text}"),
+        "find": ("find", ".", "-exec", "rm", "{}", ";"),
+    }
+    assert [recipe.slots for recipe in found.values()] == [("place",), ("text",), ()]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hidden", "holds an entry that is not name=program (it has 6 characters) (number 1 of 1). Write"),
+        ("a=b; Hidden=c", "holds an entry that has no name of small letters, digits and hyphens"),
+        ("a='hidden", "holds a quotation mark that is not closed"),
+        ("a=hidden\\", "or ends with a backslash"),
+        ("a=;b=c", "names no program after its = (number 1 of 2)"),
+        ("a={hidden} x", "has a slot where its program should stand"),
+        ("a=./hidden", "names its program by a path that does not begin with /"),
+        ("a=b;a=hidden", "has a name that was there before (number 2 of 2)"),
+        ("a=sh -c 'ls {hidden}'", "has a slot in what a shell runs"),
+        ("a=env -i /bin/bash -ec 'ls {hidden}'", "has a slot in what a shell runs"),
+    ],
+)
+def test_what_is_wrong_with_a_program_is_said_without_it(text: str, said: str) -> None:
+    [line] = complaints({"PROCESS_COMMANDS": text})
+    assert line.startswith("PROCESS_COMMANDS ")
+    assert said in line
+    assert "idden" not in line
+
+
 def test_all_bad_keys_are_named_at_once() -> None:
     said = complaints(
         {

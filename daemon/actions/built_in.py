@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daemon.actions.action import Definition
 from daemon.actions.asking import ASK_PERSON, SCHEDULE, escalate
+from daemon.actions.commands import described
 from daemon.actions.help_command import help_command
 from daemon.actions.memories import REMEMBER, read_thread, search_memory
 from daemon.actions.reading import Shelf, read_deeply
@@ -16,21 +18,32 @@ from daemon.documents.document import Document
 from daemon.ports import Library, Memories, Said
 
 
-def built_in(memories: Memories, library: Library | None, shelf: Shelf | None, *, expert: bool) -> Registry:
-    """All of them; without the owner's folders there is no Research, without a shelf no ReadDeeply."""
+def built_in(
+    memories: Memories,
+    library: Library | None,
+    shelf: Shelf | None,
+    *,
+    expert: bool,
+    inner: Sequence[Definition] = (),
+) -> Registry:
+    """All of them; without the owner's folders there is no Research, without a shelf no ReadDeeply.
+
+    `inner` are the commands of the inner life.
+    """
     registry = Registry(
         [
             THINK,
             RESPOND,
             ASK_PERSON,
             *([research(library)] if library else []),
-            *([read_deeply(shelf)] if shelf else []),
+            *([read_deeply(shelf, library)] if shelf else []),
             search_memory(memories),
             read_thread(memories),
             REMEMBER,
             SCHEDULE,
             escalate(expert=expert),
             help_command(lambda: registry.commands),
+            *inner,
         ]
     )
     return registry
@@ -42,6 +55,9 @@ class Nowhere:
     async def search(self, *_: object) -> Any:
         return ()
 
+    async def read(self, *_: object, **__: object) -> Sequence[str]:
+        return ()
+
     async def earlier(self, *_: object, **__: object) -> Sequence[Said]:
         return ()
 
@@ -51,6 +67,13 @@ class Nowhere:
     thread = channel = files
 
 
+class Stand:
+    """Stands for what commands work with, for whoever only reads what they are called."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+
 def catalogue() -> Registry:
     """All that there could be: for checks and documents."""
-    return built_in(Nowhere(), Nowhere(), Nowhere(), expert=True)
+    return built_in(Nowhere(), Nowhere(), Nowhere(), expert=True, inner=described(Stand()))

@@ -5,6 +5,7 @@ below that is a note. No owner is asked, but what is in view has to be public en
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import ConfigDict, Field
@@ -18,6 +19,7 @@ from daemon.ism import Refused
 from daemon.kinds import ToSay
 
 ASK, SHARE = MESH
+MENTION = re.compile(r"<@(\w+)[^<>]*>")
 MOST_SHARED = 10
 """Records that are shared at once."""
 
@@ -108,7 +110,8 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
 
 def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: dict[int, Shared]) -> str:
     """Why these may not be shared there; empty where they may."""
-    unknown = [id for id in ids if id not in found]
+    known = {id for id, one in found.items() if tick.views.may_know(tick.view, one.view)}
+    unknown = [id for id in ids if id not in known]
     if unknown:
         return f"there are no such records: {', '.join(map(str, unknown))}"
     secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view)]
@@ -123,4 +126,4 @@ def _quoted(text: str) -> str:
 
 def _calling_nobody(text: str) -> str:
     """The neighbour is called by its mention alone; what else is in the text calls nobody."""
-    return text.replace("<@", "@")
+    return MENTION.sub(r"@\1", text)

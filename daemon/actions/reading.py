@@ -14,14 +14,19 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from daemon.actions.action import ActionContext, Args, Definition
-from daemon.documents.citing import Library, check, checked_in
+from daemon.documents import citing
+from daemon.documents.citing import check, checked_in
 from daemon.documents.document import Document, DocumentError
+from daemon.documents.loading import read_document
 from daemon.engine.event import Entry
 from daemon.environment import ContextError
 from daemon.kinds import ReadingEnded
 from daemon.memory import Memory
+from daemon.ports import Library
 
 WEEK = 7
+MOST_LINES = 10_000_000
+"""Of a file in the owner's folders; those are small enough."""
 
 
 class ToRead(Args):
@@ -30,12 +35,15 @@ class ToRead(Args):
     question: str = Field(
         description="what is to be found out, so that it can be understood alone", min_length=1
     )
-    source: Literal["files", "thread", "channel"] = Field(
+    source: Literal["files", "thread", "channel", "folders"] = Field(
         default="files",
-        description="files that were shared in this conversation, this thread itself, or a channel's history",
+        description="files that were shared in this conversation, this thread itself, a channel's history,"
+        " or the owner's folders",
     )
     names: list[str] = Field(
-        default=[], description="which files, or which channel; none: all files, or this channel"
+        default=[],
+        description="which files, or which channel, or which paths in the owner's folders; none: all files,"
+        " or this channel",
     )
     days: int = Field(
         default=WEEK, ge=1, le=366, description="how far back to read in the history of a channel"
@@ -74,8 +82,11 @@ class Read:
 class Reading:
     """One wish to read, for whoever had it."""
 
-    def __init__(self, shelf: Shelf, run: ActionContext, wish: ToRead) -> None:
+    def __init__(
+        self, shelf: Shelf, run: ActionContext, wish: ToRead, folders: Library | None = None
+    ) -> None:
         self._shelf = shelf
+        self._folders = folders
         self._run = run
         self._wish = wish
         self._documents: Sequence[Document] | None = None
@@ -103,8 +114,17 @@ class Reading:
                 return await self._shelf.files(turn.thread, wish.names, until)
             case "thread":
                 return await self._shelf.thread(turn.thread, until)
+            case "folders":
+                return [await self._in_folders(path) for path in wish.names]
         name = (wish.names or [""])[0]
         return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)
+
+    async def _in_folders(self, path: str) -> Document:
+        """A file in the owner's folders, whole."""
+        lines = await self._folders.read(path, 1, MOST_LINES) if self._folders else ()
+        if not lines:
+            raise DocumentError(f"{path}: the owner's folders hold no such file, or it is empty.")
+        return await read_document(path, "\n".join(lines).encode())
 
     async def _load(self) -> Any:
         return {document.name: document.text for document in await self.documents()}
@@ -142,7 +162,7 @@ class Cited:
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        self._library = Library(documents)
+        self._library = citing.Library(documents)
         self._closed = ""
         self._checked = ""
 
@@ -157,11 +177,11 @@ class Cited:
         return self._checked + rest
 
 
-def read_deeply(shelf: Shelf) -> Definition:
-    """The action over this shelf."""
+def read_deeply(shelf: Shelf, folders: Library | None = None) -> Definition:
+    """The action over this shelf, and these folders."""
 
     async def perform(run: ActionContext, wish: ToRead) -> str | None:
-        read = await Reading(shelf, run, wish).read()
+        read = await Reading(shelf, run, wish, folders).read()
         if read.ended.reason == "stopped":
             return None
         return told(run, read) or run.label("nothing found")
@@ -169,7 +189,8 @@ def read_deeply(shelf: Shelf) -> Definition:
     return Definition(
         name="ReadDeeply",
         description="Read what is too long to see at once: files that they shared here, this whole thread, "
-        "or a channel's history; it answers one question about it and says where that stands.",
+        "a channel's history, or files of the owner's; it answers one question about it and says where that "
+        "stands.",
         perform=perform,
         args=ToRead,
     )

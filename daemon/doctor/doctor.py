@@ -16,6 +16,7 @@ from daemon.doctor import check, machine
 from daemon.doctor.cells import programs
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, ill, line
+from daemon.doctor.processes import processes
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
 from daemon.ports import Clock
@@ -72,6 +73,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)
     yield await programs(settings.rlm_sandbox)
+    yield await processes(settings.process_commands)
     async for finding in _model(settings, clock):
         yield finding
     async for finding in _workspace(settings, clock):

@@ -102,6 +102,16 @@ class Reading:
         with self._reading():
             return self._of_all(self._store.kind(self.kinds.names(kinds), since, at))
 
+    def seqs(self, *kinds: type[Event], since: int = 0) -> list[int]:
+        """Which entries are of these kinds, after a seq, in order: for those who read them in parts."""
+        with self._reading():
+            return self._store.seqs(self.kinds.names(kinds), since)
+
+    def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+        """The entries of these seqs that are there, in order; a live journal leaves out what is damaged."""
+        with self._reading():
+            return self._of_all(self._store.many(seqs))
+
     def active_since(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[Entry[E]]:
         """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on."""
         with self._reading():

@@ -229,6 +229,13 @@ class Store:
             f"{column} in (select value from json_each(?)) and seq > ? and at >= ?", _json(kinds), since, at
         )
 
+    def seqs(self, kinds: Iterable[str], since: int = 0) -> list[int]:
+        """Which entries are of these kinds, after a seq, in order."""
+        column = "+kind" if self.last() - since < FEW else "kind"
+        where = f"{column} in (select value from json_each(?)) and seq > ?"
+        found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
+        return [seq for (seq,) in found]
+
     def active_since(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[Stored]:
         """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on."""
         return self._rows(

@@ -16,6 +16,7 @@ from daemon.kinds import CommandRan, Ticked
 
 MOST = 200
 """Ticks that are kept at hand: more than anybody asks for."""
+DAY = 86_400.0
 RESPONSES = 5
 """Own replies that a tick sees where the soul says nothing else."""
 NEW = frozenset(
@@ -69,17 +70,23 @@ class AgentLog(Fold):
         """The seq up to which the soul wanted its own replies out of sight."""
         self.sent = list[Entry[CommandRan]]()
         """The commands of the tick that is under way."""
-        self.count = 0
+        self._day = 0.0
+        self._spent = 0.0
+        self._messages = 0
 
     def _take(self, entry: Entry[Any]) -> None:
+        if entry.at // DAY != self._day:
+            self._day, self._spent, self._messages = entry.at // DAY, 0.0, 0
         if isinstance(entry.event, Ticked):
             mine = [one for one in self.sent if one.seq in entry.event.commands]
             self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
             self.sent = []
-            self.count += entry.event.outcome != "asleep"
+            if entry.event.answer:
+                self._spent += self.journal.at(entry.event.answer).event.cost
             return
         self.sent.append(cast(Entry[CommandRan], entry))
         if entry.event.ok:
+            self._messages += entry.event.name == "message.send"
             self._set(cast(Entry[CommandRan], entry))
 
     def _set(self, entry: Entry[CommandRan]) -> None:
@@ -101,6 +108,14 @@ class AgentLog(Fold):
                 self.settings = replace(now, pause=Setting(value=args["seconds"], view=event.view))
             case "cleanup.responses":
                 self.cleared = entry.seq
+
+    def spent(self, now: float) -> float:
+        """What its ticks of this UTC day have cost by then, in dollars."""
+        return self._spent if now // DAY == self._day else 0.0
+
+    def messages(self, now: float) -> int:
+        """How many messages it wanted sent on this UTC day by then."""
+        return self._messages if now // DAY == self._day else 0
 
     @property
     def last(self) -> Line | None:

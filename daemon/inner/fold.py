@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
@@ -22,6 +23,8 @@ class Fold:
         self.journal = journal
         self.folded = 0
         """The seq of the last entry in it."""
+        self._seen = 0
+        """Up to here there is nothing else to fold."""
         self._one = asyncio.Lock()
         self._erasures = journal.erasures
         self._clear()
@@ -33,17 +36,30 @@ class Fold:
         """
         async with self._one:
             if self.folded >= before or self._erasures != self.journal.erasures:  # words were forgotten
-                self._erasures = self.journal.erasures
-                self.folded = 0
-                self._clear()
-            found: list[Entry[Any]] = self.journal.kind(*self.kinds, since=self.folded)
-            for number, entry in enumerate(found, 1):
-                if entry.seq >= before:
-                    break
-                self._take(entry)
-                self.folded = entry.seq
-                if number % CHUNK == 0:
-                    await asyncio.sleep(0)
+                self._begin_anew()
+            last = min(self.journal.last(), before - 1)
+            came = self.journal.seqs(*self.kinds, since=max(self.folded, self._seen))
+            seqs = came[: bisect_right(came, last)]
+            for start in range(0, len(seqs), CHUNK):
+                for entry in self.journal.sound(seqs[start : start + CHUNK]):
+                    self._take(entry)
+                    self.folded = entry.seq
+                await self._rest()
+            self._seen = last
+
+    async def anew(self) -> None:
+        """Let go of all that is in it: entries were blanked. The next update reads them as they are now."""
+        async with self._one:
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.folded = self._seen = 0
+        self._erasures = self.journal.erasures
+        self._clear()
+
+    async def _rest(self) -> None:
+        """Between two chunks, and after the last one: let others do something."""
+        await asyncio.sleep(0)
 
     def _clear(self) -> None:
         raise NotImplementedError

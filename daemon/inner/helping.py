@@ -40,19 +40,18 @@ class Described:
 
 def help_line(name: str, args: Model, description: str = "") -> str:
     """How it is written, and what it does: `notes.read {"ids": [whole number, …]}: description`."""
-    schema = args.model_json_schema() if args else {}
+    schema = _schema(args)
     form = _form(schema, schema.get("$defs", {}), 0) if schema.get("properties") else ""
     return " ".join(filter(None, (name, form))) + (description and f": {description}")
 
 
 def help_page(one: Described) -> str:
     """The line of a command, the names that it has besides, and what each argument means."""
-    schema = one.args.model_json_schema() if one.args else {}
     other = [alias for alias, names in ALIASES.items() if one.name in names]
     lines = [help_line(one.name, one.args, one.description)]
     if other:
         lines.append(f"Also called {', '.join(other)}.")
-    return "\n".join((*lines, *_arguments(schema)))
+    return "\n".join((*lines, *_arguments(_schema(one.args))))
 
 
 def help_text(commands: Sequence[Described], about: str = "") -> str:
@@ -79,6 +78,13 @@ def nearest(name: str, known: Sequence[str]) -> str:
     if alike:
         return f"is it {' or '.join(alike)}?"
     return 'write {"type": "help"} for all that there are'
+
+
+def _schema(args: Model) -> Mapping[str, Any]:
+    """The schema of arguments; one that holds itself says only where it stands."""
+    schema = args.model_json_schema() if args else {}
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return {**schema["$defs"][name], "$defs": schema["$defs"]} if name else schema
 
 
 def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,9 @@ carries the view that it was written under.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import AudienceNoted
 from daemon.knowledge.places import INSIDE, Places, may_know
@@ -25,14 +28,30 @@ class Views:
         In sight of public things only, what is public may be known, and nothing else. `before` says as of
         which entry; what a thread that is no conversation holds is nobody else's.
         """
-        if here == there:
-            return True
-        inside, written = self._audience(here, before), self._audience(there, before)
-        if here == PUBLIC:
-            return written is not None and written.audience == "public"
-        if there == PUBLIC:
-            return inside is not None and inside.audience in INSIDE
-        return inside is not None and written is not None and may_know(inside, written)
+        return self.knowing(here, before)(there)
+
+    def knowing(self, here: str, before: int = ALWAYS) -> Callable[[str], bool]:
+        """The same for many views, as it is now: it looks into the journal once."""
+        self._places.update()
+        inside = self._audience(here, before)
+
+        @cache
+        def may_know_here(there: str) -> bool:
+            if here == there:
+                return True
+            written = self._audience(there, before)
+            if here == PUBLIC:
+                return written is not None and written.audience == "public"
+            if there == PUBLIC:
+                return inside is not None and inside.audience in INSIDE
+            return inside is not None and written is not None and may_know(inside, written)
+
+        return may_know_here
+
+    def together(self, here: str, there: str) -> bool:
+        """Are both conversations in one channel, or in one DM?"""
+        channel = self._places.of(here) if here else None
+        return channel is not None and there != PUBLIC and channel is self._places.of(there)
 
     def place(self, view: str) -> str:
         """What the conversation is called in a sentence; empty where it is none."""
@@ -41,7 +60,4 @@ class Views:
 
     def _audience(self, view: str, before: int) -> AudienceNoted | None:
         channel = self._places.of(view) if view else None
-        if channel is None:
-            return None
-        self._places.update()
-        return channel.before(before)
+        return channel.before(before) if channel else None

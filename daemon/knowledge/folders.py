@@ -53,6 +53,17 @@ class Folders(Index):
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
         return await self.ask(lambda database: self._search(database, question(query)))
 
+    async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
+        """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
+        return await self.ask(lambda _: self._read(path, first, most))
+
+    def _read(self, path: str, first: int, most: int) -> Sequence[str]:
+        for file in self._files():
+            if file.path == path:
+                lines = (file.text() or "").splitlines()
+                return lines[first - 1 : first - 1 + most]
+        return ()
+
     def _search(self, database: Connection, asked: str) -> str:
         if not asked:
             return ""

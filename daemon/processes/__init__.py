@@ -18,6 +18,8 @@ from daemon.processes.deep_reading import NAME as DEEP_READING
 from daemon.processes.deep_reading import DeepReading
 from daemon.processes.deliberation import ASKED, Deliberation
 from daemon.processes.deliberation import NAME as DELIBERATION
+from daemon.processes.inner_life import NAME as INNER_LIFE
+from daemon.processes.inner_life import InnerLife, Life
 from daemon.processes.remembering import NAME as REMEMBERING
 from daemon.processes.remembering import Notes, Remembering
 
@@ -27,7 +29,9 @@ __all__ = [
     "EXPERT",
     "INITIAL",
     "PROCESSES",
+    "Life",
     "found",
+    "living",
     "offered",
     "played",
     "reading",
@@ -67,6 +71,11 @@ def thinking(
 def reading(processes: Mapping[str, MentalProcess], shelf: Shelf) -> Mapping[str, MentalProcess]:
     """All of these, where what people share can be read."""
     return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=DeepReading(shelf=shelf))}
+
+
+def living(processes: Mapping[str, MentalProcess], life: Life) -> Mapping[str, MentalProcess]:
+    """All of these, where the soul thinks on its own, too."""
+    return {**processes, INNER_LIFE: replace(processes[INNER_LIFE], run=InnerLife(life=life))}
 
 
 def remembering(processes: Mapping[str, Process], notes: Notes) -> Mapping[str, Process]:

@@ -215,7 +215,7 @@ class _Round:
     def _repeats(self, thought: Thought) -> bool:
         """Is it what it wrote last, and no end? Then it is not carried out once more.
 
-        Read from what is recorded, so that the next life sees the same. What cannot be read is asked again, and
+        Read from what is recorded, so that the next life sees the same. What cannot be read is asked again;
         to look once more at what is not ready is no repetition.
         """
         waiting = {one.name for one in self._definitions if one.waits}

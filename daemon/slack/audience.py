@@ -37,22 +37,23 @@ class Audiences:
     async def note(self, message: Message) -> None:
         """Write down who can read the channel of a message that goes on there, if that is news."""
         where = await self._people.whereabouts(message)
-        await self._note(message.channel, where.audience, message.changed or message.ts)
+        await self.found(message.channel, where.audience, message.changed or message.ts)
 
     async def look(self, channel: str, of: str) -> None:
         """Write down who can read a channel, if that is news; `of` is whom a DM is with, else the channel."""
-        await self._note(channel, await self._people.audience(of), f"seen:{self._journal.last()}")
+        await self.found(channel, await self._people.audience(of), f"seen:{self._journal.last()}")
 
     async def changed(self, channel: str, ts: str) -> None:
         """Others can read this channel since `ts`. Who, is asked at its next message."""
         self._people.doubt(channel)
-        await self._note(channel, "", ts)
+        await self.found(channel, "", ts)
 
     def noted(self, said: Opened | AudienceNoted) -> None:
         """This is written down of who can read its channel."""
         self._noted[said.channel] = said.audience
 
-    async def _note(self, channel: str, audience: Audience, ts: str) -> None:
+    async def found(self, channel: str, audience: Audience, ts: str) -> None:
+        """These can read this channel at `ts`: written down if that is news."""
         if self._noted.get(channel) != audience:
             said = AudienceNoted(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"

@@ -14,7 +14,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import AudienceNoted, Opened
 from daemon.ports import Hold
 from daemon.slack.names import DM
-from daemon.slack.place import thread_key
+from daemon.slack.place import open_channel
 from daemon.slack.refusals import NOT_SLACK
 from daemon.slack.web import Web
 
@@ -24,18 +24,10 @@ async def opened(web: Web, journal: Journal, team: str, person: str, hold: Hold)
     channel, audience = _known(journal, team, person)
     if not channel:
         channel = await _open(web, person, hold)
-    place = Opened(
-        team=team,
-        channel=channel,
-        ts="",
-        where="dm",
-        place=DM,
-        audience=audience,
-        user=person,
-        called_by="",
+    place = await open_channel(
+        journal, team=team, channel=channel, where="dm", place=DM, audience=audience, user=person
     )
-    entry, _ = await journal.open_thread(thread_key(team, channel, ""), place)
-    return entry.thread
+    return place.thread
 
 
 def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:

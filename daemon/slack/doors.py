@@ -47,23 +47,26 @@ class Doors:
 
     async def top(self, channel: str) -> str:
         """The thread of what is said unasked in a channel; empty where there can be none."""
-        audience = await self.people.audience(channel)
-        name = self.people.known(channel)
-        if not name:
-            return ""
-        place = Opened(
-            team=self.me.team,
-            channel=channel,
-            ts="",
-            where="group" if name == GROUP else "channel",
-            place=name,
-            audience=audience,
-            user="",
-            called_by="",
-        )
-        entry, _ = await self.journal.open_thread(thread_key(self.me.team, channel, ""), place)
-        await self.look(entry.thread)
-        return entry.thread
+        key = thread_key(self.me.team, channel, "")
+        known = self.journal.get(key)
+        if known is None:
+            audience = await self.people.audience(channel)
+            name = self.people.known(channel)
+            if not name:
+                return ""
+            place = Opened(
+                team=self.me.team,
+                channel=channel,
+                ts="",
+                where="group" if name == GROUP else "channel",
+                place=name,
+                audience=audience,
+                user="",
+                called_by="",
+            )
+            known, _ = await self.journal.open_thread(key, place)
+        await self.look(known.thread)
+        return known.thread
 
     async def look(self, thread: str) -> None:
         """Write down who can read a conversation now, if that is news."""

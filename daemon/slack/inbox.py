@@ -26,6 +26,7 @@ from daemon.knowledge.places import said_unasked
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
 from daemon.slack.names import People, Words
+from daemon.slack.noticing import Noticing, reaction_of
 from daemon.slack.order import Order
 from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import moment, opened, thread_key
@@ -45,7 +46,8 @@ log = logging.getLogger(__name__)
 class Inbox:
     """Turns envelopes into entries until it is closed. `wake` makes a thread take its turn.
 
-    `owners` are the ids of those who may stop anything, and are always heard.
+    `owners` are the ids of those who may stop anything, and are always heard. With `notes` it keeps for an
+    inner life what concerns no conversation.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Inbox:
         wake: Callable[[str], None],
         owners: frozenset[str],
         neighbours: Neighbours,
+        notes: bool = False,
     ) -> None:
         self._journal = journal
         self._people = people
@@ -64,6 +67,7 @@ class Inbox:
         self._allowed = allowed
         self._wake = wake
         self.audiences = Audiences(journal, people, me.team)
+        self._noticing = Noticing(journal, people, me, allowed, self.audiences) if notes else None
         self._owners = owners
         self._neighbours = neighbours
         self._order = Order()
@@ -100,20 +104,24 @@ class Inbox:
 
     async def _event(self, event: Mapping[str, Any]) -> None:
         stop = stop_of(event)
-        if stop:
-            return await self._stop(stop)
+        if stop and await self._stop(stop):
+            return
         message = message_of(event)
         if message:
             for thread in await self._message(message):
                 self._wake(thread)
-            return None
+            return
         channel = changed_in(event)
         if channel:
             await self.audiences.changed(channel, stamp(event, "event_ts"))
-        return None
+        reaction = reaction_of(event) if self._noticing else None
+        if self._noticing and reaction:
+            await self._noticing.reaction(reaction)
+        return
 
-    async def _stop(self, stop: Stop) -> None:
-        """Stop what runs in its thread; nothing where nothing runs, or where it is not theirs to stop."""
+    async def _stop(self, stop: Stop) -> bool:
+        """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
+        key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
         known = thread_of(self._journal, self._me.team, stop)
         if known and heeded(self._journal, known.thread, stop, self._owners):
             event = kinds.StopAsked(
@@ -123,7 +131,9 @@ class Inbox:
                 ts=stop.ts,
                 by=stop.by,
             )
-            await self._tell(known, f"stop:{self._me.team}:{stop.channel}:{stop.ts}", event)
+            await self._tell(known, key, event)
+            return True
+        return self._journal.get(key) is not None  # it has stopped something already
 
     async def _press(self, press: Press) -> None:
         """Answer its question. Whether this person may answer that one is judged when it is taken."""
@@ -200,6 +210,8 @@ class Inbox:
         enough = message.by_bot and self._neighbours.enough(self._me.team, message.channel, message.root)
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
+            if self._noticing:
+                await self._noticing.message(message)
             return set()
         words = await self._people.describe(message, at_once=self._urgent(message))
         if known and not self._urgent(message):

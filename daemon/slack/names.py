@@ -110,9 +110,13 @@ class People:
 
     async def whereabouts(self, message: Message) -> Whereabouts:
         """Where a message was said, and who can read it there now."""
-        of = message.author if message.kind == "dm" else message.channel
+        return await self.where(message.channel, message.kind, message.author)
+
+    async def where(self, channel: str, kind: str, person: str) -> Whereabouts:
+        """The same of a conversation of this kind; `person` is someone else in it."""
+        of = person if kind == "dm" else channel
         await self._learn({of}, readers=True)
-        kind, name = message.kind, self.known(of)
+        name = self.known(of)
         if kind == "dm":
             name = DM
         elif kind == "group" or name == GROUP:

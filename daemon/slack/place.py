@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
 from daemon.kinds import Opened
 from daemon.kinds import thread_key as thread_key
@@ -22,6 +23,34 @@ def opened(journal: Reading, key: str) -> Entry[Opened] | None:
     """The conversation to which the entry under this key belongs; None where there is no such entry."""
     found = journal.get(key)
     return journal.latest(found.thread, Opened) if found else None
+
+
+def conversation_with(journal: Reading, team: str, channel: str, ts: str) -> Entry[Opened] | None:
+    """The conversation that begins with this message, or in which it was said or heard."""
+    where = f"{team}:{channel}:{ts}"
+    for key in (f"thread:{where}", f"msg:{where}", f"heard:{where}"):
+        found = opened(journal, key)
+        if found:
+            return found
+    return None
+
+
+async def open_channel(
+    journal: Journal, *, team: str, channel: str, where: str, place: str, audience: str, user: str
+) -> Entry[Opened]:
+    """The thread of a channel or DM itself, for what stands in no conversation of it: its `ts` is empty."""
+    said = Opened(
+        team=team,
+        channel=channel,
+        ts="",
+        where=where,
+        place=place,
+        audience=audience,
+        user=user,
+        called_by="",
+    )
+    entry, _ = await journal.open_thread(thread_key(team, channel, ""), said)
+    return entry
 
 
 def moment(ts: str) -> Decimal:

@@ -14,7 +14,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import Asked, CardShown, Opened, Said, SpeechStarted, Spoken, TurnBegan
 from daemon.slack.message import Message
 from daemon.slack.payload import identity, part, stamp, told
-from daemon.slack.place import moment, opened, thread_key
+from daemon.slack.place import conversation_with, moment, opened, thread_key
 from daemon.slack.words import STOP_EMOJIS
 
 AT_WORK: tuple[type[Event], ...] = (Input, TurnBegan, Asked)
@@ -61,15 +61,8 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
 def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
     """The conversation that is to stop, if the soul is in it."""
     if stop.root:
-        keys = [thread_key(team, stop.channel, stop.root)]
-    else:
-        where = f"{team}:{stop.channel}:{stop.on}"
-        keys = [f"thread:{where}", f"msg:{where}", f"heard:{where}"]
-    for key in keys:
-        found = opened(journal, key)
-        if found:
-            return found
-    return None if stop.root else _speaking(journal, stop)
+        return opened(journal, thread_key(team, stop.channel, stop.root))
+    return conversation_with(journal, team, stop.channel, stop.on) or _speaking(journal, stop)
 
 
 def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:

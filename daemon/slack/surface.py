@@ -38,7 +38,8 @@ class Slack:
     """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
 
     `owners` are ids of people: they may stop anything, are always heard, and may be mentioned; so may
-    the bots that it answers, where they are named by the ids of their users.
+    the bots that it answers, where they are named by the ids of their users. `notes`: is there an inner
+    life, which notices what is said to others?
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Slack:
         connections: int = 1,
         max_age: float = 86_400.0,
         owners: frozenset[str] = frozenset(),
+        notes: bool = False,
     ) -> None:
         self._access = access
         self._allowed = allowed
@@ -60,6 +62,7 @@ class Slack:
         self._clock = clock
         self._max_age = max_age
         self._owners = owners
+        self._notes = notes
         self._open = AsyncExitStack()
         self._scopes = Scopes()
         self.hearing = Hearing(clock, connections)
@@ -93,7 +96,14 @@ class Slack:
             self.speaker = SlackSpeaker(web, self._journal, me, called, people)
             neighbours = Neighbours(self._journal, self._clock, self._allowed.daily)
             self._inbox = Inbox(
-                self._journal, people, me, self._allowed, self._wake, self._owners, neighbours
+                self._journal,
+                people,
+                me,
+                self._allowed,
+                self._wake,
+                self._owners,
+                neighbours,
+                notes=self._notes,
             )
             self.doors = Doors(web, self._journal, me, people, self._inbox.audiences)
             self.catch_up = await opening.enter_async_context(

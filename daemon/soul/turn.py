@@ -7,10 +7,9 @@ the same. Implements process.Turn.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, StepEvent, only
@@ -96,7 +95,7 @@ class Turn(Voice):
 
     @property
     def number(self) -> int:
-        """The seq of the entry with which this execution first began: what it reads it reads as of then."""
+        """The seq of the entry with which this execution first began."""
         return self.first.seq
 
     @property
@@ -107,8 +106,7 @@ class Turn(Voice):
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
 
     def self_calls(self) -> int:
-        """How often the soul had called itself in this tree since a person spoke, or an owner let it; in a
-        branch of the inner life, since that was begun."""
+        """How often it had called itself in this tree since a person spoke, or an owner let it."""
         journal, calls = self.world.journal, 0
         word = journal.latest(self.root, Message, before=self.first.seq)
         tree = self.root if self.root != INNER else ".".join(self.thread.split(".")[:2])
@@ -155,8 +153,7 @@ class Turn(Voice):
     @property
     def is_refused(self) -> bool:
         """Does Slack take nothing in this conversation? Then not even its end can be told."""
-        failed = self.execution.failed
-        return bool(failed) and failed[-1].event.error == SpeechRefused.__name__
+        return [one.event.error for one in self.execution.failed[-1:]] == [SpeechRefused.__name__]
 
     @property
     def was_answered(self) -> bool:
@@ -177,7 +174,7 @@ class Turn(Voice):
 
     @property
     def wished(self) -> Question | None:
-        """What a branch wants to ask here, of those who can read it; if that is what this turn is about."""
+        """What a branch wants to ask here, of those who can read it, if this turn is about that."""
         wish = self._wish
         return questions.wished(wish, self._readers) if wish else None
 
@@ -249,13 +246,17 @@ class Turn(Voice):
         given = [entry for entry in journal.of(self.thread, Answered) if lifts(entry.event, self.owners)]
         return replace(standing, consents=str(len(given)))
 
+    def at(self, ctx: Context) -> Self:
+        """The same, with its steps in this context."""
+        own = super().at(ctx)
+        own.tree = Tree(ctx, self.world.depth)
+        return own
+
     async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other; each is given a turn with steps of its own, named by its place."""
 
         async def run(job: Callable[[Turn], Awaitable[T]], ctx: Context) -> T:
-            own = copy(self)
-            own.ctx = ctx
-            return await job(own)
+            return await job(self.at(ctx))
 
         branches = [(self.ctx.within(str(place)), partial(run, job)) for place, job in enumerate(jobs, 1)]
         return await self.ctx.gather(*branches)

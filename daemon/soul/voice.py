@@ -35,6 +35,8 @@ from daemon.soul.world import World
 S = TypeVar("S", bound=StepEvent)
 TERMINAL = "terminal"
 """Where a thread is that somebody reads in by themselves: nothing is said there."""
+INNER_WAIT = "inner"
+"""What the note of a wait says why the inner life is to think again."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 
@@ -77,6 +79,12 @@ class Voice(Scope):
         """Append this event, or read back the one that a former run left."""
         return await self.ctx.record(event, name)
 
+    def at(self, ctx: Context) -> Self:
+        """The same, with its steps in this context."""
+        own = copy(self)
+        own.ctx = ctx
+        return own
+
     async def step(
         self, name: str, asks: object, do: Callable[[Self], Awaitable[S]], kind: type[S]
     ) -> Entry[S]:
@@ -86,9 +94,7 @@ class Voice(Scope):
         """
 
         async def within() -> S:
-            own = copy(self)
-            own.ctx = self.ctx.inside(self.ctx.reached)
-            return await do(own)
+            return await do(self.at(self.ctx.inside(self.ctx.reached)))
 
         return await self.ctx.step(name, asks, within, kind, patient=False)
 
@@ -114,7 +120,8 @@ class Voice(Scope):
 
     def _waits(self) -> Received | None:
         waits = self.world.journal.pending(Waiting, thread=self.thread)
-        seqs = tuple(entry.seq for entry in waits if not entry.event.resumes)
+        mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
+        seqs = tuple(entry.seq for entry in mine)
         return Received(inputs=seqs) if seqs else None
 
     async def claim(self, key: str) -> bool:

@@ -15,10 +15,12 @@ from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.ism import ism
 from benchmarks.reading import reading
 from benchmarks.recall import recall
+from benchmarks.records import records
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
+from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 
 TINY = {
@@ -33,6 +35,8 @@ TINY = {
     "speech": partial(speech, rounds=1),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
+    "records": partial(records, entries=60, conversations=4, rounds=1),
+    "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
 }
 

@@ -86,35 +86,27 @@ def test_similarity_says_how_much_two_texts_share() -> None:
     assert similarity(said * 9, f"{said * 9} Now write to Bob.") > 0.8
 
 
+def took(one: str, other: str) -> float:
+    """Seconds of this thread, the least of some goes: others use the machine, too."""
+    goes = []
+    for _ in range(10):
+        began = time.thread_time()
+        similarity(one, other)
+        goes.append(time.thread_time() - began)
+    return min(goes)
+
+
 @pytest.mark.parametrize("alphabet", ["abcdefghijklmnopqrst", "абвгдежзиклмнопрсту"])
 def test_long_texts_are_compared_at_once(alphabet: str) -> None:
-    """difflib takes seconds for these."""
+    """Some 4 ms for two of 20 kB, and ten times as long for ten times as much."""
     rng = random.Random(7)
     words = ["".join(rng.choices(alphabet, k=rng.randint(2, 9))) for _ in range(900)]
 
-    def text() -> str:
-        return ", ".join(rng.choices(words, k=4_000)).encode()[:20_000].decode(errors="ignore")
+    def text(size: int) -> str:
+        return ", ".join(rng.choices(words, k=size // 5)).encode()[:size].decode(errors="ignore")
 
-    one, other, took = text(), text(), []
-    for _ in range(20):
-        began = time.perf_counter()
-        similarity(one, other)
-        took.append(time.perf_counter() - began)
-    assert min(took) < 0.005
-
-
-def test_it_grows_with_the_text_and_not_with_its_square() -> None:
-    def fastest(text: str) -> float:
-        took = []
-        for _ in range(5):
-            began = time.perf_counter()
-            similarity(text, text[::-1])
-            took.append(time.perf_counter() - began)
-        return min(took)
-
-    rng = random.Random(7)
-    text = " ".join("".join(rng.choices("abcdefgh", k=5)) for _ in range(20_000))
-    assert fastest(text) < 30 * fastest(text[: len(text) // 10])
+    assert took(text(20_000), text(20_000)) < 0.015
+    assert took(text(200_000), text(200_000)) < 0.3
 
 
 def test_a_run_is_told_the_same_whatever_the_clock_says() -> None:

@@ -164,6 +164,7 @@ async def office(
     clock: FakeClock | None = None,
     wire: Wire | None = None,
     owners: frozenset[str] = frozenset(),
+    notes: bool = False,
 ) -> AsyncIterator[Office]:
     """A whole one, connected. Slack's clock is right, also where that of the soul is ahead."""
     clock, wire, woken = clock or FakeClock(), wire or Wire(), list[str]()
@@ -172,7 +173,15 @@ async def office(
         workspace(path, TrueClock(clock), wire) as (world, url),
         ClientSession() as session,
         journal,
-        Slack(access(url), allowed, journal=journal, wake=woken.append, clock=clock, owners=owners) as slack,
+        Slack(
+            access(url),
+            allowed,
+            journal=journal,
+            wake=woken.append,
+            clock=clock,
+            owners=owners,
+            notes=notes,
+        ) as slack,
     ):
         await slack.connect()
         yield Office(

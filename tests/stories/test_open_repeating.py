@@ -9,7 +9,7 @@ import pytest
 from daemon.actions.action import ActionContext, Definition
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_deeds import offering
-from tests.stories.test_open_thought import ALONE, calls_itself, final, goes_on, spawns, thinks, told
+from tests.stories.test_open_thought import ALONE, calls_itself, final, goes_on, thinks, told
 
 AGAIN = "Let me think about it."
 SAID = "You have written that already"
@@ -52,14 +52,18 @@ async def test_what_was_begun_is_not_begun_again(stage: Stage) -> None:
 
 
 async def test_who_waits_repeats_nothing(stage: Stage) -> None:
-    """Each answer of a branch, and each message of a person, is something new."""
-    thinks(stage, spawns("a") + spawns("b"))
-    goes_on(stage, final("Same."), final("Same."), "Let me wait.", "Let me wait.")
-    ts = await stage.say("alice", ALICE, "Ask both.")
-    for _ in range(2):
+    """Whatever a person says is new, even if they said it before."""
+    thinks(stage, '<set-timer in="90s" label="tea"/>')
+    ts = await stage.say("alice", ALICE, "Tell me when the tea is ready.")
+    for _ in range(3):
         goes_on(stage, "Let me wait.")
-        await stage.say("alice", ALICE, "Go on.", ts)
-    assert "repeated" not in codes(stage)
+        await stage.say("alice", ALICE, "Is it ready?", ts)
+    assert not codes(stage)
+    goes_on(stage, final("It is."))
+    await stage.clock.advance(91)
+    await stage.soul.worker.sweep()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "It is."
 
 
 @pytest.mark.parametrize("waits", [False, True])

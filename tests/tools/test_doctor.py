@@ -68,6 +68,7 @@ async def test_all_is_well(world: Stage) -> None:
         "journal",
         "port",
         "sandbox",
+        "processes",
         "claude",
         "models",
         "bot token",

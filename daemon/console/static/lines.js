@@ -5,6 +5,7 @@ import { coreWords } from "./core.js";
 import { el } from "./dom.js";
 import { clockSeconds, count, money, seconds, several } from "./format.js";
 import { markup } from "./markup.js";
+import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./musings.js";
 import { shortly } from "./names.js";
 import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
 import { progress } from "./plan.js";
@@ -104,8 +105,25 @@ const KINDS = {
   reading: ({ question, depth }) => ({ ...event(depth ? "reads a part by itself" : "begins to read", quote("heard brief", question)), reads: true }),
   cell: ({ code }) => step("runs a cell", code.trim().split("\n")[0]),
   "cell-ran": ({ text, failed }) => ({ ...step(failed ? "sees the cell fail" : "sees what came of it", text), tone: failed && "caution" }),
+  noticed: (body) => ({ ...event(`${who(body)} says, not to it`, quote("heard", said(body))), tone: "dim" }),
+  reaction: (body) => step(`${who(body)} ${body.removed ? "takes back" : "reacts with"}`, `:${body.emoji}:`),
+  "inner-began": () => step("has an inner life from here on"),
+  "tick-due": ({ why }) => step("is to think again", why),
+  command: ({ name, args, ok, text }) => (ok ? step(commandWords(name), commandAbout(name, args)) : warning(`${commandWords(name)}, in vain`, text)),
+  tick: (body) => tick(body),
+  "process-started": ({ name }) => step("starts a program", el("b", {}, name)),
+  "process-stop": ({ process }) => step("wants a program to end", `#${process}`),
+  "process-ended": ({ name, status, result }) => event(`its program ${name} ${statusWord(status)}`, quote("heard brief", result)),
+  "to-say": ({ text, leave }) => event(leave ? "wants to say, if an owner agrees" : "wants to say of its own accord", quote("speech", text)),
+  "said-out": ({ outcome }) => step("hears what became of it", SAID[outcome] ?? outcome),
   "reading-ended": (body) => step("has read", readingTold(body)),
 };
+
+function tick(body) {
+  const made = body.commands?.length ? several(body.commands.length, "command") : "";
+  const told = step(tickDone(body.outcome), [body.outcome === "asleep" && body.why, body.reflex && reflexWords(body.reflex), made].filter(Boolean).join(", "));
+  return { ...told, tone: ["failed", "refused", "over-budget"].includes(body.outcome) && "caution" };
+}
 
 function asked(body) {
   const open = body.choices?.length ? body.choices.map(chip) : body.words && el("p", { className: "figures" }, "waits for words");
@@ -152,7 +170,7 @@ const RUNS = {
   calls: "at a limit", tokens: "at a limit", money: "at a limit", time: "at a limit",
 };
 /** Model calls that nobody was to read. */
-const PRIVATE = new Set(["think", "judge", "choose", "summarize", "learn"]);
+const PRIVATE = new Set(["compare", "think", "judge", "choose", "summarize", "learn"]);
 /** Model calls of a reading. */
 const READS = { recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
@@ -186,6 +204,7 @@ function said(body) {
 /** What the model answered, split into thought, speech and marks. */
 export function answer(body) {
   const why = trouble(body);
+  if (body.name === "tick") return [why && el("p", { className: "outcome" }, why), quote("thought", thoughtIn(body.text))];
   if (body.reading) return [why && el("p", { className: "outcome" }, why), body.text && quote("thought", body.text)];
   const said = isOpen(body) ? openly(body.text) : parts(body.text ?? "", body.schema || PRIVATE.has(body.name));
   return [why && el("p", { className: "outcome" }, why), ...said];

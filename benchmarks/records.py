@@ -1,0 +1,126 @@
+"""What the diary costs at a hundred thousand entries: to fold it after a start, and to search it.
+
+The floor is a bare FTS5 table in memory, with the same texts and the same questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import accumulate
+from pathlib import Path
+
+from benchmarks.figure import Figure, seconds, side_by_side
+from daemon.clock import SystemClock
+from daemon.engine.journal import Journal
+from daemon.inner.record import DIARY
+from daemon.inner.records import HITS, Records
+from daemon.inner.views import Views
+from daemon.kinds import INNER, SOUL_KINDS, CommandRan, Opened
+from daemon.knowledge.index import TOKENS, question
+from daemon.knowledge.places import Places
+
+AIM = 30.0
+"""Milliseconds for a search."""
+WORDS = 20_000
+"""The vocabulary; the n-th word comes n times as seldom as the first, as in any language."""
+LENGTH = 40
+"""Words of an entry."""
+AT_ONCE = 2_000
+"""Appends that share commits, to get there soon."""
+QUERIES = ((100, 400), (1_500,), (3_000, 9_000, 30), (15_000,))
+"""Words by their number: the 30th stands in every tenth entry, the 15,000th in one of five thousand."""
+CONSONANTS, VOWELS = "bdfgklmnpr", "aeiou"
+FIND = "select rowid from words where words match ? order by rank limit ?"
+
+
+async def records(
+    folder: Path, *, entries: int = 100_000, conversations: int = 100, rounds: int = 10
+) -> Sequence[Figure]:
+    """A diary that was written in sight of many conversations; it is searched in one of them."""
+    texts, queries = _texts(entries), [" ".join(map(_word, numbers)) for numbers in QUERIES]
+    async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
+        views = [await _open(journal, number) for number in range(conversations)]
+        for start in range(0, entries, AT_ONCE):
+            part = range(start, min(start + AT_ONCE, entries))
+            await asyncio.gather(*(_add(journal, n, texts[n], views[n % conversations]) for n in part))
+        with Records(journal, Views(Places(journal))) as diary, closing(sqlite3.connect(":memory:")) as bare:
+
+            async def fill() -> None:
+                _fill(bare, texts)
+
+            async def search() -> None:
+                for query in queries:
+                    await diary.search(DIARY, query, views[0])
+
+            async def find() -> None:
+                for query in queries:
+                    bare.execute(FIND, (question(query), HITS)).fetchall()
+
+            filled, folded = await seconds(fill), await seconds(diary.update)
+            assert len(diary.of(DIARY, views[0], entries)) > entries // 3
+            found = await side_by_side(rounds, find, search)
+    floor, ours = (each / len(QUERIES) * 1e3 for each in found)
+    name = f"{entries:,} diary entries"
+    return [
+        Figure(name=f"{name}, folded after a start", value=folded, unit="s", floor=filled),
+        Figure(
+            name=f"{name}, a search",
+            value=ours,
+            unit="ms",
+            floor=floor,
+            aim=f"under {AIM:g} ms",
+            met=ours < AIM,
+        ),
+    ]
+
+
+def _texts(entries: int) -> Sequence[str]:
+    """Entries of ordinary length; the same ones in each run."""
+    chance = random.Random(1)
+    words = [_word(number) for number in range(1, WORDS + 1)]
+    weights = [*accumulate(1 / number for number in range(1, WORDS + 1))]
+    return [" ".join(chance.choices(words, cum_weights=weights, k=LENGTH)) for _ in range(entries)]
+
+
+def _word(number: int) -> str:
+    """A word of four syllables, so that none begins with another one."""
+    return "".join(f"{CONSONANTS[digit % 10]}{VOWELS[digit // 10]}" for digit in _digits(number))
+
+
+def _digits(number: int) -> Iterator[int]:
+    for _ in range(4):
+        number, digit = divmod(number, 50)
+        yield digit
+
+
+async def _open(journal: Journal, number: int) -> str:
+    """A conversation: a DM, or one in a public channel."""
+    audience = "dm" if number % 2 else "public"
+    opened = Opened(
+        team="T",
+        channel=f"C{number}",
+        ts="1",
+        where="channel",
+        place=f"#c{number}",
+        audience=audience,
+        user="U1",
+        called_by="1",
+    )
+    entry, _ = await journal.open_thread(f"thread:T:C{number}:1", opened)
+    return entry.thread
+
+
+async def _add(journal: Journal, number: int, text: str, view: str) -> None:
+    """A tick has written in its diary."""
+    ran = CommandRan(tick=1, cmd_id="1", name="diary.add", args={"text": text, "tags": ["day"]}, view=view)
+    await journal.append(INNER, ran, key=f"{INNER}@{number}/command#1")
+
+
+def _fill(bare: sqlite3.Connection, texts: Sequence[str]) -> None:
+    bare.execute(f"create virtual table words using fts5 (text, {TOKENS})")
+    with bare:
+        bare.executemany("insert into words (text) values (?)", ([text] for text in texts))

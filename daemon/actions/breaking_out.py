@@ -1,0 +1,89 @@
+"""Asks whether an answer of the inner life says anything new, and what is tried where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.inner.contexts import Contexts
+from daemon.inner.reflex import (
+    Around,
+    Effect,
+    Judged,
+    Thing,
+    attempted,
+    choose,
+    effect,
+    judge,
+    verdict_of,
+)
+from daemon.kinds import ModelCall
+from daemon.memory import working_memory
+from daemon.mind.recall import fenced
+from daemon.mind.sections import without_thoughts
+from daemon.mind.wording import fill
+from daemon.process import Turn
+
+COMPARES = "prompts/inner/compare"
+LATELY = 5
+"""Own answers that a new one is compared with."""
+FAR = 20
+"""Entries of the diary of which one may be shown again."""
+TASKS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakingOut:
+    """The reflex of one tick. All that it looks at is as of the tick's begin."""
+
+    turn: Turn
+    contexts: Contexts
+
+    async def judged(self, answer: str, waits: bool) -> tuple[bool, Judged]:
+        """Does it only say again what was said? Where that is not plain, a small call says."""
+        log = self.contexts.state.log
+        last = [self._said(seq) for seq in self._answers()[-LATELY:]]
+        fruitless = 1 + log.fruitless() if not self.contexts.new_notes() else 0
+        found = judge(answer, last, waits=waits, fruitless=fruitless)
+        if found.verdict != "ask":
+            return found.verdict == "repeat", found
+        words = {"before": fenced(found.before), "now": fenced(answer)}
+        asked = fill(self.turn.text(COMPARES), **words)
+        compared = await self.turn.call(
+            "compare", working_memory([]).with_region("instruction", asked), "fast"
+        )
+        usable = compared.event.outcome in ("ok", "cut")
+        return verdict_of(compared.event.text if usable else None, found.similarity), found
+
+    def effect(self, answer: str, pause: float) -> tuple[Effect, str]:
+        """What is to be other in the next tick, and the words for it."""
+        history = attempted([line.entry.event for line in self.contexts.state.log.lines])
+        around = self._around(answer, pause)
+        chosen = effect(choose(history, around), history, around)
+        return chosen, fill(self.turn.text(chosen.advice), **chosen.words)
+
+    def _around(self, answer: str, pause: float) -> Around:
+        state, now = self.contexts.state, self.contexts.now
+        _, notebook = state.records.llm_memory(now.view, 100_000)
+        far = state.records.far(now.view, now.tick, FAR)
+        asked = [line.entry.at for line in state.log.lines if line.entry.event.reflex == "owner"]
+        return Around(
+            repeated=answer,
+            now=now.at,
+            seed=now.tick,
+            pause=pause,
+            diary=[Thing(id=one.id, text=one.text, at=one.at) for one in far],
+            tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook[:TASKS]],
+            neighbours=now.neighbours,
+            owners=now.owners,
+            owner_asked=asked[-1] if asked else None,
+        )
+
+    def _answers(self) -> Sequence[int]:
+        """Those of its own that said something new, as far as they may be known here."""
+        ticks = [line.entry.event for line in self.contexts.state.log.thoughts]
+        return [tick.answer for tick in ticks if tick.outcome == "thought" and self.contexts.knows(tick.view)]
+
+    def _said(self, seq: int) -> str:
+        call: ModelCall = self.contexts.call(seq)
+        return without_thoughts(call.text)

@@ -1,0 +1,80 @@
+"""Carries out the commands of a tick, each once: what came of it is an entry, done or refused."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from daemon.actions.action import Definition
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import EngineError
+from daemon.inner.carrying_out import Done
+from daemon.inner.grammar import Command, Fault
+from daemon.inner.views import Views
+from daemon.ism import Refused
+from daemon.kinds import CommandRan
+from daemon.process import Turn
+
+log = logging.getLogger(__name__)
+
+WENT_WRONG = "It went wrong in the daemon, and nothing of it is certain. Try it another way."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commanding:
+    """The tick whose commands these are. Implements inner.carrying_out.Tick."""
+
+    turn: Turn
+    id: int
+    view: str
+    views: Views
+    now: float
+    definitions: Mapping[str, Definition]
+
+    async def carry_out(self, command: Command) -> Entry[CommandRan]:
+        """Do this, as far as it may be done now."""
+        args = command.args.model_dump(mode="json", by_alias=True, exclude_unset=True) if command.args else {}
+        ran = CommandRan(
+            tick=self.id,
+            cmd_id=command.cmd_id,
+            name=command.name,
+            args=args,
+            description=command.description,
+            view=self.view,
+        )
+
+        async def do(turn: Turn) -> CommandRan:
+            done = await self._performed(command, turn)
+            if isinstance(done, Done):
+                return replace(ran, text=done.text, shows=tuple(done.shows))
+            return replace(ran, ok=False, text=done)
+
+        return await self.turn.step("command", [self.id, command.cmd_id, command.name, args], do, CommandRan)
+
+    async def refuse(self, fault: Fault) -> Entry[CommandRan]:
+        """Nothing is done; the next tick sees why, and how it is written."""
+        event = CommandRan(
+            tick=self.id,
+            cmd_id=fault.cmd_id,
+            name=fault.name,
+            ok=False,
+            text=fault.line(),
+            view=self.view,
+        )
+        return await self.turn.once(event)
+
+    async def _performed(self, command: Command, turn: Turn) -> Done | str:
+        """What it came to; a text: why it was not done."""
+        perform: Any = self.definitions[command.name].perform
+        try:
+            done: Done = await perform(replace(self, turn=turn), command.args)
+        except Refused as refused:
+            return str(refused)
+        except EngineError:
+            raise
+        except Exception as error:  # the boundary of a command: the tick goes on
+            log.warning("The command %s went wrong.", command.name, exc_info=error)
+            return WENT_WRONG
+        return done

@@ -1,0 +1,149 @@
+"""The commands with which the inner life sets its cycle: what it sees, how long it waits, and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from daemon.actions.action import Args, Definition
+from daemon.actions.note_commands import TagName
+from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.note import Priority, Source
+from daemon.ism import Refused
+
+DAY = 86_400.0
+YEAR = 366 * DAY
+
+
+class Strict(Args):
+    """Arguments that are all known."""
+
+    model_config = ConfigDict(str_strip_whitespace=True, extra="forbid")
+
+
+class Responses(Strict):
+    """How many."""
+
+    n: int = Field(description="how many of your own last replies you see", ge=0, le=20)
+
+
+class NoteFilter(Strict):
+    """Which notes: all that is given has to hold."""
+
+    priority: Priority | None = Field(default=None, description="of this priority or a higher one")
+    source: Source | None = Field(default=None, description="where they come from")
+    tags: list[TagName] = Field(default=[], max_length=20, description="with each of these tags")
+    since: float | None = Field(default=None, description="that came then or later, in Unix seconds")
+
+
+class Mode(Strict):
+    """Which one."""
+
+    mode: Literal["manual", "auto"] = Field(
+        description="manual: you see how many notes there are, and their ids; auto: you see those that fit"
+    )
+    filter: NoteFilter | None = Field(default=None, description="which notes you see in auto mode")
+
+
+class Pause(Strict):
+    """How long."""
+
+    seconds: float = Field(description="seconds between two ticks", ge=0, le=DAY)
+
+
+class Idle(Strict):
+    """Until what: any of these is enough."""
+
+    processes: list[int] = Field(
+        default_factory=list, description="until one of these processes ends", max_length=50
+    )
+    notes: NoteFilter | None = Field(default=None, description="until a note comes that fits")
+    seconds: float | None = Field(default=None, description="for so many seconds", gt=0, le=YEAR)
+
+
+class Nothing(Strict):
+    """No arguments."""
+
+
+async def _responses(_tick: Tick, args: Responses) -> Done:
+    return Done(text=f"You see your last {args.n} replies from now on.")
+
+
+async def _mode(_tick: Tick, args: Mode) -> Done:
+    return Done(text=f"The mode is {args.mode} from now on.")
+
+
+async def _filter(_tick: Tick, _args: NoteFilter) -> Done:
+    return Done(text="In auto mode you see the notes that fit this from now on.")
+
+
+async def _idle(_tick: Tick, args: Idle) -> Done:
+    if not args.processes and args.notes is None and args.seconds is None:
+        raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
+    return Done(text="You slept.")
+
+
+async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
+    return Done(text="Your earlier replies are out of sight.")
+
+
+def cycle_commands(min_pause: float) -> Sequence[Definition]:
+    """All of them; two ticks are `min_pause` seconds apart at the least."""
+
+    async def pause(_tick: Tick, args: Pause) -> Done:
+        if args.seconds < min_pause:
+            raise Refused(f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so.")
+        return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
+
+    return (
+        Definition(
+            name="cycle.responses",
+            description="Set how many of your own last replies you see.",
+            perform=_responses,
+            args=Responses,
+            effect=True,
+            inner=True,
+        ),
+        Definition(
+            name="cycle.mode",
+            description="Choose whether notes are only counted and listed, or shown if they fit a filter.",
+            perform=_mode,
+            args=Mode,
+            effect=True,
+            inner=True,
+        ),
+        Definition(
+            name="cycle.filter",
+            description="Set which notes you see in auto mode; without arguments all of them.",
+            perform=_filter,
+            args=NoteFilter,
+            effect=True,
+            inner=True,
+        ),
+        Definition(
+            name="cycle.pause",
+            description="Set how long the pause between two ticks is.",
+            perform=pause,
+            args=Pause,
+            effect=True,
+            inner=True,
+        ),
+        Definition(
+            name="cycle.idle",
+            description="Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
+            perform=_idle,
+            args=Idle,
+            effect=True,
+            inner=True,
+        ),
+        Definition(
+            name="cleanup.responses",
+            description="Put your own earlier replies out of your sight.",
+            perform=_cleanup,
+            args=Nothing,
+            effect=True,
+            inner=True,
+        ),
+    )

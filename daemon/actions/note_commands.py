@@ -1,0 +1,184 @@
+"""notes.list, read, hide, tag and mark, and cleanup.notes: what the inner life does about what came in.
+
+Each only looks, and says what is to become of them: the fold reads it from the command as it is recorded.
+What a note says is never told here, but shown by the next tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from daemon.actions.action import Args, Definition, Perform
+from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.note import Filter, Knows, Note, Priority, Source
+from daemon.inner.note_words import states
+from daemon.inner.notes import DAY, Notes
+from daemon.ism import Refused
+from daemon.mind.recall import plain
+
+AT_ONCE = 50
+"""Notes that one command is about."""
+PAGE = 50
+MOST_TAGS = 10
+
+Ids = Annotated[list[int], Field(min_length=1, max_length=AT_ONCE, description="ids of notes")]
+TagName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^#?[\w-]{1,40}$")]
+
+
+class Which(Args):
+    """Which notes to list."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    priority: Priority | None = Field(default=None, description="of this priority or a higher one")
+    source: Source | None = Field(default=None, description="where they come from")
+    tags: list[TagName] = Field(default=[], max_length=MOST_TAGS, description="with each of these tags")
+    since: float | None = Field(default=None, description="that came then or later, in Unix seconds")
+    until: float | None = Field(default=None, description="that came then or before, in Unix seconds")
+    unread: bool = Field(default=True, description="false: those that were read, hidden or answered, too")
+    more: int = Field(default=0, ge=0, description="leave out so many of the newest: to see those before")
+
+
+class These(Args):
+    """Some notes."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    ids: Ids
+
+
+class Tags(These):
+    """Tags for some notes."""
+
+    tags: list[TagName] = Field(
+        max_length=MOST_TAGS, description="their tags from now on, in place of those that you set here before"
+    )
+
+
+class Mark(These):
+    """Whether some notes count as read."""
+
+    read: bool = Field(default=True, description="false: they are to be looked at again")
+
+
+class Older(Args):
+    """How old notes are that go."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    older_than_days: float | None = Field(
+        default=None,
+        ge=0,
+        description="all that came so many days ago or earlier; without it, all read, hidden or answered",
+    )
+
+
+def note_commands(notes: Notes) -> Sequence[Definition]:
+    """The commands about these notes."""
+    commands = Commands(notes)
+    return (
+        _command("notes.list", "List notes by id, without what they say.", commands.list, Which),
+        _command("notes.read", "See what notes say, in your next tick.", commands.read, These),
+        _command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, These),
+        _command("notes.tag", "Set the tags of notes, by which you find them again.", commands.tag, Tags),
+        _command("notes.mark", "Say whether notes count as read.", commands.mark, Mark),
+        _command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, Older),
+    )
+
+
+class Commands:
+    """What each of them does."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    async def list(self, tick: Tick, which: Which) -> Done:
+        """Of each that may be known in view, more than its id and priority."""
+        await self._notes.update()
+        knows = _knows(tick)
+        wanted = Filter.of(which.model_dump(exclude={"more"}, exclude_none=True))
+        found = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
+        shown = [self._line(tick, note) for note in map(self._notes.get, found[:PAGE]) if note]
+        lines = [_counted(self._notes), *shown]
+        if not shown:
+            lines.append("No note that may be known in your present view fits.")
+        if len(found) > PAGE:
+            lines.append(f"There are more: write more={which.more + PAGE}.")
+        return Done(text="\n".join(lines))
+
+    async def read(self, tick: Tick, these: These) -> Done:
+        """The last one's conversation comes into view, and with it what may be known there."""
+        found = await self._found(these)
+        last = found[-1]
+        shown, withheld = list[int](), list[int]()
+        for note in found:
+            known = tick.views.may_know(last.thread, note.thread)
+            (shown if known else withheld).append(note.id)
+        text = f"In your next tick: {_named(shown)}."
+        if withheld:
+            text += (
+                f" Withheld, as it may not be known where {last.id} was said: {_named(withheld)}."
+                " Read what you need of these by itself."
+            )
+        return Done(text=text, shows=shown)
+
+    async def hide(self, tick: Tick, these: These) -> Done:
+        """They stay notes, and can be listed and read."""
+        return Done(text=f"Hidden: {_named([note.id for note in await self._found(these)])}.")
+
+    async def tag(self, tick: Tick, tags: Tags) -> Done:
+        """In this view; where it may not be known, nobody sees them."""
+        found = _named([note.id for note in await self._found(tags)])
+        names = " ".join(f"#{name.removeprefix('#').casefold()}" for name in tags.tags)
+        return Done(text=f"{found}: {names or 'no tags of yours'}.")
+
+    async def mark(self, tick: Tick, mark: Mark) -> Done:
+        """They count as read, or are open again."""
+        found = _named([note.id for note in await self._found(mark)])
+        return Done(text=f"{'Read' if mark.read else 'Not read'}: {found}.")
+
+    async def clean_up(self, tick: Tick, older: Older) -> Done:
+        """They leave the notes, never the journal."""
+        await self._notes.update()
+        before = None if older.older_than_days is None else tick.now - older.older_than_days * DAY
+        return Done(text=f"Gone: {len(self._notes.outdated(before))} notes.")
+
+    async def _found(self, these: These) -> Sequence[Note]:
+        """The notes of these ids, each once. Raises Refused where there is none of an id."""
+        await self._notes.update()
+        ids = list(dict.fromkeys(these.ids))
+        found = [note for note in map(self._notes.get, ids) if note]
+        unknown = [id for id in ids if self._notes.get(id) is None]
+        if unknown:
+            raise Refused(f"There is no note {_named(unknown)}: notes.list names those that there are.")
+        return list(dict.fromkeys(found))
+
+    def _line(self, tick: Tick, note: Note) -> str:
+        place = tick.views.place(note.thread)
+        parts = [f"{note.id}: {note.priority}, {note.source}"]
+        if place:
+            parts.append(f"in {plain(place)}")
+        parts += states(note)
+        parts += [f"#{name}" for name in note.tagged(_knows(tick))]
+        return ", ".join(parts)
+
+
+def _command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
+    return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)
+
+
+def _knows(tick: Tick) -> Knows:
+    """What may be known in sight of its view."""
+    return lambda view: tick.views.may_know(tick.view, view)
+
+
+def _counted(notes: Notes) -> str:
+    counts = [f"{count} {priority}" for priority, count in notes.counts().items()]
+    return f"Open notes: {', '.join(counts)}."
+
+
+def _named(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids))

@@ -1,0 +1,59 @@
+"""What the inner life may start besides the owner's programs: a train of thought, and a reading.
+
+Each is a branch of its own thread, in open thought: what it comes to stands in the process log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lxml import etree
+
+from daemon.inner.carrying_out import Done, Tick
+from daemon.ism import Refused
+from daemon.kinds import InnerMessage
+
+LONGEST = 8_000
+"""Characters of what a branch is begun with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """One of them: what its slots are, and how a branch of it is begun."""
+
+    slots: Sequence[str]
+    first: Callable[[Mapping[str, str]], str]
+
+    async def start(self, tick: Tick, name: str, slots: Mapping[str, str]) -> Done:
+        """Begin it."""
+        if set(slots) != set(self.slots):
+            raise Refused(f"{name} has the slots {', '.join(self.slots)}, and needs a value for each.")
+        if sum(map(len, slots.values())) > LONGEST:
+            raise Refused(f"At most {LONGEST:,} characters begin a branch.")
+        tree = tick.turn.tree
+        if tree.refusal():
+            raise Refused("Too many branches are at work. Wait until one of them has ended.")
+        message = InnerMessage(sender=tree.thread, text=self.first(slots))
+        branch = await tree.spawn(name, message)
+        await tree.await_answers([branch], collect=False)
+        return Done(text=f"Process {branch.seq} ({name}) is started. You hear of it when it has ended.")
+
+
+def _task(slots: Mapping[str, str]) -> str:
+    return slots["task"]
+
+
+def _reading(slots: Mapping[str, str]) -> str:
+    """The action with which the branch begins."""
+    action = etree.Element("ReadDeeply")
+    for name, value in (("question", slots["question"]), ("source", "folders"), ("names", slots["path"])):
+        etree.SubElement(action, name).text = value
+    return etree.tostring(action, encoding="unicode")
+
+
+def own_processes(*, folders: bool) -> Mapping[str, Own]:
+    """By name; without the owner's folders nothing can be read."""
+    think = {"think": Own(slots=("task",), first=_task)}
+    read = {"read": Own(slots=("question", "path"), first=_reading)}
+    return think | read if folders else think

@@ -1,0 +1,184 @@
+"""process.start, stop, mark and list, cleanup.process_log: the owner's programs, and what became of them.
+
+A program is never begun here: an entry says that it is to run, and a supervisor sees that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from daemon.actions.action import Args, Definition
+from daemon.actions.own_processes import Own
+from daemon.engine.event import Entry
+from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
+from daemon.ism import Refused
+from daemon.kinds import INNER, ProcessEnded, ProcessStarted, ProcessStop
+from daemon.recipe import Recipe
+
+MOST_RUNNING = 16
+"""Programs that may be running or waiting to as a tick begins, for it to start more."""
+SHOWN = 300
+"""Characters of a result in the list."""
+
+
+class Start(Args):
+    """What to run."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str = Field(description="the name of one of the owner's programs", min_length=1)
+    slots: dict[str, str] = Field(
+        default_factory=dict, description="a text for each of its slots: {slot: text}", max_length=20
+    )
+
+
+class One(Args):
+    """Which process."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: int = Field(description="the id of a process", ge=1)
+
+
+class Nothing(Args):
+    """No arguments."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def process_commands(
+    log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own] | None = None
+) -> Sequence[Definition]:
+    """The commands over this log, which start these programs, and what is the soul's own."""
+    return [_start(log, recipes, own or {}), _stop(log), _mark(log), _list(log, recipes), _cleanup(log)]
+
+
+def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own]) -> Definition:
+    async def perform(tick: Tick, args: Start) -> Done:
+        if args.name in own:
+            return await own[args.name].start(tick, args.name, args.slots)
+        recipe = recipes.get(args.name)
+        if recipe is None:
+            raise Refused(f"There is no program {args.name!r:.60}. There are: {_programs(recipes)}.")
+        try:
+            recipe.fill(args.slots)
+        except ValueError as error:
+            raise Refused(f"{error}. Write it as {usage(args.name, recipe)}.") from None
+        begun = log.journal.pending(ProcessStarted, thread=INNER)
+        if sum(one.seq < tick.id for one in begun) >= MOST_RUNNING:  # the same whenever this runs again
+            raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
+        started = await tick.turn.once(ProcessStarted(name=args.name, slots=args.slots, view=tick.view))
+        return Done(text=f"Process {started.seq} ({args.name}) is started. You hear of it when it has ended.")
+
+    return Definition(
+        name="process.start",
+        description="Run a program of the owner's, or a branch of your own; its result comes when it ends.",
+        perform=perform,
+        args=Start,
+        inner=True,
+    )
+
+
+def _stop(log: ProcessLog) -> Definition:
+    async def perform(tick: Tick, args: One) -> Done:
+        started = _started(log, tick, args.id)
+        ended = log.journal.of(INNER, ProcessEnded, since=started.seq)
+        if any(one.event.process == args.id and one.seq < tick.id for one in ended):
+            raise Refused(f"Process {args.id} has ended. If it is dealt with, write process.mark.")
+        await tick.turn.once(ProcessStop(process=args.id))
+        return Done(text=f"Process {args.id} is asked to end. You hear of it when it has.")
+
+    return Definition(
+        name="process.stop",
+        description="End a program that runs.",
+        perform=perform,
+        args=One,
+        inner=True,
+    )
+
+
+def _started(log: ProcessLog, tick: Tick, id: int) -> Entry[ProcessStarted]:
+    """The entry that began this program, if it may be known in this tick. The same whenever it is asked."""
+    try:
+        found = log.journal.at(id)
+    except KeyError:
+        found = None
+    if found is None or not isinstance(found.event, ProcessStarted):
+        raise Refused(f"There is no program of the id {id}. process.list shows those that there are.")
+    if not tick.views.may_know(tick.view, found.event.view):
+        raise Refused(f"Process {id} was started elsewhere. End it where it may be known.")
+    return found
+
+
+def _mark(log: ProcessLog) -> Definition:
+    async def perform(tick: Tick, args: One) -> Done:
+        await log.update()
+        one = log.get(args.id)
+        if one is None or not tick.views.may_know(tick.view, one.view):
+            raise Refused(f"There is no process {args.id} in sight. process.list shows those that there are.")
+        if one.ended is None:
+            raise Refused(f"Process {args.id} has not ended. process.stop would end it.")
+        return Done(text=f"Process {args.id} is dealt with, and out of sight.")
+
+    return Definition(
+        name=MARK,
+        description="A process that has ended is dealt with: take it out of your sight.",
+        perform=perform,
+        args=One,
+        effect=True,
+        inner=True,
+    )
+
+
+def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
+    async def perform(tick: Tick, _: Nothing) -> Done:
+        await log.update()
+        here = log.processes(lambda view: tick.views.may_know(tick.view, view))
+        lines = [_line(one) for one in here] or ["No process runs, and none waits to be dealt with."]
+        elsewhere = len(log.processes(lambda _: True)) - len(here)
+        if elsewhere:
+            lines.append(f"{elsewhere} more were started elsewhere.")
+        return Done(text="\n".join([*lines, f"Programs: {_programs(recipes)}."]))
+
+    return Definition(
+        name="process.list",
+        description="Which processes run or have ended, and which programs there are.",
+        perform=perform,
+        args=Nothing,
+        effect=True,
+        inner=True,
+    )
+
+
+def _cleanup(log: ProcessLog) -> Definition:
+    async def perform(_: Tick, __: Nothing) -> Done:
+        await log.update()
+        closed = sum(one.status == "close" for one in log.all())
+        return Done(text=f"{closed} processes that were dealt with are dropped from the log.")
+
+    return Definition(
+        name=CLEANUP,
+        description="Drop the processes that were dealt with, with what they left in their folders.",
+        perform=perform,
+        args=Nothing,
+        effect=True,
+        inner=True,
+    )
+
+
+def usage(name: str, recipe: Recipe) -> str:
+    """How a program is started, for the soul."""
+    slots: dict[str, Any] = dict.fromkeys(recipe.slots, "…")
+    return f"{name} with the slots {', '.join(slots)}" if slots else f"{name} without slots"
+
+
+def _programs(recipes: Mapping[str, Recipe]) -> str:
+    return "; ".join(usage(name, recipe) for name, recipe in sorted(recipes.items())) or "none"
+
+
+def _line(one: Process) -> str:
+    asked = ", asked to end" if one.stopping and one.ended is None else ""
+    first = f"{one.id} {one.name}: {one.status}{asked}"
+    return f"{first}, {' '.join(one.result.split())[:SHOWN]}" if one.result else first

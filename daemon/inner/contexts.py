@@ -1,0 +1,252 @@
+"""What a tick is shown: the seed's seven contexts, each a region of working memory, from stable to volatile.
+
+Only what may be known in the tick's view is in them. Built from the state as of the tick's begin: pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from daemon.inner.agent_log import Line, Setting
+from daemon.inner.note import Filter
+from daemon.inner.process_log import Process
+from daemon.inner.record import line
+from daemon.inner.state import State
+from daemon.inner.views import PUBLIC
+from daemon.kinds import CommandRan, ModelCall
+from daemon.limits import InnerLimits
+from daemon.mind.payloads import element
+from daemon.mind.recall import fenced, plain
+from daemon.mind.sections import without_thoughts
+
+LONGEST_REPLY = 4_000
+"""Characters of one own reply that are shown again."""
+LONGEST_RESULT = 6_000
+"""Characters of what one command came to."""
+LONGEST_MEMORY = 12_000
+"""Characters of llm_memory that are in sight, the newest first."""
+LISTED = 50
+"""Notes that are listed one by one."""
+ELSEWHERE = "set elsewhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """The tick that is to be shown all this: when it began (Unix seconds), why, and in sight of what."""
+
+    tick: int
+    at: float
+    why: str
+    view: str
+    name: str
+    owners: Sequence[str]
+    limits: InnerLimits
+    programs: Sequence[str] = ()
+    neighbours: Sequence[str] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Contexts:
+    """The seven contexts of one tick, and the entries whose words stand in them."""
+
+    state: State
+    now: Now
+    call: Callable[[int], ModelCall]
+    """A model call by its seq."""
+    saw: list[int] = field(default_factory=list)
+
+    def regions(self) -> Mapping[str, str]:
+        """Each by its name, framed and numbered as in the seed."""
+        made = {
+            "llm_memory": (6, self._llm_memory()),
+            "llm_recent_responses": (1, self._responses()),
+            "process_log": (2, self._processes()),
+            "records": (3, self._records()),
+            "notes": (4, self._notes()),
+            "settings": (5, self._settings()),
+            "anti_stagnation": (7, self.advice()),
+        }
+        return {
+            name: f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
+            for name, (number, text) in made.items()
+        }
+
+    def knows(self, view: str) -> bool:
+        """May what was written in this view be shown in this tick?"""
+        return self.state.views.may_know(self.now.view, view, self.now.tick)
+
+    def new_notes(self) -> bool:
+        """Has any note come since the tick before this one began?"""
+        last = self.state.log.last
+        return bool(self.state.notes.new_since(last.entry.event.tick if last else 0))
+
+    def advice(self) -> str:
+        """What the last reflex asks of this tick, in words of the view in which it went in circles."""
+        last = self.state.log.last
+        if last is None or last.entry.event.outcome != "repeated":
+            return ""
+        tick = last.entry.event
+        words = tick.advice if self.knows(tick.view) else ELSEWHERE
+        return f"reflex: {tick.reflex}\n{words}"
+
+    # 1
+
+    def _responses(self) -> str:
+        """Its last K replies, as far as they may be known; a repeat is a short record in their place."""
+        count = int(self.state.log.settings.responses.value)
+        shown = [
+            tick
+            for tick in self.state.log.thoughts
+            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view)
+        ]
+        return "\n".join(
+            self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
+        )
+
+    def _reply(self, line: Line) -> str:
+        tick = line.entry.event
+        if tick.outcome == "repeated":
+            return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
+        self.saw.append(tick.answer)
+        text = _cut(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
+        return f'<reply tick="{tick.tick}" at="{_date(line.entry.at)}">\n{fenced(text)}\n</reply>'
+
+    # 2
+
+    def _processes(self) -> str:
+        """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
+        lines = []
+        for process in self.state.processes.processes(self.knows):
+            lines.append(_process(process))
+            self.saw.append(process.id)
+        last = self.state.log.last
+        if last:
+            lines += [self._result(one.event, one.seq) for one in last.commands]
+        lines += self.state.said.lines()
+        return "\n".join(lines)
+
+    def _result(self, ran: CommandRan, seq: int) -> str:
+        done = "yes" if ran.ok else "no"
+        head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
+        if not self.knows(ran.view):
+            return f"{head}in sight of another conversation</result>"
+        self.saw.append(seq)
+        text = f"{ran.text}: its id is {seq}" if ran.ok and ran.name.endswith(".add") else ran.text
+        return f"{head}{fenced(_cut(text, LONGEST_RESULT))}</result>"
+
+    # 3
+
+    def _records(self) -> str:
+        """Those that were asked for, and those that are pinned."""
+        asked = self._shown("diary.", "concepts.", "links.", "llm_memory.")
+        last = self.state.log.last
+        if last:
+            asked += last.entry.event.shows
+        shown = self.state.records.shown(asked, self.now.view)
+        self.saw += [record.wrote for record in shown]
+        return "\n".join(map(line, shown))
+
+    def _shown(self, *families: str) -> list[int]:
+        """What the commands of these families of the last tick asked to see."""
+        last = self.state.log.last
+        commands = last.commands if last else ()
+        return [seq for one in commands if one.event.name.startswith(families) for seq in one.event.shows]
+
+    # 4
+
+    def _notes(self) -> str:
+        """By mode: how many there are, and their ids; or those that fit. With those that it wanted read."""
+        notes = self.state.notes
+        lines = [", ".join(f"{priority}: {count}" for priority, count in notes.counts().items())]
+        if self.state.log.settings.mode.value == "auto":
+            wanted = notes.matching(Filter.of(self._filter()), self.knows, LISTED)
+            lines += [self._note(seq) for seq in wanted]
+            hidden = sum(notes.counts().values()) - len(wanted)
+            lines.append(f"not shown: {hidden}")
+        else:
+            listed = notes.listed(LISTED)
+            lines += [f"note {id}, {priority}" for id, priority in listed.ids]
+            if listed.more:
+                lines.append(f"older ones: {listed.more}")
+        lines += [self._note(seq) for seq in self._shown("notes.read")]
+        return "\n".join(lines)
+
+    def _note(self, seq: int) -> str:
+        note = self.state.notes.get(seq)
+        if note is None:
+            return f"note {seq} is gone"
+        if not self.knows(note.thread):
+            return f"note {seq} may not be known in this view: read it alone"
+        self.saw.append(note.said)
+        return self.state.notes.words(note, self.knows)
+
+    def _filter(self) -> Mapping[str, Any]:
+        """Which notes it wants to see in auto mode."""
+        found: Mapping[str, Any] = self.state.log.settings.filter.value
+        return found
+
+    # 5
+
+    def _settings(self) -> str:
+        now, settings = self.now, self.state.log.settings
+        lines = [
+            f"time: {_date(now.at)} UTC",
+            f"tick: {now.tick}",
+            f"why you think now: {now.why}",
+            f"in view: {self._in_view()}",
+            f"you: {plain(now.name)}; your owners: {', '.join(now.owners) or 'nobody'}",
+            f"mode: {self._told(settings.mode)}",
+            f"filter: {self._told(settings.filter)}",
+            f"own replies in sight: {self._told(settings.responses)}",
+            f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
+            f"spent today: ${self.state.log.spent(now.at):.2f} of ${now.limits.usd:.2f}",
+            f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
+            f"programs: {'; '.join(now.programs) or 'none'}",
+            f"neighbours: {', '.join(now.neighbours) or 'none'}",
+        ]
+        return "\n".join(lines)
+
+    def _in_view(self) -> str:
+        if self.now.view == PUBLIC:
+            return "public things only"
+        return f"{self.state.views.place(self.now.view)} ({self.now.view})"
+
+    def _told(self, setting: Setting) -> str:
+        if not self.knows(setting.view):
+            return ELSEWHERE
+        return fenced(json.dumps(setting.value, ensure_ascii=False)) if setting.value else "none"
+
+    # 6
+
+    def _llm_memory(self) -> str:
+        text, shown = self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
+        self.saw += [record.wrote for record in shown]
+        return text
+
+
+def _process(process: Process) -> str:
+    """A process, with what came of it."""
+    ended = _date(process.ended) if process.ended else ""
+    slots = ", ".join(f"{name}={value}" for name, value in process.slots.items())
+    begun = element(
+        "process",
+        id=process.id,
+        name=process.name,
+        status=process.status,
+        began=_date(process.began),
+        ended=ended,
+        slots=slots,
+    ).removesuffix("/>")
+    return f"{begun}>{fenced(_cut(process.result, LONGEST_RESULT))}</process>"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} […]"
+
+
+def _date(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

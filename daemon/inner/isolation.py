@@ -1,0 +1,73 @@
+"""Where `bwrap` works, a process has no network, and sees all files but the soul's; it writes to its folder.
+
+Whether it works is tried out with the very arguments that a process is started with, but for its program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from daemon.private import files
+
+TOOL = "bwrap"
+PATIENCE = 10.0
+"""Seconds that one trial may take."""
+ENV = Path(".env")
+EMPTY = "/dev/null"
+
+
+def hidden(soul_home: Path) -> list[Path]:
+    """The files that no process should read: journals, and the owner's settings."""
+    return [path.absolute() for path in (*files(soul_home), ENV) if path.is_file()]
+
+
+def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
+    """This command, kept from the network, from all files but to read them, and from the other processes'
+    folders in `home`; it may write to `work`, which stands below that."""
+    covers = [word for path in hidden(home.parent) for word in ("--ro-bind", EMPTY, str(path))]
+    return [
+        *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
+        *(*covers, "--tmpfs", str(home)),
+        *("--bind", str(work), str(work), "--chdir", str(work), "--", *argv),
+    ]
+
+
+async def isolates() -> tuple[str, str]:
+    """The path of a bwrap that works here; else an empty one, and why not."""
+    tool = shutil.which(TOOL)
+    if not tool:
+        return "", f"{TOOL} is not there"
+    with TemporaryDirectory(prefix="soul-") as folder:
+        home, work = _trial(Path(folder))
+        return await _try(tool, isolated(tool, [shutil.which("true") or "/bin/true"], home, work))
+
+
+def _trial(folder: Path) -> tuple[Path, Path]:
+    """Folders as a process has them."""
+    home = folder.resolve() / "processes"
+    work = home / "trial" / "work"
+    work.mkdir(parents=True)
+    return home, work
+
+
+async def _try(tool: str, argv: Sequence[str]) -> tuple[str, str]:
+    process = await asyncio.create_subprocess_exec(*argv, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={})
+    try:
+        async with asyncio.timeout(PATIENCE):
+            _, said = await process.communicate()
+    except TimeoutError:
+        return "", f"{TOOL} does not answer"
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if process.returncode:
+        return "", f"{TOOL} does not work here ({said.decode(errors='replace').strip()[:200]})"
+    return tool, ""

@@ -1,0 +1,84 @@
+"""What may be shown of a program's output: no secrets, no characters that do something, and not too much.
+
+In this order: a secret that is cut in half, or has a control character in it, must not pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+MASK = "[masked]"
+SHORTEST = 6
+"""Characters: a shorter secret would mask half of what is written."""
+LONGEST_WORD = 16_384
+"""Characters: no secret without a blank in it is longer."""
+BLANK = re.compile(r"\s")
+SHAPES = tuple(
+    re.compile(shape, re.DOTALL)
+    for shape in (
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+        r"xox[a-z]{1,2}[-.][\w.%-]{6,}",
+        r"xapp-[\w-]{6,}",
+        r"sk-[\w-]{10,}",
+        r"gh[oprsu]_\w{16,}",
+        r"github_pat_\w{16,}",
+        r"glpat-[\w-]{16,}",
+        r"AKIA[0-9A-Z]{12,}",
+        r"ASIA[0-9A-Z]{12,}",
+        r"AIza[\w-]{30,}",
+        r"(?<![\w-])eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?",
+        r"(?<=[Bb]earer )[^\s\"',;]{8,}",
+        r"(?<=BEARER )[^\s\"',;]{8,}",
+        r"(?<=[Bb]asic )[A-Za-z0-9+/]{12,}={0,2}",
+        r"(?<=://)[^\s/:@]*:[^\s/]+(?=@)",
+    )
+)
+"""Of tokens, keys and passwords. Each is linear in the text: a program may write what it likes."""
+KEY_ENDS = re.compile(r"\A(?:(?!-----BEGIN ).)*?-----END [A-Z ]{0,40}PRIVATE KEY-----", re.DOTALL)
+"""The rest of a private key whose begin is not there."""
+SEQUENCES = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""What colours a terminal, moves its cursor or names its window."""
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that do something, or that nobody sees."""
+
+
+def harmless(raw: bytes) -> str:
+    """These bytes as a text that does nothing where it is shown."""
+    text = SEQUENCES.sub("", raw.decode("utf-8", errors="replace"))
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return UNSEEN.sub("", text)
+
+
+def masked(text: str, secrets: Collection[str]) -> str:
+    """The text without these secrets, and without what looks like one."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST:
+            text = text.replace(secret, MASK)
+    for shape in SHAPES:
+        text = shape.sub(MASK, text)
+    return text
+
+
+def masked_begin(text: str, secrets: Collection[str]) -> str:
+    """The same of a text whose end is missing: its last word may be the begin of a secret."""
+    whole = max(text.rfind(" "), text.rfind("\n"), len(text) - LONGEST_WORD)
+    return masked(text[:whole], secrets)
+
+
+def masked_end(text: str, secrets: Collection[str]) -> str:
+    """The same of a text whose begin is missing: its first word may be the rest of a secret."""
+    begins = BLANK.search(text, 0, LONGEST_WORD)
+    whole = text[begins.end() if begins else LONGEST_WORD :]
+    return masked(KEY_ENDS.sub(MASK, whole), secrets)
+
+
+def cut(text: str, most: int) -> tuple[str, str]:
+    """Its head and its tail, so many characters together; the tail is empty where nothing is left out."""
+    if len(text) <= most:
+        return text, ""
+    half = most // 2
+    return text[:half], text[-half:]

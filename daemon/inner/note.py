@@ -1,0 +1,190 @@
+"""A note is something that came in, as the inner life knows it, without its words. And filters of notes.
+
+It is made of one entry (and of what its conversation is called), so that a wait can tell whether an entry
+that has just come fits a filter. HMP seed, section 2, context 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from daemon.engine.event import Entry
+from daemon.kinds import INNER, Heard, InnerMessage, Message, Noticed, Reacted, Said
+
+Priority = Literal["low", "normal", "important", "urgent"]
+Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
+PRIORITIES: tuple[Priority, ...] = ("low", "normal", "important", "urgent")
+"""From the lowest to the highest."""
+PRIORITY_OF: Mapping[Source, Priority] = {
+    "dm": "important",
+    "mention": "important",
+    "reaction": "low",
+    "bot": "low",
+}
+"""Of a note when it comes; of all other sources it is normal."""
+Knows = Callable[[str], bool]
+"""May what was written in this view, or said in this thread, be known now?"""
+HASHTAG = re.compile(r"(?<![\w#&/])#(?=[\w-]*[^\W\d_])([\w-]{1,40})(?![\w-])")
+MOST_HASHTAGS = 10
+COLLECTED = "fan-out-complete"
+"""The code of what several branches came to, in one message."""
+CHANGES = ("edited", "deleted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """A tag of a note, and the view that it was set under. A hashtag is `written` where its words are."""
+
+    name: str
+    view: str
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that came in. `id` is the seq of its entry, `said` that of the entry with its words now.
+
+    `thread` is its conversation, `at` when it came, in Unix seconds. `in_hand`: its conversation has been
+    asked, and has not come to an end about it; `answered`: it has, and nothing is left to answer.
+    """
+
+    id: int
+    said: int
+    thread: str
+    source: Source
+    priority: Priority
+    at: float
+    tags: tuple[Tag, ...] = ()
+    read: bool = False
+    hidden: bool = False
+    answered: bool = False
+    in_hand: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Is it still to be looked at?"""
+        return not (self.read or self.hidden or self.answered)
+
+    def tagged(self, knows: Knows) -> tuple[str, ...]:
+        """The tags that may be known now."""
+        return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which notes are meant: all that it says has to hold.
+
+    `priority` means that or a higher one, `tags` are all there, `since` and `until` are Unix seconds, and
+    `unread` leaves out what was read, hidden or answered.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    priority: Priority | Literal[""] = ""
+    source: Source | Literal[""] = ""
+    tags: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    unread: bool = False
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Filter:
+        """The filter of this JSON. Raises ValueError, which names what is none."""
+        try:
+            read = _reader().validate_python(dict(about))
+        except ValidationError as error:
+            raise ValueError("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None
+        return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))
+
+    def as_json(self) -> dict[str, Any]:
+        """What `of` reads, without what it says nothing of."""
+        return {name: value for name, value in asdict(self).items() if value not in ("", (), None, False)}
+
+    def priorities(self) -> tuple[Priority, ...]:
+        """Those that are meant."""
+        return PRIORITIES[PRIORITIES.index(self.priority) :] if self.priority else PRIORITIES
+
+    def fits(self, note: Note, knows: Knows) -> bool:
+        """Is this note meant, as far as it and its tags may be known?"""
+        if note.priority not in self.priorities() or self.source not in ("", note.source):
+            return False
+        if self.unread and not note.is_open:
+            return False
+        if self.since is not None and note.at < self.since:
+            return False
+        if self.until is not None and note.at > self.until:
+            return False
+        return knows(note.thread) and set(self.tags) <= set(note.tagged(knows))
+
+
+@cache
+def _reader() -> TypeAdapter[Filter]:
+    """Dear to make, and always the same."""
+    return TypeAdapter(Filter)
+
+
+def anywhere(view: str) -> bool:
+    """Nothing is withheld: for what no one is shown."""
+    return True
+
+
+def note_of(entry: Entry[Any], where: str) -> Note | None:
+    """The note that an entry is, said in a conversation of this kind (dm, channel, group); None: it is none.
+
+    A change of something is no note of its own, and neither is a command to the daemon.
+    """
+    event, source = entry.event, source_of(entry, where)
+    if source is None:
+        return None
+    return Note(
+        id=entry.seq,
+        said=entry.seq,
+        thread=entry.thread,
+        source=source,
+        priority=PRIORITY_OF.get(source, "normal"),
+        at=entry.at,
+        tags=written(entry),
+        in_hand=isinstance(event, Message | InnerMessage),
+    )
+
+
+def source_of(entry: Entry[Any], where: str) -> Source | None:
+    """Where the note that this entry is comes from; None: it is no note."""
+    match entry.event:
+        case Reacted(removed=False):
+            return "reaction"
+        case InnerMessage(status=status, code=code) if status or code == COLLECTED:
+            thread = entry.thread
+            return None if "." in thread or thread == INNER else "branch"
+        case Message(command=command) if command:
+            return None
+        case Message() | Heard() | Noticed() as said if said.note not in CHANGES:
+            if said.bot:
+                return "bot"
+            if where == "dm":
+                return "dm"
+            mentioned = isinstance(said, Message) and said.address == "mention"
+            return "mention" if mentioned else "channel"
+    return None
+
+
+def written(entry: Entry[Any]) -> tuple[Tag, ...]:
+    """The tags that stand in the words of an entry."""
+    names = hashtags(entry.event.text) if isinstance(entry.event, Said) else []
+    return tuple(Tag(name=name, view=entry.thread, written=True) for name in names)
+
+
+def hashtags(text: str) -> list[str]:
+    """The tags that somebody wrote into what they said, `#so`, each once."""
+    return list(dict.fromkeys(map(tag_name, HASHTAG.findall(text))))[:MOST_HASHTAGS]
+
+
+def tag_name(text: str) -> str:
+    """A tag as it is kept: whatever its case, and with or without its sign."""
+    return text.strip().removeprefix("#").casefold()

@@ -1,0 +1,157 @@
+"""The folder that a process runs in: who lives in it, how it ended, what it wrote. Made by wrapper.py.
+
+Nothing in it is trusted: the program can reach its own folder. All is read bounded, and plain files only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.kinds import ProcessStarted
+
+LONG = 2**16
+"""Bytes of a status file at most."""
+NAME = re.compile("[0-9a-f]{32}")
+CLAIM = re.compile("[0-9a-f]{32}[.][0-9a-f]{16}")
+"""The name of a folder that a wrapper was about to move in place when it died."""
+LATE = 30.0
+"""Seconds after which a wrapper that was started does not begin any more."""
+KEPT = 2 * LATE
+"""Seconds that a folder stays at least, so that a wrapper that comes late finds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run ended. `why`: it `exited`, was `late`, `stopped`, or its folder `full`; or is `unstartable`.
+
+    `exit` is its status, negative for the signal that ended it, `written` how many bytes each stream had.
+    """
+
+    why: str
+    exit: int = 0
+    error: str = ""
+    seconds: float = 0.0
+    stdout: int = 0
+    stderr: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What is kept of a stream: its head, and its tail if `lost` bytes between them are not kept."""
+
+    head: bytes
+    tail: bytes = b""
+    lost: int = 0
+
+
+def folder_of(home: Path, started: Entry[ProcessStarted]) -> Path:
+    """Where this process runs: its key and its time are its own, in whatever journal it stands."""
+    return home / hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
+
+
+def holder(folder: Path) -> int | None:
+    """The pid of the wrapper that lives in this folder; None: none does."""
+    try:
+        held = os.open(folder / "wrapper", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with suppress(ValueError):
+            return int(os.read(held, 20))
+    finally:
+        os.close(held)
+    return None
+
+
+def ending(folder: Path) -> Ending | None:
+    """How the run in this folder ended; None where nothing tells it."""
+    try:
+        said: Any = json.loads(_read(folder / "status", LONG))
+    except (OSError, ValueError, RecursionError):
+        return None
+    match said:
+        case {"why": "unstartable", "error": str(error)}:
+            return Ending(why="unstartable", error=error[:200])
+        case {
+            "why": str(why),
+            "exit": int(code),
+            "seconds": float(seconds),
+            "stdout": int(out),
+            "stderr": int(err),
+        }:
+            return Ending(why=why, exit=code, seconds=seconds, stdout=out, stderr=err)
+        case _:
+            return None
+
+
+def written(folder: Path, name: str, total: int, most: int) -> Written:
+    """What is kept of the stream of this name, of which there were so many bytes."""
+    head = tail = b""
+    with suppress(OSError):
+        head = _read(folder / name, most)
+    with suppress(OSError):
+        tail = _read(folder / f"{name}.tail", most)
+    lost = total - len(head) - len(tail)
+    return Written(head=head, tail=tail, lost=lost) if lost > 0 else Written(head=head + tail)
+
+
+def remove(folder: Path) -> None:
+    """Take it away, if nobody lives in it."""
+    if holder(folder) is None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def tidy(home: Path, needed: Collection[str]) -> bool:
+    """Take away all folders there but these (their names), and those of wrappers that died too early.
+
+    Returns whether all are gone: one that was just made stays for a moment.
+    """
+    gone = True
+    for path in _folders(home):
+        if path.name not in needed:
+            if _made(path) < time.time() - KEPT:
+                remove(path)
+            gone = gone and not path.exists()
+    return gone
+
+
+def _made(folder: Path) -> float:
+    """When it was claimed."""
+    for path in (folder / "wrapper", folder):
+        with suppress(OSError):
+            return path.lstat().st_mtime
+    return 0.0
+
+
+def _folders(home: Path) -> Iterator[Path]:
+    try:
+        found = sorted(home.iterdir())
+    except OSError:
+        return
+    for path in found:
+        if (NAME.fullmatch(path.name) or CLAIM.fullmatch(path.name)) and not path.is_symlink():
+            yield path
+
+
+def _read(path: Path, most: int) -> bytes:
+    """The first so many bytes of a plain file. Raises OSError where it is none."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(f"{path.name} is no plain file")
+        return opened.read(most)

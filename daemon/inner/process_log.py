@@ -1,0 +1,129 @@
+"""The process log: what runs, what has ended and how, until the inner life has dealt with it.
+
+A fold over programs that were started and branches of the inner life's own thread. HMP seed, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.kinds import Spawned, ThreadEnded
+from daemon.inner.fold import Fold
+from daemon.kinds import INNER, CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
+
+MARK = "process.mark"
+CLEANUP = "cleanup.process_log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A program or a branch. `id` is the seq of the entry that began it, `view` in whose sight that was.
+
+    `ended` is None as long as it runs; `result` is all of its output that anybody is shown. `stopping`: it
+    was asked to end. The view of a branch is its own thread, in whose sight nobody is, until the command that
+    began it is recorded.
+    """
+
+    id: int
+    name: str
+    status: Status = "in_progress"
+    view: str = ""
+    began: float
+    ended: float | None = None
+    result: str = ""
+    slots: Mapping[str, str] = field(default_factory=dict)
+    branch: bool = False
+    stopping: bool = False
+
+
+class ProcessLog(Fold):
+    """All processes but those that were dealt with and cleaned up."""
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (
+        ProcessStarted,
+        ProcessEnded,
+        ProcessStop,
+        CommandRan,
+        Spawned,
+        ThreadEnded,
+    )
+
+    def processes(self, seen: Callable[[str], bool]) -> Sequence[Process]:
+        """Those that were not dealt with yet, in order, as far as their view may be `seen`."""
+        return [one for one in self._all.values() if one.status != "close" and seen(one.view)]
+
+    def running(self) -> Sequence[Process]:
+        """Those that have not ended."""
+        return [one for one in self._all.values() if one.ended is None]
+
+    def get(self, id: int) -> Process | None:
+        """The process of this id, also one that was dealt with; None where there is none any more."""
+        return self._all.get(id)
+
+    def all(self) -> Sequence[Process]:
+        """Those that were dealt with, too."""
+        return [*self._all.values()]
+
+    def _clear(self) -> None:
+        self._all: dict[int, Process] = {}
+        self._unplaced: dict[str, list[int]] = {}
+        """Branches whose view is not known yet, by the execution that began them."""
+
+    def _take(self, entry: Entry[Any]) -> None:
+        match entry.event:
+            case ProcessStarted() as started:
+                self._all[entry.seq] = Process(
+                    id=entry.seq,
+                    name=started.name,
+                    view=started.view,
+                    began=entry.at,
+                    slots=started.slots,
+                )
+            case ProcessEnded() as ended:
+                self._change(ended.process, status=ended.status, ended=entry.at, result=ended.result)
+            case ProcessStop() as stop:
+                self._change(stop.process, stopping=True)
+            case Spawned() as spawned if entry.thread == INNER:
+                self._branch(entry.seq, entry, spawned)
+            case ThreadEnded() as thread_ended:
+                self._end_branch(entry, thread_ended)
+            case CommandRan() as ran:
+                self._command(entry, ran)
+
+    def _branch(self, seq: int, entry: Entry[Any], spawned: Spawned) -> None:
+        name = spawned.thread.removeprefix(f"{INNER}.")
+        self._all[seq] = Process(id=seq, name=name, view=spawned.thread, began=entry.at, branch=True)
+        self._unplaced.setdefault(_execution(entry.key), []).append(seq)
+
+    def _end_branch(self, entry: Entry[Any], ended: ThreadEnded) -> None:
+        status: Status = "ok" if ended.status == "completed" else "error"
+        result = ended.result if isinstance(ended.result, str) else ""
+        for seq in entry.closes:
+            if seq in self._all and self._all[seq].branch:
+                self._change(seq, status=status, ended=entry.at, result=result)
+
+    def _command(self, entry: Entry[Any], ran: CommandRan) -> None:
+        for seq in self._unplaced.pop(_execution(entry.key), ()):
+            self._change(seq, view=ran.view)
+        if not ran.ok:
+            return
+        if ran.name == MARK and self._ended(ran.args.get("id")):
+            self._change(ran.args["id"], status="close")
+        elif ran.name == CLEANUP:
+            self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
+
+    def _ended(self, id: object) -> bool:
+        one = self._all.get(id) if isinstance(id, int) else None
+        return one is not None and one.ended is not None
+
+    def _change(self, seq: int, **fields: Any) -> None:
+        if seq in self._all:
+            self._all[seq] = replace(self._all[seq], **fields)
+
+
+def _execution(key: str) -> str:
+    """The execution that this was done by, however often it was restarted."""
+    return key.partition("/")[0].partition("~")[0]

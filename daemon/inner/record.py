@@ -1,0 +1,76 @@
+"""A record of the diary, the concepts, their links or llm_memory, and how it stands in a context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from daemon.mind.payloads import element
+from daemon.mind.recall import fenced
+
+DIARY, CONCEPTS, LINKS, LLM_MEMORY = "diary", "concepts", "links", "llm_memory"
+TEXT: Mapping[str, str] = {DIARY: "text", CONCEPTS: "description", LINKS: "relation", LLM_MEMORY: "text"}
+"""By family, the argument of its commands that is the text of the record."""
+
+BRIEF = 120
+"""Characters of a record's text in a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One record as it may be shown. `id` is the seq of the command that added it, `wrote` of the one that
+    gave it its present text.
+
+    `text` is what it says: of a concept its description, of a link its relation. `source` and `target` are
+    the concepts that a link joins, `ends` their names. `view` is where its present text was written,
+    `at` and `changed_at` when it was added and when that was, in Unix seconds.
+    """
+
+    id: int
+    wrote: int
+    family: str
+    text: str
+    name: str = ""
+    source: int = 0
+    target: int = 0
+    ends: tuple[str, str] = ("", "")
+    tags: tuple[str, ...] = ()
+    pinned: bool = False
+    view: str
+    at: float
+    changed_at: float
+
+
+def line(record: Record) -> str:
+    """A record as it stands in a context: an element, whose text can pose as nothing else."""
+    attributes = {"id": str(record.id), "family": record.family, "at": _date(record.at)}
+    if record.changed_at != record.at:
+        attributes["changed"] = _date(record.changed_at)
+    if record.name:
+        attributes["name"] = record.name
+    if record.source:
+        attributes["from"] = f"{record.source} {record.ends[0]}"
+        attributes["to"] = f"{record.target} {record.ends[1]}"
+    if record.tags:
+        attributes["tags"] = ", ".join(record.tags)
+    if record.pinned:
+        attributes["pinned"] = "yes"
+    begun = element("record", **attributes).removesuffix("/>")
+    return f"{begun}>\n{fenced(record.text)}\n</record>"
+
+
+def brief(record: Record) -> str:
+    """A record in one line, as it stands in a list: its id, and how it begins."""
+    begins = " ".join(record.text[:BRIEF].split()) + "…" * (len(record.text) > BRIEF)
+    if record.source:
+        said = f"{record.source} {record.ends[0]} - {begins} -> {record.target} {record.ends[1]}"
+    elif record.name:
+        said = f"{record.name}: {begins}"
+    else:
+        said = f"({_date(record.at)}) {begins}"
+    return fenced(f"{record.id} {said}")
+
+
+def _date(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

@@ -1,0 +1,29 @@
+"""What became of what the inner life wanted said, since it thought last: a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.inner.fold import Fold
+from daemon.kinds import SaidOut, Ticked
+
+
+class SaidLog(Fold):
+    """What a tick is told of its messages: each once."""
+
+    kinds = (SaidOut, Ticked)
+
+    def _clear(self) -> None:
+        self._new = list[Entry[SaidOut]]()
+
+    def _take(self, entry: Entry[Any]) -> None:
+        if isinstance(entry.event, SaidOut):
+            self._new.append(entry)
+        elif entry.event.outcome != "asleep":
+            self._new = [one for one in self._new if one.seq > entry.event.tick]
+
+    def lines(self) -> Sequence[str]:
+        """A line each."""
+        return [f'<sent by="{one.event.by}">{one.event.outcome}</sent>' for one in self._new]

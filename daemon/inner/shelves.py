@@ -1,0 +1,64 @@
+"""Ids of notes in order, on shelves by where they were said, source and priority: what makes a look cheap.
+
+However many notes there are, a shelf is found at once, and read from its newest end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from daemon.inner.note import Priority, Source
+
+
+class Shelf(NamedTuple):
+    """What stands together."""
+
+    place: str
+    source: Source
+    priority: Priority
+
+
+class Shelves:
+    """Ids of notes. `at` says when the note of an id came."""
+
+    def __init__(self, at: Callable[[int], float]) -> None:
+        self._at = at
+        self._ids: dict[Shelf, list[int]] = {}
+        self._counts: dict[Priority, int] = {}
+
+    def put(self, shelf: Shelf, id: int) -> None:
+        """It stands here from now on."""
+        insort(self._ids.setdefault(shelf, []), id)
+        self._counts[shelf.priority] = self.count(shelf.priority) + 1
+
+    def take(self, shelf: Shelf, id: int) -> None:
+        """It does not stand here any more."""
+        drop(self._ids[shelf], id)
+        self._counts[shelf.priority] -= 1
+
+    def count(self, priority: Priority) -> int:
+        """How many of this priority stand here."""
+        return self._counts.get(priority, 0)
+
+    def newest(
+        self, wanted: Callable[[Shelf], bool], since: float | None = None, until: float | None = None
+    ) -> Iterator[int]:
+        """The ids on these shelves that came in that time, the newest first.
+
+        Where the clock was wrong in between, it may be some more than came then.
+        """
+        chosen = [ids for shelf, ids in self._ids.items() if ids and wanted(shelf)]
+        return heapq.merge(*(self._between(ids, since, until) for ids in chosen), reverse=True)
+
+    def _between(self, ids: list[int], since: float | None, until: float | None) -> Iterator[int]:
+        first = 0 if since is None else bisect_left(ids, since, key=self._at)
+        after = len(ids) if until is None else bisect_right(ids, until, key=self._at)
+        return (ids[place] for place in range(after - 1, first - 1, -1))
+
+
+def drop(ids: list[int], id: int) -> None:
+    """Take an id out of a list in order."""
+    del ids[bisect_left(ids, id)]

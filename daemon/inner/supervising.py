@@ -1,0 +1,338 @@
+"""The supervisor: starts the programs that the inner life wants to run, and writes down how each has ended.
+
+It follows the journal, and holds nothing that the journal and the processes' folders do not hold: it may die
+at any moment, and the next one goes on. CORE, "Branches, waiting, processes, caps".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import time
+from asyncio import Event as Flag
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import Fenced, JournalError
+from daemon.engine.journal import Clock, Journal
+from daemon.engine.keys import part
+from daemon.inner.isolation import isolated, isolates
+from daemon.inner.masking import masked
+from daemon.inner.process_folder import KEPT, LATE, ending, folder_of, holder, tidy
+from daemon.inner.process_log import CLEANUP, ProcessLog
+from daemon.inner.telling import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
+from daemon.kinds import CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
+from daemon.recipe import Recipe
+
+log = logging.getLogger(__name__)
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+"""Where a process finds other programs."""
+WRAPPER = Path(__file__).parent / "wrapper.py"
+TRIES = 3
+"""How often a wrapper is started that comes to nothing."""
+AT_ONCE = 8
+"""Processes that run beside each other; the others wait for their turn."""
+PAUSE = 1.0
+"""Seconds between two tries of what failed, and between two looks where nobody tells of an end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one process may take: bytes of memory, of its folder and of what is kept of each stream, open
+    files, and how many processes it may have begun."""
+
+    memory: int = 4 * 2**30
+    room: int = 100 * 2**20
+    kept: int = MOST_KEPT
+    files: int = 256
+    processes: int = 64
+
+
+class Supervisor:
+    """Runs what `recipes` allow, in folders of its own below `home`; an async context manager.
+
+    `secrets` are values that no result may hold; `wake` is told the thread for which something has come.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        recipes: Mapping[str, Recipe],
+        home: Path,
+        secrets: Collection[str],
+        wake: Callable[[str], None],
+        *,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._recipes = recipes
+        self._home = home.absolute()
+        self._secrets = secrets
+        self._wake = wake
+        self._bounds = bounds or Bounds()
+        self._log = ProcessLog(journal)
+        self._watched: dict[int, Flag] = {}
+        """The processes that are seen through to their ends; the flag says that one is to be stopped."""
+        self._tasks = set[asyncio.Task[None]]()
+        self._tidying: asyncio.Task[None] | None = None
+        self._again = False
+        """Was anything dropped from the log while folders were taken away?"""
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._tool = ""
+        """The bwrap that works here; empty: none does."""
+
+    async def __aenter__(self) -> Self:
+        if self._recipes:
+            self._tool, why = await isolates()
+            if why:
+                log.warning("Processes of the inner life can reach the network: %s.", why)
+        self._begin(self._follow(), "following of the journal")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The processes go on; the next supervisor hears of their ends."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # What the journal says
+
+    async def _follow(self) -> None:
+        """Take up what is pending, then all that comes; anew where the journal could not be read."""
+        while True:
+            try:
+                since = self._journal.last()
+                for started in self._journal.pending(ProcessStarted):
+                    self._watch(started)
+                self._tidy()
+                async for entries in self._journal.follow(since):
+                    for entry in entries:
+                        self._take(entry)
+            except JournalError as error:
+                log.info("The supervisor waits for the journal. %s", error)
+                await self._clock.sleep(PAUSE)
+
+    def _take(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if isinstance(event, ProcessStarted):
+            self._watch(entry)
+        elif isinstance(event, ProcessStop) and event.process in self._watched:
+            self._watched[event.process].set()
+        elif isinstance(event, CommandRan) and event.name == CLEANUP and event.ok:
+            self._tidy()
+
+    def _watch(self, started: Entry[ProcessStarted]) -> None:
+        """See it through, beside all others."""
+        stop = self._watched.get(started.seq)
+        if stop is None:
+            stop = self._watched[started.seq] = Flag()
+            task = self._begin(self._see_through(started, stop), f"process {started.seq}")
+            task.add_done_callback(lambda _: self._watched.pop(started.seq))
+        stops = self._journal.of(started.thread, ProcessStop, since=started.seq)
+        if any(asked.event.process == started.seq for asked in stops):
+            stop.set()
+
+    def _tidy(self) -> None:
+        """The folders of processes that were dropped from the log are taken away."""
+        if self._tidying is None or self._tidying.done():
+            self._tidying = self._begin(self._take_away(), "tidying")
+        else:
+            self._again = True
+
+    async def _take_away(self) -> None:
+        while True:
+            self._again = False
+            with suppress(JournalError):  # then later
+                await self._log.update()
+                pending = [entry.seq for entry in self._journal.pending(ProcessStarted)]
+                known = {one.id for one in self._log.all() if not one.branch}
+                entries = self._journal.many([*known.union(pending)])
+                needed = {folder_of(self._home, entry).name for entry in entries}
+                if await asyncio.to_thread(tidy, self._home, needed) and not self._again:
+                    return
+            await self._clock.sleep(KEPT)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Do this beside all else, until the supervisor ends."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error:
+            said = "The supervisor failed at: %s. Start the daemon anew."
+            log.critical(said, task.get_name(), exc_info=error)
+
+    # One process
+
+    async def _see_through(self, started: Entry[ProcessStarted], stop: Flag) -> None:
+        """Have it run, if nobody has yet, and write down how it ended."""
+        async with self._turns:
+            while True:
+                try:
+                    if self._journal.is_pending(started.seq):
+                        status, result = await self._end_of(started, stop)
+                        await self._write(started, status, result)
+                    return
+                except (JournalError, OSError) as error:
+                    log.info("The process %d is looked at again in a moment. %s", started.seq, error)
+                    await self._clock.sleep(PAUSE)
+
+    async def _write(self, started: Entry[ProcessStarted], status: Status, result: str) -> None:
+        ended = ProcessEnded(process=started.seq, name=started.event.name, status=status, result=result)
+        with suppress(Fenced):  # somebody let go of it
+            await self._journal.append(
+                started.thread,
+                ended,
+                key=part(started.key, "ended"),
+                author="core",
+                cause=started.seq,
+                closes=[started.seq],
+                requires=started.seq,
+            )
+        self._wake(started.thread)
+
+    async def _end_of(self, started: Entry[ProcessStarted], stop: Flag) -> tuple[Status, str]:
+        """How it ended. It is started where its folder is not there: then nobody else has."""
+        folder = folder_of(self._home, started)
+        tries = 0
+        while True:
+            claimed = folder.exists()  # in this order: each makes sense of what comes after it
+            pid = holder(folder)
+            end = ending(folder)
+            if end:
+                return await told(folder, end, self._secrets, stopped=stop.is_set())
+            if pid is not None:
+                await self._wait(pid, stop)
+            elif claimed:
+                return "offline", LOST
+            elif stop.is_set():
+                return "error", NOT_BEGUN
+            elif tries == TRIES:
+                return "error", UNSTARTED
+            else:
+                if tries:
+                    await self._clock.sleep(PAUSE)
+                tries += 1
+                try:
+                    argv = self._command(started.event, folder)
+                except ValueError as error:
+                    return "error", masked(f"It was not started: {error}.", self._secrets)
+                with suppress(OSError):
+                    await self._wait(self._start(folder, argv, started.event.seconds), stop)
+
+    def _command(self, event: ProcessStarted, folder: Path) -> list[str]:
+        """The command as it is run. Raises ValueError where it may not be."""
+        recipe = self._recipes.get(event.name)
+        if recipe is None:
+            raise ValueError(f"there is no program {event.name!r:.60}; programs: {names(self._recipes)}")
+        program = located(recipe)
+        if program is None:
+            raise ValueError("its program is not on this machine; an owner can mend that")
+        argv = [program, *recipe.fill(event.slots)[1:]]
+        return isolated(self._tool, argv, self._home, folder / "work") if self._tool else argv
+
+    def _start(self, folder: Path, argv: list[str], seconds: float) -> int:
+        """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        bounds = self._bounds
+        order = {
+            "argv": argv,
+            "seconds": seconds,
+            "until": time.time() + LATE,
+            "path": PATH,
+            "kept": bounds.kept,
+            "room": bounds.room,
+            "memory": bounds.memory,
+            "files": bounds.files,
+            "processes": bounds.processes,
+        }
+        command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(WRAPPER)]
+        return os.posix_spawn(
+            sys.executable,
+            [*command, str(folder), json.dumps(order, ensure_ascii=False)],
+            {},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+        )
+
+    async def _wait(self, pid: int, stop: Flag) -> None:
+        """Until this wrapper is gone; it is asked to end where that is wanted."""
+        gone = asyncio.create_task(self._gone(pid))
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([gone, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if not gone.done():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGTERM)
+            await gone
+        finally:
+            gone.cancel()
+            stopped.cancel()
+            await asyncio.gather(gone, stopped, return_exceptions=True)
+
+    async def _gone(self, pid: int) -> None:
+        """Until this process has ended, whoever its parent is."""
+        if sys.platform == "linux":
+            try:
+                watched = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return
+            loop, ended = asyncio.get_running_loop(), Flag()
+            loop.add_reader(watched, ended.set)
+            try:
+                await ended.wait()
+            finally:
+                loop.remove_reader(watched)
+                os.close(watched)
+            take_leave(pid)
+        else:
+            while not take_leave(pid):
+                await self._clock.sleep(PAUSE)
+
+
+def take_leave(pid: int) -> bool:
+    """Has this process ended? If it is a child of ours it is one no more."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def located(recipe: Recipe) -> str | None:
+    """Where the program of a recipe is on this machine; None: nowhere, or nobody may run it."""
+    return shutil.which(recipe.program)
+
+
+def names(recipes: Mapping[str, Recipe]) -> str:
+    """What there is, for a sentence."""
+    return ", ".join(sorted(recipes)) or "none"

@@ -1,0 +1,313 @@
+"""The inner life: ticks of thought in a thread of its own, each when its time has come (HMP seed)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from daemon.actions.action import Definition
+from daemon.actions.breaking_out import BreakingOut
+from daemon.actions.commanding import Commanding
+from daemon.engine.event import Entry, only
+from daemon.engine.kinds import Match
+from daemon.inner.contexts import Contexts, Now
+from daemon.inner.grammar import Written, read
+from daemon.inner.reflex import only_waits
+from daemon.inner.state import State
+from daemon.inner.views import PUBLIC
+from daemon.kinds import (
+    CommandRan,
+    Heard,
+    InnerBegan,
+    Message,
+    ModelCall,
+    Noticed,
+    ProcessEnded,
+    Reacted,
+    TickDue,
+    Ticked,
+)
+from daemon.limits import InnerLimits
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.sections import without_thoughts
+from daemon.mind.wording import SOUL, fill, name_of
+from daemon.process import MentalProcess, Turn, Words
+
+NAME = "inner_life"
+SYSTEM = "prompts/inner_life"
+COMMANDS = "prompts/inner/commands"
+ASKS = "prompts/inner/tick"
+NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
+"""The kinds of entries that are notes."""
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What the inner life consists of: all that it knows, may do, and may use.
+
+    `help` explains its commands, a line each: always the same, and dear to make.
+    """
+
+    state: State
+    definitions: Mapping[str, Definition]
+    help: str
+    limits: InnerLimits
+    call: Callable[[int], ModelCall]
+    programs: Sequence[str] = ()
+    neighbours: Sequence[str] = ()
+
+
+class Tick:
+    """One execution of the thread: a tick, or what happens while it waits."""
+
+    def __init__(self, turn: Turn, life: Life) -> None:
+        self._turn = turn
+        self._life = life
+        self._state = life.state
+        self._now = turn.began_at
+
+    async def run(self) -> None:
+        """Think, if the time has come; else write down what came, and wait on."""
+        system = await self._system()
+        await self._state.update(self._turn.number)
+        self._pause_set = self._state.log.settings.pause.value
+        due = only(TickDue, self._turn.inputs)
+        if only(InnerBegan, self._turn.inputs):
+            if await self._begins(due):
+                return
+        elif not due:
+            await self._asleep(self._what_came())
+            if not await self._turn.waiting():
+                await self._pause(self._life.limits.pause, "the pause is over")
+            return
+        elif self._too_early(due):
+            await self._later(due, self._last_at + self._life.limits.pause - self._now)
+            return
+        await self._think(system, due)
+
+    # What happens while it waits
+
+    async def _begins(self, due: Sequence[Entry[TickDue]]) -> bool:
+        """The daemon was started: is nothing to be thought yet? The first tick comes when a pause is over."""
+        pause = self._life.limits.pause
+        waits = await self._turn.waiting()
+        if not due and any(note.get("idle") for note in waits):
+            await self._asleep("the daemon was started")
+            return True
+        if not pause:
+            return False
+        await self._asleep("the daemon was started")
+        await self._later(due, pause)
+        return True
+
+    async def _asleep(self, why: str) -> None:
+        """A line of the log, without a call."""
+        last = self._state.log.last
+        view = last.entry.event.view if last else PUBLIC
+        await self._turn.once(Ticked(tick=self._turn.number, outcome="asleep", why=why, view=view))
+
+    def _what_came(self) -> str:
+        lines = []
+        for entry in self._turn.inputs:
+            if isinstance(entry.event, ProcessEnded):
+                lines.append(
+                    f"process {entry.event.process} ({entry.event.name}) ended: {entry.event.status}"
+                )
+            else:
+                lines.append(f"{entry.kind} {entry.seq}")
+        return "; ".join(lines)
+
+    @property
+    def _last_at(self) -> float:
+        lines = [line for line in self._state.log.lines if line.entry.event.outcome != "asleep"]
+        return lines[-1].entry.at if lines else 0.0
+
+    def _too_early(self, due: Sequence[Entry[TickDue]]) -> bool:
+        return self._now < self._last_at + self._life.limits.pause - 0.5
+
+    async def _later(self, due: Sequence[Entry[TickDue]], seconds: float) -> None:
+        """Wait so long first; what woke it is not forgotten."""
+        why = due[-1].event.why if due else "the daemon was started"
+        woke = [seq for entry in due for seq in entry.event.notes]
+        await self._turn.wait(within=seconds, note={"inner": why, "woke": woke})
+
+    async def _pause(self, seconds: float, why: str) -> None:
+        await self._turn.wait(within=seconds, note={"inner": why})
+
+    # What it is asked
+
+    async def _system(self) -> WorkingMemory:
+        """Who it is, and what its inner life is: byte-stable, with the help of the commands."""
+        turn = self._turn
+        texts = [
+            await turn.enter(SOUL, turn.text(SOUL)),
+            await turn.enter(SYSTEM, turn.text(SYSTEM)),
+            await turn.enter(COMMANDS, fill(turn.text(COMMANDS), help=self._life.help)),
+        ]
+        return working_memory(texts)
+
+    def _view(self, due: Sequence[Entry[TickDue]]) -> str:
+        """The conversation whose note woke it or was read last; after a sleep that no note ended: none."""
+        notes = [seq for entry in due for seq in entry.event.notes]
+        last = self._state.log.last
+        if notes:
+            return self._thread_of(notes[-1])
+        if last is None or any(one.event.ok and one.event.name == "cycle.idle" for one in last.commands):
+            return PUBLIC
+        read = [one.event for one in last.commands if one.event.ok and one.event.name == "notes.read"]
+        if read and read[-1].shows:
+            return self._thread_of(read[-1].shows[-1])
+        return last.entry.event.view
+
+    def _thread_of(self, seq: int) -> str:
+        note = self._state.notes.get(seq)
+        return note.thread.partition(".")[0] if note else PUBLIC
+
+    def _contexts(self, due: Sequence[Entry[TickDue]]) -> Contexts:
+        life, turn = self._life, self._turn
+        now = Now(
+            tick=turn.number,
+            at=self._now,
+            why=due[-1].event.why if due else "the daemon was started",
+            view=self._view(due),
+            name=name_of(turn.text(SOUL)),
+            owners=turn.owners,
+            limits=life.limits,
+            programs=life.programs,
+            neighbours=life.neighbours,
+        )
+        return Contexts(state=self._state, now=now, call=life.call)
+
+    # It thinks
+
+    async def _think(self, system: WorkingMemory, due: Sequence[Entry[TickDue]]) -> None:
+        contexts = self._contexts(due)
+        limited = await self._turn.limit()
+        if limited:
+            await self._over(contexts, "over-budget")
+            return
+        memory = system
+        for region, text in contexts.regions().items():
+            memory = memory.with_region(region, text)
+        memory = memory.with_region("instruction", self._turn.text(ASKS).strip())
+        _, call = await self._turn.talk("tick", memory, "speak")
+        if call.event.outcome == "refused":
+            _, call = await self._turn.talk("tick", memory, "fallback")
+        if call.event.outcome == "over-budget":
+            await self._over(contexts, "over-budget")
+        elif call.event.outcome not in ("ok", "cut"):
+            outcome: Any = "refused" if call.event.outcome == "refused" else "failed"
+            await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
+            await self._pause(self._pause_after(()), "the pause is over")
+        else:
+            await self._follow(contexts, call)
+
+    async def _over(self, contexts: Contexts, outcome: Any) -> None:
+        """Nothing may be spent any more today: the next tick comes when the day is over."""
+        await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
+        left = DAY - self._now % DAY
+        await self._pause(max(left, self._life.limits.pause), "a new day has begun")
+
+    async def _note(self, contexts: Contexts, line: Ticked) -> None:
+        """The line of the log with which the tick ends."""
+        now = contexts.now
+        saw = tuple(dict.fromkeys(contexts.saw))
+        await self._turn.once(replace(line, why=now.why, view=now.view, saw=saw))
+
+    async def _follow(self, contexts: Contexts, call: Entry[ModelCall]) -> None:
+        """Do what the answer asks for, unless it says what was said before."""
+        known = {name: one.args for name, one in self._life.definitions.items()}
+        answer = without_thoughts(call.event.text)
+        written = read(answer, known)
+        line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq)
+        wrong = [fault for fault in written.faults if not fault.repaired]
+        waits = only_waits([one.name for one in written.commands]) and not wrong
+        reflex = BreakingOut(turn=self._turn, contexts=contexts)
+        repeated, found = await reflex.judged(answer, waits)
+        line = replace(line, novelty=found.novelty, outcome="waiting" if waits else "thought")
+        if repeated:
+            await self._break_out(contexts, line, reflex, answer)
+            return
+        ran = await self._carry_out(contexts, written)
+        await self._note(contexts, replace(line, commands=tuple(one.seq for one in ran)))
+        await self._wait_for(ran)
+
+    async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
+        """It went in a circle: its commands are not run again, and the next tick is another one."""
+        pause = self._pause_after(())
+        effect, advice = reflex.effect(answer, pause)
+        line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
+        await self._note(contexts, line)
+        await self._pause(max(pause, effect.pause or 0.0), "the pause is over")
+
+    # What it wants done
+
+    async def _carry_out(self, contexts: Contexts, written: Written) -> list[Entry[CommandRan]]:
+        now = contexts.now
+        commanding = Commanding(
+            turn=self._turn,
+            id=now.tick,
+            view=now.view,
+            views=self._state.views,
+            now=now.at,
+            definitions=self._life.definitions,
+        )
+        await self._state.update()
+        ran = []
+        for command in written.commands:
+            ran.append(await commanding.carry_out(command))
+            await self._state.update()
+        refused = [await commanding.refuse(fault) for fault in written.faults]
+        return [*ran, *refused]
+
+    async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
+        """Until the pause is over, or as long as it wants to sleep."""
+        done = [one.event for one in ran if one.event.ok]
+        idle = [one.args for one in done if one.name == "cycle.idle"]
+        if not idle:
+            await self._pause(self._pause_after(done), "the pause is over")
+            return
+        wanted = idle[-1]
+        matching = None
+        if wanted.get("notes") is not None:
+            matching = Match(kinds=NOTES, anywhere=True, about=wanted["notes"], after=self._turn.number)
+        await self._turn.wait(
+            wanted.get("processes", ()),
+            matching,
+            wanted.get("seconds"),
+            note={"inner": "the time of your sleep is over", "idle": True},
+        )
+
+    def _pause_after(self, done: Sequence[CommandRan]) -> float:
+        """How long the pause is, by what the soul set, and by what its owner wants at the least."""
+        wanted = self._pause_set
+        for one in done:
+            if one.name == "cycle.pause":
+                wanted = one.args["seconds"]
+        return max(wanted or 0.0, self._life.limits.pause)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerLife:
+    """The process. Without a life nothing is asked of anybody, and nothing is waited for."""
+
+    life: Life | None = None
+
+    async def __call__(self, turn: Turn) -> WorkingMemory:
+        """Think, if it is time to."""
+        if self.life:
+            await Tick(turn, self.life).run()
+        return turn.memory
+
+
+PROCESS = MentalProcess(
+    name=NAME,
+    run=InnerLife(),
+    called="the inner life is to think, or something has come for it",
+    texts={
+        SYSTEM: Words(None),
+        ASKS: Words(None),
+    },
+)

@@ -1,0 +1,155 @@
+"""What the soul reads and takes no part in, kept for its inner life: chatter, and reactions. For the inbox.
+
+It stands in the thread of its channel, which no conversation reads: nothing that is noticed is known, so that
+whoever calls the soul later finds it like all that it has not heard. None of it wakes anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken
+from daemon.slack.audience import Audiences
+from daemon.slack.message import Message
+from daemon.slack.names import People
+from daemon.slack.payload import identity, part, stamp, told
+from daemon.slack.place import conversation_with, open_channel, opened, thread_key
+from daemon.slack.policy import Allowed, Me
+from daemon.slack.text import named
+
+OURS: tuple[type[Event], ...] = (SpeechStarted, Spoken, CardShown)
+"""What names a message of the soul's own by its ts."""
+RECENT = 7 * 86_400.0
+"""Seconds for which a message of the soul's own is looked for: all that it said since is read for that."""
+SKEW = 300.0
+"""Seconds by which Slack's clock and ours may differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """Someone put an emoji on the message `on`, which `whose` wrote, or took it away."""
+
+    channel: str
+    user: str
+    emoji: str
+    on: str
+    whose: str
+    ts: str
+    removed: bool
+
+
+def reaction_of(event: Mapping[str, Any]) -> Reaction | None:
+    """The reaction that an event is, if it is one to a message; raises Malformed."""
+    if event.get("type") not in ("reaction_added", "reaction_removed"):
+        return None
+    item, emoji = part(event, "item"), named(told(event, "reaction"))
+    if item.get("type") != "message" or not emoji:
+        return None
+    return Reaction(
+        channel=identity(item, "channel"),
+        user=identity(event, "user"),
+        emoji=emoji,
+        on=stamp(item, "ts"),
+        whose=told(event, "item_user"),
+        ts=stamp(event, "event_ts"),
+        removed=event.get("type") == "reaction_removed",
+    )
+
+
+class Noticing:
+    """Writes it down, of those alone who may speak to the soul. Its methods raise JournalError."""
+
+    def __init__(
+        self, journal: Journal, people: People, me: Me, allowed: Allowed, audiences: Audiences
+    ) -> None:
+        self._journal = journal
+        self._people = people
+        self._me = me
+        self._allowed = allowed
+        self._audiences = audiences
+
+    async def message(self, message: Message) -> None:
+        """Keep one that is none of the soul's business, or how one that was kept has changed."""
+        where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
+        key = f"{where}:{message.change}:{message.changed}" if message.change else where
+        known = message.change and self._journal.get(where)
+        if self._journal.get(key) or not (known or self._may_be_kept(message)):
+            return
+        words = await self._people.describe(message)
+        place = await self._place(
+            message.channel, message.kind, message.author, message.changed or message.ts
+        )
+        event = Noticed(**words, note=message.change)
+        await self._journal.append(place.thread, event, key=key, author=message.author, cause=place.seq)
+
+    async def reaction(self, reaction: Reaction) -> None:
+        """Keep a reaction: in the conversation that the message is part of, else in its channel's thread."""
+        one, team = reaction, self._me.team
+        key = f"reaction:{team}:{one.channel}:{one.on}:{one.user}:{one.emoji}:{one.ts}"
+        kind = "dm" if one.channel.startswith("D") else ""
+        if self._journal.get(key) or not self._may_react(one, kind):
+            return
+        place = conversation_with(self._journal, team, one.channel, one.on) or self._said_in(one)
+        if place is None:
+            place = await self._place(one.channel, kind, one.user, one.ts)
+        event = Reacted(
+            user=one.user,
+            name=await self._people.name(one.user),
+            emoji=one.emoji,
+            on=one.on,
+            ts=one.ts,
+            removed=one.removed,
+        )
+        await self._journal.append(place.thread, event, key=key, author=one.user, cause=place.seq)
+
+    def _may_be_kept(self, message: Message) -> bool:
+        """May whoever said it speak to the soul there? What the soul said itself is none of this."""
+        if self._me.said(message.user, message.bot):
+            return False
+        if not message.by_bot:
+            return self._allowed.may_speak(message.user, message.channel, message.kind)
+        named_ones = {message.user, message.bot} & self._allowed.bots
+        return bool(named_ones) and self._allowed.is_open(message.channel, message.kind)
+
+    def _may_react(self, reaction: Reaction, kind: str) -> bool:
+        if self._me.said(reaction.user, None):
+            return False
+        if reaction.user in self._allowed.bots:
+            return self._allowed.is_open(reaction.channel, kind)
+        return self._allowed.may_speak(reaction.user, reaction.channel, kind)
+
+    async def _place(self, channel: str, kind: str, person: str, ts: str) -> Entry[Opened]:
+        """The thread of this channel, after it is noted who can read it at `ts`."""
+        where = await self._people.where(channel, kind, person)
+        known = opened(self._journal, thread_key(self._me.team, channel, ""))
+        if known:
+            await self._audiences.found(channel, where.audience, ts)
+            return known
+        place = await open_channel(
+            self._journal,
+            team=self._me.team,
+            channel=channel,
+            where=where.kind,
+            place=where.name,
+            audience=where.audience,
+            user=person,
+        )
+        self._audiences.noted(place.event)
+        return place
+
+    def _said_in(self, reaction: Reaction) -> Entry[Opened] | None:
+        """The conversation in which the soul itself said this lately."""
+        on = float(reaction.on)
+        if reaction.whose != self._me.user or float(reaction.ts) - on > RECENT:
+            return None
+        said: list[Entry[Any]] = self._journal.kind(*OURS, at=max(on - SKEW, 0.0))
+        for entry in said:
+            if entry.event.ts == reaction.on:
+                place = self._journal.latest(entry.thread.partition(".")[0], Opened)
+                if place and place.event.channel == reaction.channel:
+                    return place
+        return None

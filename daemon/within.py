@@ -1,0 +1,107 @@
+"""The inner life of these settings: what it knows, may do and may use; and how it begins. For app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import fields
+
+from config import Settings
+from daemon.actions.commands import Means
+from daemon.actions.own_processes import own_processes
+from daemon.actions.registry import Registry, described
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.inner.agent_log import AgentLog
+from daemon.inner.helping import help_text
+from daemon.inner.neighbours import Neighbours
+from daemon.inner.notes import Notes
+from daemon.inner.process_log import ProcessLog
+from daemon.inner.reaching import Reaching
+from daemon.inner.records import Records
+from daemon.inner.said import SaidLog
+from daemon.inner.state import State
+from daemon.inner.supervising import Supervisor
+from daemon.inner.views import Views
+from daemon.kinds import INNER, InnerBegan, ModelCall
+from daemon.knowledge.places import Places
+from daemon.limits import InnerLimits
+from daemon.ports import Clock, Library
+from daemon.processes import Life
+from daemon.slack.surface import Slack
+
+
+def state_of(journal: Journal, stack: ExitStack) -> State:
+    """All that it knows, folded from the journal whenever it is asked; what it searches is open until the
+    stack is."""
+    views = Views(Places(journal))
+    return State(
+        log=AgentLog(journal),
+        notes=Notes(journal),
+        records=stack.enter_context(Records(journal, views)),
+        processes=ProcessLog(journal),
+        said=SaidLog(journal),
+        views=views,
+    )
+
+
+def means_of(
+    settings: Settings,
+    limits: InnerLimits,
+    journal: Journal,
+    clock: Clock,
+    slack: Slack,
+    state: State,
+    library: Library | None,
+) -> Means:
+    """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
+    meetings = Neighbours(journal, clock, settings.mesh_daily)
+    return Means(
+        state=state,
+        reach=Reaching(journal, clock, slack.doors, settings.allowed_bots, meetings),
+        limits=limits,
+        meetings=settings.mesh_daily,
+        library=library,
+        recipes=settings.process_commands,
+    )
+
+
+def alive(means: Means, registry: Registry, journal: Journal, neighbours: Iterable[str]) -> Life:
+    """Its life, by the commands of this registry."""
+
+    def call(seq: int) -> ModelCall:
+        entry: Entry[ModelCall] = journal.at(seq)
+        return entry.event
+
+    return Life(
+        state=means.state,
+        definitions={one.name: one for one in registry.commands},
+        help=help_text(described(registry.commands)),
+        limits=means.limits,
+        call=call,
+        programs=[*_programs(means)],
+        neighbours=tuple(sorted(neighbours)),
+    )
+
+
+def _programs(means: Means) -> Iterator[str]:
+    """What it may start: a name each, with its slots."""
+    for name, recipe in means.recipes.items():
+        yield f"{name}({', '.join(recipe.slots)})"
+    for name, own in own_processes(folders=means.library is not None).items():
+        yield f"{name}({', '.join(own.slots)})"
+
+
+def supervisor_of(
+    settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> Supervisor:
+    """What runs its programs. None of our own secrets stands in what they come to."""
+    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
+    secrets = [value for value in values if isinstance(value, str) and value]
+    home = settings.soul_home / "processes"
+    return Supervisor(journal, clock, settings.process_commands, home, secrets, wake)
+
+
+async def begin(journal: Journal) -> None:
+    """The daemon was started with an inner life: it is told so before anything else comes to it."""
+    await journal.append(INNER, InnerBegan(), key=f"inner-began:{journal.last()}")

@@ -1,0 +1,107 @@
+"""A soul that keeps records: its commands, carried out and recorded as a tick does, in any view."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from daemon.actions.record_commands import record_commands
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.inner.record import Record
+from daemon.inner.records import Records
+from daemon.inner.views import PUBLIC, Views
+from daemon.ism import Refused
+from daemon.kinds import INNER, SOUL_KINDS, CommandRan
+from daemon.knowledge.places import Places
+from tests.clock import FakeClock
+from tests.knowledge.office import Office
+
+
+@dataclass
+class InTick:
+    """A tick with this in its sight."""
+
+    view: str
+    views: Views
+    now: float
+    id: int = 1
+    turn: Any = None
+
+
+@dataclass
+class Keeper:
+    """Writes records and looks them up."""
+
+    office: Office
+    clock: FakeClock
+    records: Records
+    views: Views
+    ran: list[Entry[CommandRan]] = field(default_factory=list)
+
+    async def run(self, command: str, view: str = PUBLIC, /, **args: Any) -> Entry[CommandRan]:
+        """A command is carried out, or refused, and recorded. Raises ValidationError for wrong arguments."""
+        [one] = [one for one in record_commands(self.records) if one.name == command]
+        assert one.args is not None
+        given = one.args.model_validate(args)
+        tick = InTick(view=view, views=self.views, now=self.clock.now())
+        try:
+            done = await one.perform(tick, given)
+            ok, text, shows = True, done.text, tuple(done.shows)
+        except Refused as refused:
+            ok, text, shows = False, str(refused), ()
+        recorded = CommandRan(
+            tick=tick.id,
+            cmd_id=f"c{len(self.ran)}",
+            name=command,
+            args=given.model_dump(mode="json"),
+            ok=ok,
+            text=text,
+            shows=shows,
+            view=view,
+        )
+        self.ran.append(await self.office.write(INNER, recorded))
+        return self.ran[-1]
+
+    async def add(self, command: str, view: str = PUBLIC, /, **args: Any) -> int:
+        """A record more; its id."""
+        ran = await self.run(command, view, **args)
+        assert ran.event.ok, ran.event.text
+        return ran.seq
+
+    async def link(self, source: str | int, relation: str, target: str | int, view: str = PUBLIC) -> int:
+        """A link more; its id."""
+        ends: dict[str, Any] = {"from": source, "to": target}
+        return await self.add("links.add", view, **ends, relation=relation)
+
+    async def get(self, number: int, view: str = PUBLIC) -> Record | None:
+        """The record as it is now."""
+        await self.records.update()
+        return self.records.get(number, view)
+
+    async def text(self, number: int, view: str = PUBLIC) -> str:
+        """What it says now; empty if it may not be known."""
+        record = await self.get(number, view)
+        return record.text if record else ""
+
+    async def found(self, family: str, query: str, view: str = PUBLIC) -> list[int]:
+        """The ids that a search finds."""
+        return [record.id for record in await self.records.search(family, query, view)]
+
+    async def texts(self, family: str, view: str = PUBLIC) -> Sequence[str]:
+        """What all records of a family say, the newest first."""
+        await self.records.update()
+        return [record.text for record in self.records.of(family, view, 1_000)]
+
+
+@asynccontextmanager
+async def keeping(path: Path) -> AsyncIterator[Keeper]:
+    """A keeper over the journal in this folder."""
+    clock = FakeClock()
+    async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
+        views = Views(Places(journal))
+        with Records(journal, views) as records:
+            yield Keeper(office=Office(journal), clock=clock, records=records, views=views)

@@ -1,0 +1,117 @@
+"""A handful of commands of the inner life, to read, to explain and to document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from daemon.actions.action import Args, Definition
+from daemon.actions.help_command import help_command
+from daemon.actions.registry import Registry
+from daemon.inner.carrying_out import Done, Tick
+from daemon.inner.grammar import Command
+
+
+class Closed(Args):
+    """Arguments that take nothing else."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=False)
+
+
+class Ids(Closed):
+    """Some notes or records."""
+
+    ids: list[int] = Field(description="which", min_length=1)
+
+
+class Entry(Closed):
+    """An entry of the diary."""
+
+    text: str = Field(description="what to keep", min_length=1)
+    tags: list[str] = Field(default=[], description="words to find it by")
+
+
+class Concept(Closed):
+    """A concept."""
+
+    name: str = Field(description="what it is called")
+    description: str = Field(description="what it is")
+
+
+class Link(Closed):
+    """A link of two concepts."""
+
+    origin: int = Field(alias="from", description="the concept that it goes from")
+    to: int = Field(description="the concept that it goes to")
+    relation: str = Field(description="how they hang together")
+
+
+class Start(Closed):
+    """A program to start."""
+
+    name: str = Field(description="which of the owner's list")
+    slots: dict[str, str] = Field(default={}, description="values for its slots")
+
+
+class Which(Closed):
+    """Which notes count."""
+
+    priority: Literal["low", "normal", "important", "urgent"] | None = None
+    tags: list[str] | None = None
+
+
+class Idle(Closed):
+    """What to sleep until."""
+
+    notes: Which | None = Field(default=None, description="a note of this sort")
+    seconds: float | None = Field(default=None, description="so many seconds")
+
+
+class Message(Closed):
+    """Something to say."""
+
+    to: str = Field(description="where")
+    text: str = Field(description="what")
+
+
+async def nothing(tick: Tick, args: Any) -> Done:
+    """Does nothing."""
+    return Done(text="")
+
+
+def command(name: str, args: type[Args] | None = None) -> Definition:
+    """A command that does nothing."""
+    return Definition(
+        name=name, description=f"Do {name}.", perform=nothing, args=args, effect=True, inner=True
+    )
+
+
+REGISTRY: Registry = Registry(
+    [
+        help_command(lambda: REGISTRY.commands),
+        command("notes.list"),
+        command("notes.read", Ids),
+        command("diary.add", Entry),
+        command("concepts.add", Concept),
+        command("links.add", Link),
+        command("process.start", Start),
+        command("cycle.idle", Idle),
+        command("message.send", Message),
+    ]
+)
+KNOWN = REGISTRY.known
+
+
+def rendered(commands: Iterable[Command]) -> str:
+    """Commands as a section that holds them."""
+    lines = [
+        json.dumps(
+            {"cmd_id": one.cmd_id, "type": one.name, "args": one.given, "description": one.description},
+            ensure_ascii=False,
+        )
+        for one in commands
+    ]
+    return "\n".join(("# Commands:", *lines, "# End of commands"))

@@ -1,0 +1,119 @@
+"""A fold as of any entry: it goes on from where it was, in parts, and leaves out what is damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.inner.fold import CHUNK, Fold
+from daemon.kinds import SOUL_KINDS, MoodChanged, Remembered
+from tests.clock import FakeClock
+
+
+class Noted(Fold):
+    """What was noted, and how often anything was taken in at all."""
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (Remembered,)
+    taken = 0
+
+    def _clear(self) -> None:
+        self.texts: list[str] = []
+
+    def _take(self, entry: Entry[Any]) -> None:
+        self.taken += 1
+        self.texts.append(entry.event.text)
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        yield journal
+
+
+async def note(journal: Journal, text: str) -> int:
+    """Something to fold; its seq."""
+    entry, _ = await journal.append("thread", Remembered(text=text), key=f"note:{text}")
+    return entry.seq
+
+
+async def test_it_goes_on_and_back(journal: Journal) -> None:
+    fold = Noted(journal)
+    await fold.update()
+    first, second = await note(journal, "one"), await note(journal, "two")
+    await fold.update(second)
+    assert (fold.texts, fold.folded) == (["one"], first)
+    await fold.update()
+    await fold.update()
+    assert (fold.texts, fold.taken) == (["one", "two"], 2)
+    await fold.update(second + 1)
+    assert (fold.texts, fold.taken) == (["one", "two"], 2)  # that is no way back
+    await fold.update(second)
+    assert (fold.texts, fold.taken) == (["one"], 3)
+    await fold.update(first)
+    assert fold.texts == []
+    await note(journal, "three")
+    await fold.update()
+    assert fold.texts == ["one", "two", "three"]
+
+
+async def test_what_comes_after_much_else_is_found(journal: Journal) -> None:
+    fold = Noted(journal)
+    await note(journal, "one")
+    await fold.update()
+    moods = (journal.append("thread", MoodChanged(mood="calm"), key=f"mood:{n}") for n in range(300))
+    await asyncio.gather(*moods)
+    await fold.update()
+    last = await note(journal, "two")
+    await fold.update(last)
+    assert fold.texts == ["one"]
+    await fold.update()
+    assert fold.texts == ["one", "two"]
+
+
+async def test_much_is_folded_in_parts(journal: Journal) -> None:
+    await asyncio.gather(*(note(journal, str(n)) for n in range(CHUNK * 2 + 1)))
+    fold, seen = Noted(journal), list[int]()
+
+    async def look() -> None:
+        while len(fold.texts) <= CHUNK * 2:
+            seen.append(len(fold.texts))
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(look())
+        group.create_task(fold.update())
+        group.create_task(fold.update())
+    assert {CHUNK, CHUNK * 2} <= {*seen}
+    assert fold.taken == CHUNK * 2 + 1  # two who ask at once do it once
+
+
+async def test_what_is_damaged_is_left_out(journal: Journal, tmp_path: Path) -> None:
+    seqs = [await note(journal, text) for text in ("one", "two", "three")]
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as file, file:
+        file.execute("update entry set body = '{' where seq = ?", (seqs[1],))
+    fold = Noted(journal)
+    await fold.update()
+    assert fold.texts == ["one", "three"]
+    assert journal.damage
+
+
+async def test_what_was_blanked_is_read_anew(journal: Journal, tmp_path: Path) -> None:
+    fold = Noted(journal)
+    seq = await note(journal, "a secret")
+    await fold.update()
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as file, file:
+        file.execute("update entry set body = json_set(body, '$.text', '') where seq = ?", (seq,))
+    await fold.update()
+    assert fold.texts == ["a secret"]
+    await fold.anew()
+    assert fold.texts == []
+    await fold.update()
+    assert fold.texts == [""]

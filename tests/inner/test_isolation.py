@@ -1,0 +1,102 @@
+"""How processes are kept apart where there is a bwrap, whether it works, and what the doctor says of it.
+
+The programs that stand in for bwrap here show what it is asked; what the real one does is tested where it is
+(test_supervising.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from daemon.doctor.processes import processes
+from daemon.inner.isolation import isolated, isolates
+from daemon.recipe import Recipe, Recipes
+from tests.inner.workshop import Workshop, shell
+
+WORKS = 'echo "$@" >> {log}\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'
+FAILS = "echo 'No permissions to create a new namespace' >&2\nexit 1"
+Place = Callable[[str], Path]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Makes a program of this script the only bwrap; gives the file in which it may leave a line."""
+
+    def put(script: str) -> Path:
+        log, folder = tmp_path / "log", tmp_path / "bin"
+        folder.mkdir()
+        tool = folder / "bwrap"
+        tool.write_text(f"#!/bin/sh\n{script.format(log=log)}\n")
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+        return log
+
+    return put
+
+
+async def test_a_process_is_started_through_it_as_it_was_tried(workshop: Workshop, place: Place) -> None:
+    log = place(WORKS)
+    (workshop.home.parent / "other.db").touch()
+    async with workshop.supervised({"it": shell('echo "$1"', "{a}")}):
+        started = await workshop.start("it", a="a word")
+        ended = await workshop.end(started)
+    assert (ended.status, ended.result.splitlines()[-1]) == ("ok", "a word")
+    tried, asked = log.read_text().splitlines()
+    work = workshop.folder(started) / "work"
+    for line in (tried, asked):
+        assert line.startswith("--die-with-parent --unshare-net --unshare-pid --unshare-ipc --ro-bind / / ")
+    assert f"--ro-bind /dev/null {workshop.home.parent / 'journal.db'} " in asked
+    assert f"--ro-bind /dev/null {workshop.home.parent / 'other.db'} " in asked
+    assert f" --tmpfs {workshop.home} --bind {work} {work} --chdir {work} -- /bin/sh -c " in asked
+
+
+async def test_one_that_does_not_work_is_not_used(
+    workshop: Workshop, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    place(FAILS)
+    ended = await workshop.run(shell("echo done"))
+    assert ended.status == "ok"
+    assert (
+        "can reach the network: bwrap does not work here (No permissions to create a new namespace)"
+        in caplog.text
+    )
+
+
+async def test_without_programs_it_is_not_tried(workshop: Workshop, place: Place) -> None:
+    log = place(WORKS)
+    async with workshop.supervised({}):
+        pass
+    assert not log.exists()
+
+
+def test_the_words_of_a_program_are_no_options_of_it() -> None:
+    argv = isolated("bwrap", ["p", "--share-net"], Path("/h"), Path("/h/w"))
+    assert argv[argv.index("--") :] == ["--", "p", "--share-net"]
+
+
+async def test_the_doctor_says_what_may_run_and_by_what_it_is_confined(place: Place) -> None:
+    recipes = Recipes({"list": Recipe(argv=("ls",))})
+    none = await processes(Recipes())
+    assert (none.ok, none.said) == (True, "the inner life may run no programs (PROCESS_COMMANDS)")
+    place(WORKS)
+    found = await processes(recipes)
+    assert found.ok
+    assert found.said.startswith("it may run list; ")
+    assert found.said.endswith("/bwrap keeps them from the network")
+
+
+async def test_the_doctor_says_that_they_can_reach_the_network(place: Place) -> None:
+    place(FAILS)
+    found = await processes(Recipes({"list": Recipe(argv=("ls",))}))
+    assert found.ok
+    assert found.said.startswith("it may run list; they can reach the network: bwrap does not work here")
+    assert (await isolates())[0] == ""
+
+
+async def test_the_doctor_names_a_program_that_is_not_there() -> None:
+    found = await processes(Recipes({"a": Recipe(argv=("ls",)), "b": Recipe(argv=("no-such-thing",))}))
+    assert not found.ok
+    assert found.said.startswith("PROCESS_COMMANDS names what is no program here: b. ")

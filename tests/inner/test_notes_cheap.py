@@ -1,0 +1,103 @@
+"""However many notes there are, a look at them costs the same. Compared with each other, not with a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from daemon.inner.note import Filter, anywhere
+from daemon.kinds import INNER, CommandRan, Noticed
+from tests.inner.noting import Inbox, inbox
+
+FEW, MANY = 1_000, 20_000
+AT_MOST = 4.0
+"""How many times as long twenty times as many may take: what goes through all of them takes twenty times."""
+CHANNELS = 20
+TURNS = 15
+
+
+async def fill(here: Inbox, count: int) -> None:
+    """So many notes, in some channels; one in a hundred was written by a bot, and most others are read."""
+    threads = [await here.open(f"C{number}", ts="") for number in range(CHANNELS)]
+    await here.say(await here.open("D1"), "the only direct one")
+    for start in range(0, count, 1_000):
+        async with asyncio.TaskGroup() as group:
+            for number in range(start, start + 1_000):
+                group.create_task(_notice(here, threads[number % CHANNELS], number))
+    await here.notes.update()
+    ids = here.notes.matching(Filter(source="channel"), anywhere, most=count)[100:]
+    read = CommandRan(tick=1, cmd_id="1", name="notes.mark", args={"ids": ids})
+    await here.write(INNER, read, "read")
+    await here.notes.update()
+    assert len(here.notes.new_since(0)) == count + 1
+
+
+async def _notice(here: Inbox, thread: str, number: int) -> None:
+    ts = f"{1_780_000_000 + number}.000001"
+    said = Noticed(user="UBob", name="Bob", text="tea", ts=ts, bot=number % 100 == 0)
+    await here.write(thread, said, f"noticed:{ts}")
+
+
+def looks(here: Inbox) -> dict[str, Callable[[], object]]:
+    notes = here.notes
+    last = notes.new_since(0)[-1]
+    note = notes.get(last)
+    assert note
+    return {
+        "counts": notes.counts,
+        "listed": notes.listed,
+        "get": lambda: notes.get(last),
+        "new": lambda: notes.new_since(last - 3),
+        "words": lambda: notes.words(note, anywhere),
+        "all": lambda: notes.matching(Filter(), anywhere),
+        "important": lambda: notes.matching(Filter(priority="important"), anywhere),
+        "none": lambda: notes.matching(Filter(priority="urgent", unread=True), anywhere),
+        "tag": lambda: notes.matching(Filter(tags=("there-is-none",)), anywhere),
+        "lately": lambda: notes.matching(Filter(since=here.clock.now()), anywhere),
+        "unknown": lambda: notes.matching(Filter(), lambda view: False),
+        "unread": lambda: notes.matching(Filter(source="channel", unread=True), anywhere, most=200),
+    }
+
+
+def seconds(look: Callable[[], object]) -> float:
+    """The shortest of some tries, each of a few looks."""
+    tries = []
+    for _ in range(TURNS):
+        began = time.perf_counter()
+        for _ in range(5):
+            look()
+        tries.append(time.perf_counter() - began)
+    return min(tries)
+
+
+async def marked(here: Inbox) -> float:
+    """How long the fold takes for a command about one note, at the best."""
+    tries = []
+    for id in here.notes.new_since(0)[:TURNS]:
+        began = time.perf_counter()
+        await here.do("notes.hide", ids=[id])
+        await here.do("notes.mark", ids=[id])
+        tries.append(time.perf_counter() - began)
+    return min(tries)
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+async def measured(path: Path, count: int) -> dict[str, float]:
+    async with inbox(path) as here:
+        await fill(here, count)
+        await here.clock.advance(60)
+        await here.say(await here.open("D2"), "the last one")
+        await here.notes.update()
+        found = {name: seconds(look) for name, look in looks(here).items()}
+        return found | {"marked": await marked(here)}
+
+
+async def test_a_look_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
+    few, many = await measured(made(tmp_path / "few"), FEW), await measured(made(tmp_path / "many"), MANY)
+    assert {name: many[name] / few[name] for name in few if many[name] > AT_MOST * few[name]} == {}

@@ -1,0 +1,185 @@
+"""The daemon is killed while a program runs, or before, or after: it runs once, and its end is told once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from daemon.engine.journal import Journal
+from daemon.inner.process_folder import ending, folder_of, holder
+from daemon.inner.supervising import WRAPPER, Supervisor
+from daemon.inner.wrapper import claim
+from daemon.kinds import INNER, SOUL_KINDS, ProcessEnded, ProcessStarted
+from daemon.recipe import Recipe
+from tests.clock import FakeClock
+from tests.inner.workshop import PATIENCE, Workshop, opened, shell, until
+from tests.lives import Boundary, MortalWriter, ended, fork
+
+KEY = f"{INNER}@1/process-started#1"
+
+
+def counted(place: Path, then: str = "echo done") -> Recipe:
+    """A program that leaves a line each time it is started."""
+    return shell(f'echo started >> "$1"; {then}', str(place / "tally"))
+
+
+def starts(place: Path) -> int:
+    tally = place / "tally"
+    return len(tally.read_text().splitlines()) if tally.exists() else 0
+
+
+async def live(place: Path, recipe: Recipe) -> None:
+    """A life: the inner life wants the program to run, if it has not said so, and hears how it ended."""
+    async with Journal(place / "journal.db", FakeClock(), SOUL_KINDS, MortalWriter) as journal:
+        woken = asyncio.Event()
+        home = place / "processes"
+        async with Supervisor(journal, FakeClock(), {"it": recipe}, home, (), lambda _: woken.set()):
+            started, _ = await journal.append(INNER, ProcessStarted(name="it"), key=KEY, author="soul")
+            if journal.is_pending(started.seq):
+                await woken.wait()
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_killed_around_each_commit(tmp_path: Path, at: int) -> None:
+    """Before and after that it is to run is on disk, and before and after that it has ended is."""
+    recipe = counted(tmp_path)
+    Boundary.set(at)
+    assert ended(fork(lambda: live(tmp_path, recipe))) == -signal.SIGKILL
+    Boundary.set(0)
+    assert ended(fork(lambda: live(tmp_path, recipe))) == 0
+    assert starts(tmp_path) == 1
+    asyncio.run(told_once(tmp_path))
+
+
+async def told_once(place: Path) -> None:
+    async with opened(place) as workshop:
+        [end] = workshop.journal.of(INNER, ProcessEnded)
+        assert (end.key, end.event.status) == (f"{KEY}!ended", "ok")
+        assert end.event.result.endswith("stdout:\ndone")
+        assert workshop.journal.pending(ProcessStarted) == []
+
+
+@pytest.mark.parametrize("when", ["while nobody is there", "while the next one waits"])
+async def test_killed_while_it_runs(tmp_path: Path, when: str) -> None:
+    """It goes on alone, and the next daemon hears of it, whether it ends before or after that begins."""
+    recipe = counted(tmp_path, "while [ ! -e go ]; do sleep 0.02; done; echo done")
+    pid = fork(lambda: live(tmp_path, recipe))
+    await until((tmp_path / "tally").exists)
+    os.kill(pid, signal.SIGKILL)
+    assert ended(pid) == -signal.SIGKILL
+    async with opened(tmp_path) as workshop:
+        [started] = workshop.journal.pending(ProcessStarted)
+        folder = workshop.folder(started)
+        assert holder(folder)
+        if when == "while nobody is there":
+            (folder / "work" / "go").touch()
+            await until((folder / "status").exists)
+        async with workshop.supervised({"it": recipe}):
+            if when == "while the next one waits":
+                await asyncio.sleep(0)
+                (folder / "work" / "go").touch()
+            end = await workshop.end(started)
+    assert (end.status, starts(tmp_path)) == ("ok", 1)
+
+
+async def test_killed_while_it_runs_and_stopped_by_the_next_one(tmp_path: Path) -> None:
+    recipe = counted(tmp_path, "exec sleep 100")
+    pid = fork(lambda: live(tmp_path, recipe))
+    await until((tmp_path / "tally").exists)
+    os.kill(pid, signal.SIGKILL)
+    assert ended(pid) == -signal.SIGKILL
+    async with opened(tmp_path) as workshop, workshop.supervised({"it": recipe}):
+        [started] = workshop.journal.pending(ProcessStarted)
+        await workshop.stop(started)
+        end = await workshop.end(started)
+    assert end.result.startswith("It was stopped, as you wanted.")
+
+
+async def test_the_deadline_counts_while_no_daemon_is_there(tmp_path: Path) -> None:
+    async with opened(tmp_path) as workshop:
+        started = await workshop.start("it", 0.3)
+        async with workshop.supervised({"it": shell("exec sleep 100")}):
+            await until((workshop.folder(started) / "wrapper").exists)
+        await until((workshop.folder(started) / "status").exists)
+        async with workshop.supervised({}):
+            assert (await workshop.end(started)).status == "timeout"
+
+
+async def test_all_died_between_the_folder_and_the_start(workshop: Workshop, tmp_path: Path) -> None:
+    """Nobody knows whether it began, so it is not started again."""
+    started = await workshop.start("it")
+    folder = workshop.folder(started)
+    workshop.home.mkdir()
+    if not (pid := os.fork()):
+        os._exit(0 if claim(folder) else 1)
+    assert ended(pid) == 0
+    async with workshop.supervised({"it": counted(tmp_path)}):
+        end = await workshop.end(started)
+    assert (end.status, starts(tmp_path)) == ("offline", 0)
+
+
+async def test_one_that_died_before_its_folder_was_in_place_is_started_anew(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    started = await workshop.start("it")
+    folder = workshop.folder(started)
+    half = folder.with_name(f"{folder.name}.{'0' * 16}")
+    (half / "work").mkdir(parents=True)
+    os.utime(half, (0, 0))
+    async with workshop.supervised({"it": counted(tmp_path)}):
+        end = await workshop.end(started)
+    assert (end.status, starts(tmp_path)) == ("ok", 1)
+
+
+def order(recipe: Recipe, seconds: float) -> str:
+    """What a wrapper is told, to be begun within so many seconds."""
+    bounds = {"kept": 1000, "room": 10**7, "memory": 2**30, "files": 50, "processes": 50}
+    more = {"argv": recipe.argv, "seconds": 10, "until": time.time() + seconds, "path": "/usr/bin:/bin"}
+    return json.dumps(bounds | more)
+
+
+def test_of_many_that_would_start_it_one_does(tmp_path: Path) -> None:
+    """As when daemons die each time just after they have started a wrapper."""
+    folder = tmp_path / "processes" / "f"
+    command = [sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(counted(tmp_path), 60)]
+    wrappers = [subprocess.Popen(command) for _ in range(8)]
+    assert [one.wait(PATIENCE) for one in wrappers] == [0] * 8
+    assert starts(tmp_path) == 1
+    assert ending(folder)
+    assert [*folder.parent.iterdir()] == [folder]
+
+
+def test_one_that_comes_too_late_does_not_start_it(tmp_path: Path) -> None:
+    """Its folder may have been there and be gone by then."""
+    folder = tmp_path / "processes" / "f"
+    command = [sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(counted(tmp_path), -1)]
+    assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0
+    assert (starts(tmp_path), folder.exists()) == (0, False)
+
+
+async def test_what_a_program_writes_over_its_status_does_no_harm(workshop: Workshop) -> None:
+    """It can reach the folder around its own where nothing keeps it from that."""
+    started = await workshop.start("it")
+    folder = folder_of(workshop.home, started)
+    (folder / "work").mkdir(parents=True)
+    for text in ("", "[" * 100_000, "{}", '{"why": "exited", "exit": "0"}', "\xff", '{"why": 1}'):
+        (folder / "status").write_text(text, encoding="latin-1")
+        assert ending(folder) is None
+    (folder / "status").unlink()
+    (folder / "status").symlink_to(workshop.home.parent / "journal.db")
+    (folder / "stdout").symlink_to(workshop.home.parent / "journal.db")
+    assert ending(folder) is None
+    (folder / "status").unlink()
+    (folder / "status").write_text('{"why": "exited", "exit": 0, "seconds": 1.0, "stdout": 9, "stderr": 9}')
+    os.mkfifo(folder / "stderr")
+    async with workshop.supervised({}):
+        end = await workshop.end(started)
+    assert "SQLite" not in end.result

@@ -1,0 +1,114 @@
+"""Where processes of the inner life are started and seen through: a real journal, real programs."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.inner.process_folder import folder_of
+from daemon.inner.supervising import Bounds, Supervisor
+from daemon.kinds import INNER, SOUL_KINDS, ProcessEnded, ProcessStarted, ProcessStop
+from daemon.recipe import Recipe
+from tests.clock import FakeClock
+
+PATIENCE = 20.0
+SHELL = "/bin/sh"
+
+
+def python(code: str, *more: str) -> Recipe:
+    """A recipe that runs this."""
+    return Recipe(argv=(sys.executable, "-I", "-S", "-c", code, *more))
+
+
+def shell(script: str, *more: str) -> Recipe:
+    """A recipe that runs this script; the arguments after it are $1 and so on."""
+    return Recipe(argv=(SHELL, "-c", script, "sh", *more))
+
+
+def quoted(recipe: Recipe) -> str:
+    """As an owner writes it."""
+    return shlex.join(recipe.argv)
+
+
+@dataclass(kw_only=True)
+class Workshop:
+    """A journal in which processes are started by hand, and the folder in which they run."""
+
+    journal: Journal
+    clock: FakeClock
+    home: Path
+    woken: list[str] = field(default_factory=list)
+
+    async def start(self, name: str, seconds: float = 30.0, /, **slots: str) -> Entry[ProcessStarted]:
+        """The inner life wants this program to run."""
+        key = f"{INNER}@{self.journal.last() + 1}/process-started#1"
+        event = ProcessStarted(name=name, slots=slots, seconds=seconds)
+        return (await self.journal.append(INNER, event, key=key, author="soul"))[0]
+
+    async def stop(self, started: Entry[ProcessStarted]) -> None:
+        """The inner life wants it to end."""
+        key = f"{INNER}@{self.journal.last() + 1}/process-stop#1"
+        await self.journal.append(INNER, ProcessStop(process=started.seq), key=key, author="soul")
+
+    def folder(self, started: Entry[ProcessStarted]) -> Path:
+        return folder_of(self.home, started)
+
+    async def end(self, started: Entry[ProcessStarted]) -> ProcessEnded:
+        """How it ends, which is recorded once."""
+        async with asyncio.timeout(PATIENCE):
+            async for entries in self.journal.follow(started.seq):
+                if entries and not self.journal.is_pending(started.seq):
+                    break
+        [ended] = [
+            entry for entry in self.journal.of(INNER, ProcessEnded) if entry.event.process == started.seq
+        ]
+        assert (ended.key, ended.cause) == (f"{started.key}!ended", started.seq)
+        assert ended.closes == (started.seq,)
+        return ended.event
+
+    @asynccontextmanager
+    async def supervised(
+        self,
+        recipes: Mapping[str, Recipe],
+        secrets: Collection[str] = (),
+        bounds: Bounds | None = None,
+    ) -> AsyncIterator[Supervisor]:
+        """While inside, programs are run."""
+        async with Supervisor(
+            self.journal, self.clock, recipes, self.home, secrets, self.woken.append, bounds=bounds
+        ) as supervisor:
+            yield supervisor
+
+    async def run(
+        self,
+        recipe: Recipe,
+        seconds: float = 30.0,
+        secrets: Collection[str] = (),
+        bounds: Bounds | None = None,
+        **slots: str,
+    ) -> ProcessEnded:
+        """Start one program, and see how it ends."""
+        async with self.supervised({"it": recipe}, secrets, bounds):
+            return await self.end(await self.start("it", seconds, **slots))
+
+
+@asynccontextmanager
+async def opened(place: Path) -> AsyncIterator[Workshop]:
+    """A workshop over the journal in this folder."""
+    clock = FakeClock()
+    async with Journal(place / "journal.db", clock, SOUL_KINDS) as journal:
+        yield Workshop(journal=journal, clock=clock, home=place / "processes")
+
+
+async def until(happened: Callable[[], object]) -> None:
+    """Until this is so, which another process brings about."""
+    async with asyncio.timeout(PATIENCE):
+        while not happened():  # noqa: ASYNC110 - another process has no event
+            await asyncio.sleep(0.01)

@@ -1,0 +1,282 @@
+"""What is said in channels to others, and reactions: kept for an inner life, and for nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.event import Entry
+from daemon.engine.verify import verify
+from daemon.kinds import (
+    AudienceNoted,
+    Heard,
+    Message,
+    Noticed,
+    Opened,
+    Reacted,
+    Said,
+    StopAsked,
+    TurnBegan,
+)
+from daemon.knowledge.places import Places
+from daemon.slack.names import FRESH
+from daemon.slack.policy import Allowed
+from daemon.trace import find
+from rehearsal.people import ALICE, BOB, ECHO, SOUL, TEAM
+from tests.clock import FakeClock
+from tests.slack.absence import asked, post
+from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
+from tests.slack.work import SIGN, answers, begins, called, ends, react
+
+ECHOES = "xoxb-rehearsal-2"
+KEY = f"noticed:{TEAM}:{GENERAL}"
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Office]:
+    """An office whose soul has an inner life."""
+    async with office(tmp_path, notes=True) as here:
+        yield here
+        assert verify(here.journal).violations == []
+
+
+def noticed(here: Office) -> list[str]:
+    return [entry.event.text for entry in here.entries(Noticed)]
+
+
+def channel_of(here: Office, channel: str = GENERAL) -> Entry[Opened]:
+    """The thread of the channel itself."""
+    return next(one for one in here.entries(Opened) if one.key == f"thread:{TEAM}:{channel}:")
+
+
+async def take_away(here: Office, name: str, ts: str, emoji: str) -> None:
+    await here.client(name).reactions_remove(channel=GENERAL, timestamp=ts, name=emoji)
+    await here.acked()
+
+
+async def test_chatter_stands_in_the_thread_of_its_channel_and_wakes_nobody(here: Office) -> None:
+    root = await here.say("alice", GENERAL, "lunch at noon? #food")
+    reply = await here.say("bob", GENERAL, "yes", root)
+    place = channel_of(here)
+    assert (place.event.ts, place.event.called_by) == ("", "")
+    assert (place.event.place, place.event.audience) == ("#general", "public")
+    first, second = here.entries(Noticed)
+    assert (first.key, second.key) == (f"{KEY}:{root}", f"{KEY}:{reply}")
+    assert (first.thread, first.author, first.cause) == (place.thread, ALICE.id, place.seq)
+    assert (first.event.name, first.event.text) == ("Alice", "lunch at noon? #food")
+    assert here.woken == []
+    assert here.journal.waiting(Said) == []
+
+
+async def test_without_an_inner_life_nothing_of_it_is_written(tmp_path: Path) -> None:
+    async with office(tmp_path) as here:
+        root = await here.say("alice", GENERAL, "lunch?")
+        await here.say("bob", GENERAL, "yes", root)
+        await here.client("alice").chat_update(channel=GENERAL, ts=root, text="dinner?")
+        await react(here, "bob", root, "thumbsup")
+        await react(here, "bob", root, SIGN)
+        await take_away(here, "bob", root, "thumbsup")
+        await here.client("alice").chat_delete(channel=GENERAL, ts=root)
+        await here.acked()
+        assert here.taken() == []
+        assert here.entries(Reacted, AudienceNoted) == []
+
+
+async def test_what_slack_tells_twice_is_noticed_once(here: Office) -> None:
+    event: dict[str, Any] = {"type": "message", "channel": GENERAL, "channel_type": "channel"}
+    event |= {"user": ALICE.id, "text": "lunch?", "ts": "5.000001"}
+    reaction: dict[str, Any] = {"type": "reaction_added", "user": BOB.id, "reaction": "eyes"}
+    reaction |= {"event_ts": "6.000001"}
+    reaction["item"] = {"type": "message", "channel": GENERAL, "ts": "5.000001"}
+    for _ in range(2):
+        await here.event(event=event)
+        await here.event(event=reaction)
+    assert noticed(here) == ["lunch?"]
+    key = f"reaction:{TEAM}:{GENERAL}:5.000001:{BOB.id}:eyes:6.000001"
+    assert here.one(Reacted).key == key
+
+
+async def test_only_of_those_who_may_speak_to_it_and_where_they_may(tmp_path: Path) -> None:
+    allowed = Allowed(users=frozenset({ALICE.id}), channels=frozenset({GENERAL}))
+    async with office(tmp_path, allowed, notes=True) as here:
+        for channel in (GENERAL, RANDOM):
+            for name in ("alice", "bob", ECHOES, SOUL.bot_token):
+                ts = await here.say(name, channel, f"{name} in {channel}")
+                await react(here, "alice", ts, "eyes", channel)
+                await react(here, "bob", ts, "eyes", channel)
+        await here.say("bob", GENERAL, f"{ME} hello")
+        assert noticed(here) == [f"alice in {GENERAL}"]
+        reactions = [(entry.event.user, entry.key.split(":")[2]) for entry in here.entries(Reacted)]
+        assert reactions == [(ALICE.id, GENERAL)] * 4
+
+
+async def test_bots_only_if_they_are_named(tmp_path: Path) -> None:
+    allowed = Allowed(bots=frozenset({ECHO.bot, SOUL.bot}), channels=frozenset({GENERAL}))
+    async with office(tmp_path, allowed, notes=True) as here:
+        await here.say(ECHOES, GENERAL, "the build is red")
+        await here.say(ECHOES, RANDOM, "the build is green")
+        await here.say(SOUL.bot_token, GENERAL, "good morning")
+        assert [(entry.event.text, entry.event.bot) for entry in here.entries(Noticed)] == [
+            ("the build is red", True)
+        ]
+
+
+async def test_no_bot_where_none_is_named(here: Office) -> None:
+    await here.say(ECHOES, GENERAL, "the build is red")
+    assert here.taken() == []
+
+
+async def test_its_changes_are_noticed_as_they_come(here: Office) -> None:
+    root = await here.say("alice", GENERAL, "lunch?")
+    await here.client("alice").chat_update(channel=GENERAL, ts=root, text="dinner?")
+    await here.client("alice").chat_delete(channel=GENERAL, ts=root)
+    await here.acked()
+    _, edited, deleted = here.entries(Noticed)
+    assert edited.key.startswith(f"{KEY}:{root}:edited:")
+    assert deleted.key.startswith(f"{KEY}:{root}:deleted:")
+    assert (edited.event.text, edited.event.note) == ("dinner?", "edited")
+    assert (deleted.event.text, deleted.event.note, deleted.event.ts) == ("", "deleted", root)
+    assert here.entries(Heard) == []
+
+
+async def test_who_may_speak_no_more_can_still_take_back_what_they_said(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with office(tmp_path, clock=clock, notes=True) as here:
+        ts = await here.say("alice", GENERAL, "lunch?")
+    async with office(tmp_path, Allowed(users=frozenset({BOB.id})), clock=clock, notes=True) as here:
+        await here.client("alice").chat_delete(channel=GENERAL, ts=ts)
+        await here.acked()
+        assert [entry.event.note for entry in here.entries(Noticed)] == ["", "deleted"]
+
+
+async def test_who_is_called_later_still_reads_it_as_history(here: Office) -> None:
+    root = await here.say("alice", GENERAL, "the build is red")
+    await here.say("bob", GENERAL, "again?", root)
+    await here.say("alice", GENERAL, f"{ME} can you look?", root)
+    thread = here.one(Message).thread
+    assert thread != channel_of(here).thread
+    earlier = await here.slack.surroundings.earlier(thread)
+    assert [one.event.text for one in earlier or ()] == ["the build is red", "again?"]
+    assert (earlier or ())[0].key == f"heard:{TEAM}:{GENERAL}:{root}"
+    assert find(here.journal, f"{GENERAL}:{root}").thread == thread
+
+
+async def test_a_reply_that_was_noticed_before_its_call_came_is_answered(here: Office) -> None:
+    message: dict[str, Any] = {"type": "message", "channel": GENERAL, "channel_type": "channel"}
+    reply = {**message, "user": BOB.id, "text": "and me?", "ts": "6.000001", "thread_ts": "5.000001"}
+    await here.event(event=reply)
+    assert noticed(here) == ["and me?"]
+    await here.event(event={**message, "user": ALICE.id, "text": f"{ME} hello", "ts": "5.000001"})
+    assert [entry.event.address for entry in here.entries(Message)] == ["mention", "follow-up"]
+    assert set(here.woken) == {here.entries(Message)[0].thread}
+
+
+async def test_catch_up_answers_what_was_missed_and_notices_the_rest(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with office(tmp_path, clock=clock, notes=True) as here:
+        await here.caught_up()
+        root = await here.say("alice", GENERAL, "lunch?")
+        await here.slack.stop()
+        await post(here, "bob", GENERAL, f"{ME} where?", root)
+        await post(here, "bob", RANDOM, "anybody?")
+        here.lose()
+    await clock.advance(60)
+    async with office(tmp_path, clock=clock, notes=True) as here:
+        await here.caught_up()
+        assert here.one(Message).event.text == "@Claudius where?"
+        assert sorted(noticed(here)) == ["anybody?", "lunch?"]
+        here.wire.calls.clear()
+        here.slack.catch_up.wake()
+        await here.caught_up()
+        roots = {args["ts"] for args in here.wire.told("conversations.replies")}
+        assert roots <= {root}, "the thread of a channel is no conversation"
+        assert set(asked(here, "conversations.replies")) <= {GENERAL}
+        assert len(here.entries(Message, Noticed)) == 3
+
+
+async def test_it_is_on_disk_before_slack_is_told_that_it_came(
+    here: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    here.journal.full = True
+    ts = await post(here, "alice", GENERAL, "lunch?")
+    await until(lambda: bool(caplog.records))
+    assert here.unacked()
+    here.journal.full = False
+    await here.clock.advance(61)
+    await here.acked()
+    assert here.one(Noticed).key == f"{KEY}:{ts}"
+
+
+async def test_who_can_read_it_is_noted_before_what_is_said_then(here: Office) -> None:
+    await here.say("alice", GENERAL, "lunch?")
+    here.wire.answers["conversations.info"] = {
+        "channel": {"id": GENERAL, "name": "general", "is_private": True}
+    }
+    await here.clock.advance(FRESH)
+    await here.say("alice", GENERAL, "a secret")
+    channel = Places(here.journal).of(channel_of(here).thread)
+    before, after = here.entries(Noticed)
+    assert channel
+    assert channel.name == "#general"
+    assert channel.before(before.seq).audience == "public"
+    assert channel.before(after.seq).audience == "private"
+
+
+async def test_a_reaction_stands_in_the_conversation_that_it_is_about(here: Office) -> None:
+    root = await called(here)
+    thread = here.one(Opened).thread
+    began = here.one(TurnBegan)
+    said = await answers(here, began, "One.")
+    await ends(here, began)
+    await react(here, "bob", root, "eyes")
+    await react(here, "bob", said, "thumbsup::skin-tone-2")
+    await take_away(here, "bob", root, "eyes")
+    first, second, third = here.entries(Reacted)
+    assert {first.thread, second.thread, third.thread} == {thread}
+    ts = first.event.ts
+    assert first.event == Reacted(user=BOB.id, name="Bob", emoji="eyes", on=root, ts=ts)
+    assert (second.event.emoji, second.event.on) == ("thumbsup::skin-tone-2", said)
+    assert (third.event.removed, third.event.on) == (True, root)
+    assert here.woken == []
+
+
+async def test_a_reaction_to_anything_else_stands_in_the_thread_of_its_channel(here: Office) -> None:
+    ts = await here.say("alice", GENERAL, "lunch?")
+    await react(here, "bob", ts, "eyes")
+    await react(here, "alice", ts, SIGN)
+    assert {entry.thread for entry in here.entries(Reacted)} == {channel_of(here).thread}
+    assert [entry.event.emoji for entry in here.entries(Reacted)] == ["eyes", SIGN]
+
+
+async def test_what_stops_something_is_a_stop_and_no_reaction(here: Office) -> None:
+    root = await called(here)
+    await react(here, "alice", root)
+    began = here.one(TurnBegan)
+    await ends(here, began)
+    stop = here.one(StopAsked)
+    await ends(here, await begins(here, stop))
+    again = {"type": "reaction_added", "user": ALICE.id, "reaction": SIGN, "event_ts": stop.event.ts}
+    await here.event(event={**again, "item": {"type": "message", "channel": GENERAL, "ts": root}})
+    assert here.entries(Reacted) == []
+    await take_away(here, "alice", root, SIGN)
+    assert [entry.event.removed for entry in here.entries(Reacted)] == [True]
+
+
+async def test_what_the_soul_says_unasked_stands_in_the_same_thread_of_a_dm(here: Office) -> None:
+    thread = await here.slack.speaker.direct(ALICE.id, lambda: None)
+    dm = await here.dm("alice")
+    ts = await here.slack.speaker.finish(thread, None, "Good morning.", "k", lambda: None)
+    await here.client("alice").reactions_add(channel=dm, timestamp=ts, name="sunny")
+    await here.acked()
+    assert here.one(Reacted).thread == thread == here.one(Opened).thread
+
+
+@pytest.mark.parametrize("wrong", [{"reaction": ""}, {"reaction": 3}, {"item": {"type": "file"}}])
+async def test_what_is_no_reaction_to_a_message_is_none(here: Office, wrong: dict[str, Any]) -> None:
+    event = {"type": "reaction_added", "user": BOB.id, "reaction": "eyes", "event_ts": "6.000001"}
+    item = {"type": "message", "channel": GENERAL, "ts": "5.000001"}
+    await here.event(event={**event, "item": item, **wrong})
+    assert here.entries(Reacted, Opened) == []

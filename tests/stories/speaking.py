@@ -1,0 +1,142 @@
+"""What the stories of the inner life's words share: its wishes, its commands, and how an owner answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from daemon.actions.action import Definition
+from daemon.actions.mesh_commands import mesh_commands
+from daemon.actions.message_commands import message_commands
+from daemon.inner.neighbours import Neighbours
+from daemon.inner.reaching import Reaching, Shared
+from daemon.inner.views import Views
+from daemon.ism import Refused
+from daemon.kinds import CommandRan, Opened, ToSay, thread_key
+from daemon.knowledge.places import Places
+from daemon.memory import WorkingMemory
+from daemon.process import Turn
+from daemon.processes import PROCESSES
+from rehearsal.people import TEAM
+from tests.stories.stage import Stage
+
+LAST = "last"
+"""Stands for the view that is the conversation in which the command was asked for."""
+
+
+def thread_of(stage: Stage, channel: str, ts: str) -> str:
+    """The thread of this conversation; that of what is said there unasked, where ts is empty."""
+    found = stage.soul.journal.get(thread_key(TEAM, channel, ts))
+    assert found, "nothing was said there"
+    return found.thread
+
+
+async def wanted(stage: Stage, thread: str, text: str, *, to: str = "", place: str = "") -> None:
+    """The inner life wants this said there; with `to`, an owner is asked there whether it may be."""
+    event = ToSay(text=text, by=7, to=to or thread, place=place, leave=bool(to))
+    key = f"wanted:{len(stage.entries('to-say'))}"
+    await stage.soul.journal.append(thread, event, key=key, author="soul")
+    stage.soul.worker.wake(thread)
+
+
+async def has_said(stage: Stage, thread: str, text: str) -> None:
+    """The same, and what comes of it is over."""
+    await wanted(stage, thread, text)
+    await stage.settled()
+
+
+async def top(stage: Stage, channel: str) -> str:
+    """The thread of what is said unasked in this channel."""
+    return await stage.soul.slack.doors.top(channel)
+
+
+def became(stage: Stage) -> list[str]:
+    """What became of all that the inner life wanted said."""
+    return [entry.event.outcome for entry in stage.entries("said-out")]
+
+
+@dataclass(kw_only=True)
+class Carrying:
+    """Implements inner/carrying_out.py's Tick, in a turn of a conversation."""
+
+    turn: Turn
+    id: int
+    view: str
+    views: Views
+    now: float
+
+
+@dataclass(kw_only=True)
+class Commands:
+    """A soul that carries out, in each turn of a conversation, the commands that it is given.
+
+    `view` is what is in sight; `records` are those that may be shared.
+    """
+
+    stage: Stage
+    view: str = LAST
+    daily: int = 10
+    neighbours: frozenset[str] = frozenset()
+    mesh: int = 20
+    records: Sequence[Shared] = ()
+    given: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    held: asyncio.Event | None = None
+    """What each command is done by, and not recorded before."""
+
+    def plays(self) -> None:
+        """From when the stage's soul wakes next."""
+        process = replace(PROCESSES["conversation"], run=self.run)
+        self.stage.processes = {**PROCESSES, "conversation": process}
+
+    async def run(self, turn: Turn) -> WorkingMemory:
+        journal = self.stage.soul.journal
+        known = {one.name: one for one in self.definitions()}
+        view = turn.thread if self.view == LAST else self.view
+        seq = turn.answers[0].seq
+        tick = Carrying(turn=turn, id=seq, view=view, views=Views(Places(journal)), now=turn.began_at)
+        for number, (name, args) in enumerate(self.given):
+            one = known[name]
+            assert one.args
+            ok, text = True, ""
+            try:
+                text = (await one.perform(tick, one.args(**args))).text
+            except Refused as refused:
+                ok, text = False, str(refused)
+            if self.held:
+                await self.held.wait()
+            await turn.once(CommandRan(tick=seq, cmd_id=str(number), name=name, args=args, ok=ok, text=text))
+        return turn.memory
+
+    def definitions(self) -> Sequence[Definition]:
+        journal, clock = self.stage.soul.journal, self.stage.clock
+        doors = self.stage.soul.slack.doors
+        meetings = Neighbours(journal, clock, self.mesh)
+        reach = Reaching(journal, clock, doors, self.neighbours, meetings)
+
+        async def records(ids: Sequence[int]) -> Sequence[Shared]:
+            return [one for one in self.records if one.id in ids]
+
+        return [
+            *message_commands(reach, daily=self.daily),
+            *mesh_commands(reach, records, daily=self.mesh),
+        ]
+
+    async def carry_out(self, name: str, **args: Any) -> tuple[bool, str]:
+        """Carol asks for one command in her DM; was it carried out, and what was told of it?"""
+        self.given = [(name, args)]
+        await self.stage.say("carol", "D0CAROL0001", "now")
+        *_, ran = self.stage.entries("command")
+        return ran.event.ok, ran.event.text
+
+
+def places(stage: Stage) -> dict[str, str]:
+    """Where each thread of the journal is."""
+    return {entry.thread: entry.event.channel for entry in stage.entries("thread")}
+
+
+def opened(stage: Stage, thread: str) -> Opened:
+    found = stage.soul.journal.latest(thread, Opened)
+    assert found
+    return found.event
