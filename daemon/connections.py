@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, cast
 
-from aiohttp import ClientSession, ClientTimeout, web
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from config import Settings
 from daemon.claude.client import Claude
@@ -118,9 +118,13 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
     async def workspace(gone: Gone) -> None:
         said = [list(one) for one in gone.said]
         asked = {"user": gone.person, "until": gone.until, "messages": said}
-        if gone.all:
+        if not gone.all:
+            return
+        try:
             async with ClientSession(headers=_headers(settings), timeout=ClientTimeout(total=60)) as session:
-                await session.post(f"{here}/rehearsal/forget", json=asked)
+                await session.post(f"{here}/rehearsal/forget", json=asked, raise_for_status=True)
+        except (ClientError, TimeoutError) as error:
+            raise OSError(f"The rehearsed workspace did not forget ({error}).") from error
 
     return [folders, workspace] if rehearsal and settings.slack == "rehearsed" else [folders]
 

@@ -21,8 +21,9 @@ from daemon.ports import Choice
 from daemon.process import MentalProcess, Question, Turn, Words
 
 NAME = "remembering"
-SENTENCES = "prompts/sentences/memory/"
 READERS = "prompts/readers"
+FORGOTTEN = "prompts/sentences/memory/forgotten"
+FORGOTTEN_NOTE = "prompts/sentences/memory/forgotten_note"
 LONGEST = 1_500
 """Characters of a correction."""
 PATIENCE = 86_400.0
@@ -78,7 +79,7 @@ class Remembering:
         """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
         if isinstance(first, ForgetDone):
-            await turn.say(_sentence(turn, "forgotten" if first.all else "forgotten_note"))
+            await turn.say(_sentence(turn, FORGOTTEN if first.all else FORGOTTEN_NOTE))
         elif isinstance(first, Message) and not first.bot:
             await self._answer(turn, first)
         return working_memory(())
@@ -89,13 +90,13 @@ class Remembering:
             return
         command, what, text = parsed(asked.text)
         if command == "forget" and what == "me":
-            await self._forget(turn, asked.user, (), _sentence(turn, "forget_me"))
+            await self._forget(turn, asked.user, (), _sentence(turn, "prompts/sentences/memory/forget_me"))
         elif what.isdecimal() and (command == "forget" or text):
             await self._about_one(turn, asked, int(what), text if command == "memory" else "")
         elif command == "memory" and not (what or text):
             await self._show(turn, asked.user)
         else:
-            await turn.say(_sentence(turn, "help"))
+            await turn.say(_sentence(turn, "prompts/sentences/memory/help"))
 
     async def _hand_on(self, turn: Turn, asked: Message) -> None:
         """It was asked where others read: it is answered in their DM."""
@@ -119,7 +120,7 @@ class Remembering:
         readers = labels(turn.text(READERS))
         items = [
             fill(
-                turn.text(f"{SENTENCES}note"),
+                turn.text("prompts/sentences/memory/note"),
                 number=str(number),
                 text=known[seq].text,
                 place=known[seq].place,
@@ -130,9 +131,9 @@ class Remembering:
             if seq in known
         ]
         if items:
-            await turn.say(fill(turn.text(f"{SENTENCES}notes"), notes="\n".join(items)))
+            await turn.say(fill(turn.text("prompts/sentences/memory/notes"), notes="\n".join(items)))
         else:
-            await turn.say(_sentence(turn, "nothing"))
+            await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
 
     async def _about_one(self, turn: Turn, asked: Message, number: int, text: str) -> None:
         """Correct a note, or have it forgotten (without a text)."""
@@ -148,17 +149,17 @@ class Remembering:
             one for one in await self.notes.about(person, turn.thread) if one.seq in meant.event.seqs[-1:]
         ]
         if not found:
-            await turn.say(fill(turn.text(f"{SENTENCES}unknown"), number=str(number)))
+            await turn.say(fill(turn.text("prompts/sentences/memory/unknown"), number=str(number)))
         elif not text:
-            words = turn.text(f"{SENTENCES}forget_note")
+            words = turn.text("prompts/sentences/memory/forget_note")
             question = fill(words, number=str(number), text=found[0].text)
             await self._forget(turn, person, meant.event.seqs, question)
         elif found[0].fixed:
-            await turn.say(fill(turn.text(f"{SENTENCES}fixed"), number=str(number)))
+            await turn.say(fill(turn.text("prompts/sentences/memory/fixed"), number=str(number)))
         else:
             of = meant.event.seqs[-1]
             await turn.once(Corrected(of=of, person=person, name=asked.name, text=text[:LONGEST]))
-            await turn.say(fill(turn.text(f"{SENTENCES}corrected"), number=str(number)))
+            await turn.say(fill(turn.text("prompts/sentences/memory/corrected"), number=str(number)))
 
     def _meant(self, person: str, number: int, before: int) -> int:
         """The entry that this number stood for in the last list; 0: there was none."""
@@ -181,9 +182,9 @@ class Remembering:
         )
         answer = await turn.ask("forget", confirm)
         if answer.value != "forget":
-            await turn.say(_sentence(turn, "kept"))
+            await turn.say(_sentence(turn, "prompts/sentences/memory/kept"))
             return
-        await turn.say(_sentence(turn, "forgetting"))
+        await turn.say(_sentence(turn, "prompts/sentences/memory/forgetting"))
         await turn.once(ToForget(person=person, seqs=tuple(seqs)))
 
 
@@ -196,12 +197,12 @@ def parsed(text: str) -> tuple[str, str, str]:
 
 
 def _sentence(turn: Turn, name: str) -> str:
-    return turn.text(f"{SENTENCES}{name}").strip()
+    return turn.text(name).strip()
 
 
 async def _nowhere(turn: Turn) -> WorkingMemory:
     """Where no notes are kept."""
-    await turn.say(_sentence(turn, "nothing"))
+    await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
     return working_memory(())
 
 
@@ -211,18 +212,18 @@ PROCESS = MentalProcess(
     called="someone asks with `!memory` or `!forget`",
     texts={
         READERS: Words(None),
-        f"{SENTENCES}notes": Words({"notes"}, "notes"),
-        f"{SENTENCES}note": Words({"number", "text", "place", "date", "readers"}, "text"),
-        f"{SENTENCES}nothing": Words(),
-        f"{SENTENCES}unknown": Words({"number"}),
-        f"{SENTENCES}fixed": Words({"number"}),
-        f"{SENTENCES}corrected": Words({"number"}),
-        f"{SENTENCES}help": Words(),
-        f"{SENTENCES}forget_me": Words(),
-        f"{SENTENCES}forget_note": Words({"number", "text"}, "text"),
-        f"{SENTENCES}kept": Words(),
-        f"{SENTENCES}forgetting": Words(),
-        f"{SENTENCES}forgotten": Words(),
-        f"{SENTENCES}forgotten_note": Words(),
+        "prompts/sentences/memory/notes": Words({"notes"}, "notes"),
+        "prompts/sentences/memory/note": Words({"number", "text", "place", "date", "readers"}, "text"),
+        "prompts/sentences/memory/nothing": Words(),
+        "prompts/sentences/memory/unknown": Words({"number"}),
+        "prompts/sentences/memory/fixed": Words({"number"}),
+        "prompts/sentences/memory/corrected": Words({"number"}),
+        "prompts/sentences/memory/help": Words(),
+        "prompts/sentences/memory/forget_me": Words(),
+        "prompts/sentences/memory/forget_note": Words({"number", "text"}, "text"),
+        "prompts/sentences/memory/kept": Words(),
+        "prompts/sentences/memory/forgetting": Words(),
+        FORGOTTEN: Words(),
+        FORGOTTEN_NOTE: Words(),
     },
 )

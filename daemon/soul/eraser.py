@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -64,7 +63,7 @@ class Gone:
 
 
 Clear = Callable[[Gone], Awaitable[object]]
-"""Clears something outside of the journal. It may be called again."""
+"""Clears something outside of the journal. It may be called again. Raises OSError."""
 
 
 class Eraser:
@@ -80,14 +79,14 @@ class Eraser:
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._for_ever(), name="forgetting")
+        self._task.add_done_callback(_ended)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def _for_ever(self) -> None:
         while True:
@@ -97,14 +96,18 @@ class Eraser:
                     await self._journal.erase(left)
                 for asked in self._journal.pending(ToForget):
                     await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
-            except JournalError as error:
-                log.info("Forgetting waits for the journal. %s", error)
-                await self._clock.sleep(PAUSE)
-            except Exception:  # the task boundary
-                log.exception("Forgetting stopped; it is tried again in a moment.")
+            except (JournalError, OSError) as error:
+                log.warning("Forgetting is tried again in a moment. %s", error)
                 await self._clock.sleep(PAUSE)
             else:
                 await changed.wait()
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    """An owner reads it: what is still to be forgotten waits for the next start."""
+    error = None if task.cancelled() else task.exception()
+    if error:
+        log.critical("Forgetting failed. Start the daemon anew.", exc_info=error)
 
 
 class Forgetting:
