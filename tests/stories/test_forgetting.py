@@ -7,7 +7,7 @@ from aiohttp import ClientSession
 from daemon.engine.event import as_json
 from daemon.rules import verify
 from tests.stories.choosing import FAST, pressed
-from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
 BEES = "I keep forty beehives behind the old windmill in Zinnwald"
 NOTED = "- keeps beehives behind the windmill in Zinnwald"
@@ -102,8 +102,26 @@ async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
     assert traces(stage, *SECRETS) == []
 
 
+async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage) -> None:
+    """Nor by who is called into an old conversation, nor by who reads it whole."""
+    root = await stage.post("alice", RANDOM, BEES)
+    await stage.post("bob", RANDOM, "How odd, I sail", root)
+    await stage.settled()
+    await forgotten(stage)
+    stage.model.say(reply("Aye."))
+    await stage.say("bob", RANDOM, f"{ME} what do you think?", root)
+    assert "How odd" in stage.asked()[-1]
+    assert not [secret for secret in SECRETS if secret in stage.asked()[-1]]
+    opened = stage.soul.journal.get(f"thread:T0REHEARSAL:{RANDOM}:{root}")
+    assert opened
+    [document] = await stage.soul.slack.shelf.thread(opened.thread, stage.clock.now() + 60)
+    assert "How odd" in str(document)
+    assert not [secret for secret in SECRETS if secret in str(document)]
+
+
 async def test_the_page_shows_none_of_it(stage: Stage) -> None:
     root = await lived(stage)
+    assert SECRETS[0] in await streamed(stage), "as it was shown before"
     await forgotten(stage)
     calls = [entry.seq for entry in stage.entries("model-call")]
     async with ClientSession() as session:
@@ -112,15 +130,21 @@ async def test_the_page_shows_none_of_it(stage: Stage) -> None:
             answer = await session.get(f"{stage.soul.url}{page}")
             shown = await answer.text()
             assert not [secret for secret in SECRETS if secret in shown], page
+    text = await streamed(stage)
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+async def streamed(stage: Stage) -> str:
+    """The whole journal as a page is sent it."""
+    text, last = "", f"id: {stage.soul.journal.last()}\n"
+    async with ClientSession() as session:
         stream = await session.get(f"{stage.soul.url}/console/journal?since=0")
-        last = stage.soul.journal.last()
-        text = ""
         async for line in stream.content:
             text += line.decode()
-            if f"id: {last}\n" in text and line == b"\n":
+            if last in text and line == b"\n":
                 break
         stream.close()
-        assert not [secret for secret in SECRETS if secret in text]
+    return text
 
 
 async def test_who_does_not_confirm_is_not_forgotten(stage: Stage) -> None:
