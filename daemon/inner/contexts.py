@@ -130,11 +130,11 @@ class Contexts:
         return "\n".join(lines)
 
     def _result(self, ran: CommandRan, seq: int) -> str:
+        if not self.knows(ran.view):  # its name and its cmd_id are words of that view, too
+            return "<result>in sight of another conversation</result>"
+        self.saw.append(seq)
         done = "yes" if ran.ok else "no"
         head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
-        if not self.knows(ran.view):
-            return f"{head}in sight of another conversation</result>"
-        self.saw.append(seq)
         text = f"{ran.text}: its id is {seq}" if ran.ok and ran.name.endswith(".add") else ran.text
         return f"{head}{fenced(_cut(text, LONGEST_RESULT))}</result>"
 
@@ -218,7 +218,9 @@ class Contexts:
     def _told(self, setting: Setting) -> str:
         if not self.knows(setting.view):
             return ELSEWHERE
-        return fenced(json.dumps(setting.value, ensure_ascii=False)) if setting.value else "none"
+        if setting.value in (None, {}):
+            return "none"
+        return fenced(json.dumps(setting.value, ensure_ascii=False))
 
     # 6
 
