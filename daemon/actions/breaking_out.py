@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
 from daemon.inner.reflex import (
     Around,
@@ -39,11 +40,15 @@ class BreakingOut:
     turn: Turn
     contexts: Contexts
 
-    async def judged(self, answer: str, waits: bool) -> tuple[bool, Judged]:
-        """Does it only say again what was said? Where that is not plain, a small call says."""
+    async def judged(self, answer: str, names: Sequence[str], waits: bool) -> tuple[bool, Judged]:
+        """Does it only say again what was said? Where that is not plain, a small call says.
+
+        `names` are its commands: one that would leave a record makes it no tick without fruit.
+        """
         log = self.contexts.state.log
         last = [self._said(seq) for seq in self._answers()[-LATELY:]]
-        fruitless = 1 + log.fruitless() if not self.contexts.new_notes() else 0
+        fruitful = self.contexts.new_notes() or not NEW.isdisjoint(names)
+        fruitless = 0 if fruitful else 1 + log.fruitless()
         found = judge(answer, last, waits=waits, fruitless=fruitless)
         if found.verdict != "ask":
             return found.verdict == "repeat", found

@@ -232,17 +232,17 @@ class Contexts:
 
 def _process(process: Process) -> str:
     """A process, with what came of it."""
-    ended = _date(process.ended) if process.ended else ""
-    slots = ", ".join(f"{name}={value}" for name, value in process.slots.items())
-    begun = element(
-        "process",
-        id=process.id,
-        name=process.name,
-        status=process.status,
-        began=_date(process.began),
-        ended=ended,
-        slots=slots,
-    ).removesuffix("/>")
+    attributes: dict[str, str | int] = {
+        "id": process.id,
+        "name": process.name,
+        "status": process.status,
+        "began": _date(process.began),
+    }
+    if process.ended:
+        attributes["ended"] = _date(process.ended)
+    if process.slots:
+        attributes["slots"] = ", ".join(f"{name}={value}" for name, value in process.slots.items())
+    begun = element("process", **attributes).removesuffix("/>")
     return f"{begun}>{fenced(_cut(process.result, LONGEST_RESULT))}</process>"
 
 

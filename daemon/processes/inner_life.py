@@ -229,9 +229,10 @@ class Tick:
         written = read(answer, known)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq)
         wrong = [fault for fault in written.faults if not fault.repaired]
-        waits = only_waits([one.name for one in written.commands]) and not wrong
+        names = [one.name for one in written.commands]
+        waits = only_waits(names) and not wrong
         reflex = BreakingOut(turn=self._turn, contexts=contexts)
-        repeated, found = await reflex.judged(answer, waits)
+        repeated, found = await reflex.judged(answer, names, waits)
         line = replace(line, novelty=found.novelty, outcome="waiting" if waits else "thought")
         if repeated:
             await self._break_out(contexts, line, reflex, answer)

@@ -9,9 +9,8 @@ import pytest
 
 from daemon.kinds import ProcessStop
 from daemon.recipe import Recipes
-from tests.inner.workshop import shell
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
-from tests.stories.ticking import Shown, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
+from tests.stories.ticking import LASTS, Shown, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
 
 HOUR = 3_600.0
 
@@ -120,7 +119,7 @@ async def test_the_first_of_several_is_enough(
     asleep: Stage, chosen: tuple[str, ...], first: str
 ) -> None:
     stage = asleep
-    await live(stage, process_commands=Recipes({"it": shell("exec sleep 1000")}))
+    await live(stage, process_commands=Recipes({"it": LASTS}))
     await did(stage, do("process.start", name="it"))
     [process] = [entry.seq for entry in stage.entries("process-started")]
     conditions = {"processes": [process], "notes": {"priority": "normal"}, "seconds": HOUR}

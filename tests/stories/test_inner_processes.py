@@ -14,6 +14,7 @@ from tests.inner.workshop import python, shell, until
 from tests.stories.stage import Stage
 from tests.stories.test_open_thought import OPEN, final
 from tests.stories.ticking import (
+    LASTS,
     Shown,
     did,
     do,
@@ -80,7 +81,7 @@ async def test_how_it_ended_is_in_the_next_request(asleep: Stage, status: str) -
 
 async def test_a_program_that_runs_is_seen_to_run_until_it_is_stopped(asleep: Stage) -> None:
     stage = asleep
-    await lives(stage, it=shell("exec sleep 1000"))
+    await lives(stage, it=LASTS)
     process = await started(stage, "it")
     asked = await thought(stage)
     assert process_of(asked, process) == ("in_progress", "")
@@ -103,7 +104,7 @@ async def test_what_used_up_its_time_is_a_timeout(asleep: Stage) -> None:
 
 async def test_what_a_crash_lost_is_offline(asleep: Stage) -> None:
     stage = asleep
-    await lives(stage, it=shell("exec sleep 1000"))
+    await lives(stage, it=LASTS)
     process = await started(stage, "it")
     await stage.until(lambda: [*stage.home.glob("processes/*/wrapper")])
     await stage.sleep()
@@ -112,7 +113,7 @@ async def test_what_a_crash_lost_is_offline(asleep: Stage) -> None:
     assert wrapper
     os.kill(wrapper, signal.SIGKILL)
     await until(lambda: holder(folder) is None)
-    await lives(stage, it=shell("exec sleep 1000"))
+    await lives(stage, it=LASTS)
     await ended(stage, process)
     asked = await thought(stage)
     assert process_of(asked, process)[0] == "offline"
@@ -159,7 +160,7 @@ async def test_the_name_of_the_seed_starts_it_too(asleep: Stage) -> None:
 
 async def test_what_is_dealt_with_leaves_its_sight(asleep: Stage) -> None:
     stage = asleep
-    await lives(stage, it=ENDS["ok"], long=shell("exec sleep 1000"))
+    await lives(stage, it=ENDS["ok"], long=LASTS)
     process = await started(stage, "it")
     await ended(stage, process)
     running = await started(stage, "long")

@@ -11,6 +11,7 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.kinds import CommandRan, thread_key
 from rehearsal.people import TEAM
+from tests.inner.workshop import shell
 from tests.stories.stage import Stage
 
 PAUSE = 60.0
@@ -19,6 +20,8 @@ INNER = "## Your inner life"
 """What stands in the system text of each tick, and in no other."""
 COMPARES = "Here are two answers of the same mind"
 """How the small call of the reflex begins."""
+LASTS = shell('n=0; while [ -d "$PWD" ] && [ $n -lt 200 ]; do sleep 0.2; n=$((n + 1)); done')
+"""A program that does not end before its folder is gone."""
 Command = Mapping[str, Any]
 
 
