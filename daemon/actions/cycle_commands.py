@@ -85,7 +85,7 @@ async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
 
 
 def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
-    """All of them; two ticks are `min_pause` seconds apart at the least, and those of `log` are waited for."""
+    """All of them; two ticks are `min_pause` seconds apart at the least, and `log` has what is waited for."""
 
     async def pause(_tick: Tick, args: Pause) -> Done:
         if args.seconds < min_pause:
