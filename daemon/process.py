@@ -120,6 +120,8 @@ class Turn(Protocol):
 
     thread: str
     memory: WorkingMemory
+    log: Memory | None
+    """What this execution had done before it began again, as its code had changed; it is in `memory`, too."""
     params: Mapping[str, Any]
     known: Sequence[tuple[str, str]]
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""

@@ -78,6 +78,8 @@ class AgentLog(Fold):
         if entry.at // DAY != self._day:
             self._day, self._spent, self._messages = entry.at // DAY, 0.0, 0
         if isinstance(entry.event, Ticked):
+            if self.lines and self.lines[-1].entry.event.tick == entry.event.tick:
+                self.lines.pop()  # it began again: what it came to at last is told
             mine = [one for one in self.sent if one.seq in entry.event.commands]
             self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
             self.sent = []

@@ -40,6 +40,8 @@ from tests.lives import fork as forked
 from tests.machine import MEMORY, folder
 from tests.texts import copied
 
+MANY_TICKS = 60
+"""Pauses of an inner life in one phase: one that thinks on for longer never sleeps."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -151,7 +153,9 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
             await begin(journal)
         async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
             await quiet(journal, worker, clock)
-            while story.plan and not (asleep(journal) or worker.lost(INNER)):
+            for _ in range(MANY_TICKS if story.plan else 0):
+                if asleep(journal) or worker.lost(INNER):
+                    break
                 await clock.go_on(PAUSE)
                 await end_programs(journal, clock)
                 await quiet(journal, worker, clock)
