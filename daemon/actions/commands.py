@@ -45,7 +45,7 @@ def commands(means: Means) -> Sequence[Definition]:
         *note_commands(state.notes),
         *record_commands(state.records),
         *process_commands(state.processes, means.recipes, own_processes(folders=means.library is not None)),
-        *cycle_commands(means.limits.pause),
+        *cycle_commands(means.limits.pause, state.processes),
         *(file_commands(means.library) if means.library else ()),
         *message_commands(means.reach, daily=means.limits.messages),
         *mesh_commands(means.reach, shared(state.records), daily=means.meetings),

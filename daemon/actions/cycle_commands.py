@@ -11,6 +11,7 @@ from daemon.actions.action import Args, Definition
 from daemon.actions.note_commands import TagName
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Priority, Source
+from daemon.inner.process_log import ProcessLog
 from daemon.ism import Refused
 
 DAY = 86_400.0
@@ -79,23 +80,27 @@ async def _filter(_tick: Tick, _args: NoteFilter) -> Done:
     return Done(text="In auto mode you see the notes that fit this from now on.")
 
 
-async def _idle(_tick: Tick, args: Idle) -> Done:
-    if not args.processes and args.notes is None and args.seconds is None:
-        raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
-    return Done(text="You slept.")
-
-
 async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
     return Done(text="Your earlier replies are out of sight.")
 
 
-def cycle_commands(min_pause: float) -> Sequence[Definition]:
-    """All of them; two ticks are `min_pause` seconds apart at the least."""
+def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
+    """All of them; two ticks are `min_pause` seconds apart at the least. What ends a sleep stands in `log`."""
 
     async def pause(_tick: Tick, args: Pause) -> Done:
         if args.seconds < min_pause:
             raise Refused(f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so.")
         return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
+
+    async def idle(tick: Tick, args: Idle) -> Done:
+        if not args.processes and args.notes is None and args.seconds is None:
+            raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
+        await log.update()
+        for id in args.processes:  # what wakes it is told in any view: no number of its own choice
+            one = log.get(id)
+            if one is None or not tick.views.may_know(tick.view, one.view):
+                raise Refused(f"There is no process {id} in sight. process.list shows those that there are.")
+        return Done(text="You slept.")
 
     return (
         Definition(
@@ -133,7 +138,7 @@ def cycle_commands(min_pause: float) -> Sequence[Definition]:
         Definition(
             name="cycle.idle",
             description="Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
-            perform=_idle,
+            perform=idle,
             args=Idle,
             effect=True,
             inner=True,
