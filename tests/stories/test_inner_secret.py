@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -232,3 +233,13 @@ async def test_a_branch_tells_no_branch_of_another_view(story: Story) -> None:
 def think(task: str) -> dict[str, object]:
     """The arguments that begin a train of thought."""
     return {"name": "think", "slots": {"task": task}}
+
+
+async def test_nobody_is_named_who_spoke_only_elsewhere(story: Story) -> None:
+    asks: Command = ("message.send", {"to": "nobody", "text": "Hello?"})
+    await story.look([asks], "Who is there?", "bob")
+    await story.look([asks], "Who is here?", "bob")
+    await story.look([("help", {})], "I know.", "bob")
+    told = re.findall(r"a person by name or id \(([^)]*)\)", "\n".join(text for _, text in story.mind.asked))
+    public, bobs = dict.fromkeys(told)
+    assert (public, bobs) == ("Alice", "Alice, Bob")
