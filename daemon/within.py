@@ -98,8 +98,7 @@ def supervisor_of(
     """What runs its programs. None of our own secrets stands in what they come to."""
     values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
     secrets = [value for value in values if isinstance(value, str) and value]
-    home = settings.soul_home / "processes"
-    return Supervisor(journal, clock, settings.process_commands, home, secrets, wake)
+    return Supervisor(journal, clock, settings.process_commands, settings.processes_path, secrets, wake)
 
 
 async def begin(journal: Journal) -> None:

@@ -85,7 +85,7 @@ async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
 
 
 def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
-    """All of them; two ticks are `min_pause` seconds apart at the least. What ends a sleep stands in `log`."""
+    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
 
     async def pause(_tick: Tick, args: Pause) -> Done:
         if args.seconds < min_pause:
@@ -96,10 +96,11 @@ def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
         if not args.processes and args.notes is None and args.seconds is None:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
         await log.update()
-        for id in args.processes:  # what wakes it is told in any view: no number of its own choice
-            one = log.get(id)
-            if one is None or not tick.views.may_know(tick.view, one.view):
-                raise Refused(f"There is no process {id} in sight. process.list shows those that there are.")
+        known = {one.id for one in log.all() if tick.views.may_know(tick.view, one.view)}
+        unknown = [id for id in args.processes if id not in known]
+        if unknown:
+            named = ", ".join(map(str, unknown))
+            raise Refused(f"There is no process {named} in sight. process.list shows those that there are.")
         return Done(text="You slept.")
 
     return (

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from daemon.engine.event import Entry
 from daemon.inner.fold import Fold
-from daemon.kinds import CommandRan, Ticked
+from daemon.kinds import CommandRan, ModelCall, Ticked
 
 MOST = 200
 """Ticks that are kept at hand: more than anybody asks for."""
@@ -82,12 +82,16 @@ class AgentLog(Fold):
             self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
             self.sent = []
             if entry.event.answer:
-                self._spent += self.journal.at(entry.event.answer).event.cost
+                self._pay(self.journal.at(entry.event.answer).event)
             return
         self.sent.append(cast(Entry[CommandRan], entry))
-        if entry.event.ok:
+        if entry.event.ok and not entry.event.taken_from:
             self._messages += entry.event.name == "message.send"
             self._set(cast(Entry[CommandRan], entry))
+
+    def _pay(self, call: ModelCall) -> None:
+        if not call.taken_from:  # it was paid before a restart
+            self._spent += call.cost
 
     def _set(self, entry: Entry[CommandRan]) -> None:
         event = entry.event

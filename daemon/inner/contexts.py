@@ -218,7 +218,9 @@ class Contexts:
     def _told(self, setting: Setting) -> str:
         if not self.knows(setting.view):
             return ELSEWHERE
-        return fenced(json.dumps(setting.value, ensure_ascii=False)) if setting.value else "none"
+        if setting.value in (None, {}):
+            return "none"
+        return fenced(json.dumps(setting.value, ensure_ascii=False))
 
     # 6
 

@@ -195,7 +195,7 @@ class Notes(Fold):
                 self._turns[entry.seq] = execution
             case TurnEnded():
                 self._end(entry)
-            case CommandRan(ok=True):
+            case CommandRan(ok=True, taken_from=""):
                 self._carry_out(entry)
 
     def _take_words(self, entry: Entry[Any]) -> None:

@@ -221,7 +221,7 @@ class Reaching:
         now = self._clock.now()
         midnight = now - now % DAY
         ran: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=midnight)
-        return sum(one.event.name == SEND and one.event.ok for one in ran)
+        return sum(one.event.name == SEND and one.event.ok and not one.event.taken_from for one in ran)
 
     def met_today(self) -> int:
         return self._meetings.today()

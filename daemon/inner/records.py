@@ -198,7 +198,7 @@ class Records(Fold):
     def _take(self, entry: Entry[CommandRan]) -> None:
         ran = entry.event
         family, _, verb = ran.name.partition(".")
-        if not ran.ok or family not in TEXT:
+        if not ran.ok or ran.taken_from or family not in TEXT:
             return
         if verb == "add":
             self._add(family, entry)

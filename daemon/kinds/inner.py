@@ -64,7 +64,7 @@ class TickDue(Input):
     kind: ClassVar[str] = "tick-due"
     rank: ClassVar[Rank] = Rank.RESUME
     why: str
-    notes: Seqs = ()
+    notes: tuple[int, ...] = ()
 
     def line(self) -> str:
         return self.why
@@ -113,7 +113,7 @@ class Ticked(StepEvent):
     view: str = ""
     answer: int = 0
     commands: Seqs = ()
-    saw: Seqs = ()
+    saw: tuple[int, ...] = ()
     reflex: str = ""
     advice: str = ""
     shows: tuple[int, ...] = ()

@@ -20,6 +20,7 @@ from daemon.kinds import (
     CommandRan,
     Heard,
     InnerBegan,
+    InnerMessage,
     Message,
     ModelCall,
     Noticed,
@@ -38,7 +39,7 @@ NAME = "inner_life"
 SYSTEM = "prompts/inner_life"
 COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
-NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
+NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
 
@@ -99,7 +100,7 @@ class Tick:
         if not pause:
             return False
         await self._asleep("the daemon was started")
-        await self._later(due, pause)
+        await self._later(due, pause, waits)
         return True
 
     async def _asleep(self, why: str) -> None:
@@ -127,10 +128,15 @@ class Tick:
     def _too_early(self, due: Sequence[Entry[TickDue]]) -> bool:
         return self._now < self._last_at + self._life.limits.pause - 0.5
 
-    async def _later(self, due: Sequence[Entry[TickDue]], seconds: float) -> None:
-        """Wait so long first; what woke it is not forgotten."""
+    async def _later(
+        self, due: Sequence[Entry[TickDue]], seconds: float, waits: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
         why = due[-1].event.why if due else "the daemon was started"
         woke = [seq for entry in due for seq in entry.event.notes]
+        for note in waits:
+            if not due and note.get("woke"):
+                why, woke = note["inner"], note["woke"]
         await self._turn.wait(within=seconds, note={"inner": why, "woke": woke})
 
     async def _pause(self, seconds: float, why: str) -> None:

@@ -81,20 +81,17 @@ def _thought(contexts: Mapping[str, str]) -> str:
     shown = {note.id for note in notes}
     unread = [id for id in dict.fromkeys(LISTED.findall(contexts["notes"])) if id not in shown][:AT_ONCE]
     ended = [_attributes(found) for found in PROCESS.findall(contexts.get("process_log", ""))]
-    over = [one for one in ended if one.get("ended")]
+    over = [one for one in ended if one.get("ended") and one.get("id")]
     said: list[str] = []
     commands: list[Command] = []
     if over:
         said.append(f"{_several(len(over), 'program')} came to an end. I write down how, and put it away.")
         commands += [one for process in over for one in _put_away(process)]
     if notes:
-        said.append(" ".join(map(_remark, notes)))
+        said.append(_remark(notes))
         commands += [one for note in notes for one in _kept(note, contexts.get("llm_recent_responses", ""))]
     if unread:
-        again = " more" if notes else ""
-        said.append(
-            f"{_several(len(unread), f'note{again} that I have not read', '')}: I look at what it says."
-        )
+        said.append(f"{_several(len(unread), 'note')} that I have not read: I look at what was said.")
         commands.append(("notes.read", {"ids": [int(id) for id in unread]}, "see what was said"))
     if not commands:
         said.append(_nothing(contexts))
@@ -109,12 +106,14 @@ def _nothing(contexts: Mapping[str, str]) -> str:
     return f"{woken}{circle}Nothing is new, so I sleep until something important comes, or for an hour."
 
 
-def _remark(note: Note) -> str:
-    if note.source == "reaction":
-        return f"{note.who} put {note.text.split()[0]} on something."
-    topic = _topic(note)
-    about = f" It is about “{topic}”, as far as I can tell." if topic else ""
-    return f"{note.who} wrote something.{about}"
+def _remark(notes: Sequence[Note]) -> str:
+    """Who did what, and what it is about, as far as a script can tell."""
+    wrote = [note for note in notes if note.source != "reaction"]
+    reacted = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
+    topics = list(dict.fromkeys(f"“{topic}”" for topic in map(_topic, wrote) if topic))
+    about = f", as far as I can tell about {_listed(topics)}" if topics else ""
+    people = list(dict.fromkeys(note.who for note in wrote))
+    return " ".join([*([f"{_listed(people)} wrote{about}."] if people else []), *reacted])
 
 
 def _kept(note: Note, replies: str) -> Iterator[Command]:
@@ -173,6 +172,12 @@ def _section(commands: Sequence[Command]) -> str:
 
 def _several(count: int, what: str) -> str:
     return f"1 {what}" if count == 1 else f"{count} {what}s"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """`a, b and c`"""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _short(words: str) -> str:

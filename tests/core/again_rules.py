@@ -108,8 +108,8 @@ BRANCHES = (
     rule(
         "of the owners only who reads a DM decides there",
         "soul/turn.py",
-        "        return self._readers(self.owners)\n",
-        "        return self.owners\n",
+        "return self._readers(self.owners) if",
+        "return self.owners if",
         "tests/stories/test_approval.py::test_in_a_conversation_that_no_owner_reads_nobody_is_asked",
     ),
     rule(
@@ -136,22 +136,23 @@ BRANCHES = (
     rule(
         "a branch is told that its root gave up to ask",
         "soul/program.py",
-        "        await turn.relay(NO_ANSWER)\n        if not",
-        "        if not",
+        '        await turn.relay(NO_ANSWER)\n        await turn.became("refused")\n',
+        '        await turn.became("refused")\n',
         BRANCH + "test_what_asks_for_it_is_given_up_and_the_branch_is_told",
     ),
     rule(
         "a branch is told that its root may not speak any more",
         "soul/program.py",
-        "        await turn.relay(NO_ANSWER)\n        if not",
-        "        if not turn.is_refused:\n            await turn.relay(NO_ANSWER)\n        if not",
+        '        await turn.relay(NO_ANSWER)\n        await turn.became("refused")\n',
+        "        if not turn.is_refused:\n            await turn.relay(NO_ANSWER)\n"
+        '        await turn.became("refused")\n',
         BRANCH + "test_where_slack_does_not_take_the_question_the_branch_is_told",
     ),
     rule(
         "a branch is told that a stop ends what fails to ask",
         "soul/program.py",
-        "        await turn.relay(NO_ANSWER)\n        await _let_go",
-        "        await _let_go",
+        '        await turn.relay(NO_ANSWER)\n        await turn.became("declined")\n',
+        '        await turn.became("declined")\n',
         BRANCH + "test_a_stop_ends_what_fails_to_ask_and_the_branch_is_told",
     ),
     rule(

@@ -225,8 +225,8 @@ WAITING: tuple[Mutant, ...] = (
     rule(
         "waits: the program says what a watch becomes",
         "engine/waits.py",
-        "            event = self._reminder(waiting)",
-        "            event = Woke(answers=waiting.key)",
+        "woke if waiting.event.resumes else self._reminder(waiting, woke)",
+        "woke",
         f"{WAITS}a_watch_becomes_what_the_program_makes_of_it",
     ),
 )

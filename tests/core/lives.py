@@ -8,17 +8,21 @@ import functools
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
 from daemon.engine.journal import Journal
 from daemon.engine.worker import SWEEP, Worker
-from daemon.kinds import SOUL_KINDS, Asked, Heard, Message, Opened, Press, Said, StopAsked
+from daemon.inner.notes import Notes
+from daemon.kinds import INNER, SOUL_KINDS, Asked, Heard, Message, Opened, Press, Said, StopAsked
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import PERSON, THREAD, TURN
 from daemon.mind.wording import catalogue
 from daemon.processes import DELIBERATION, PROCESSES
+from daemon.processes.inner_life import NAME as INNER_LIFE
+from daemon.processes.inner_life import InnerLife
 from daemon.soul.budget import Budget
 from daemon.soul.limits import Gauge
 from daemon.soul.past import Pasts
@@ -26,6 +30,8 @@ from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
+from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
+from tests.core.living_checks import check_folds
 from tests.core.outside import Event, FileModel, FileSlack, StoryClock, note, read
 from tests.core.readers import READINGS
 from tests.core.story import Scenario
@@ -40,22 +46,25 @@ ROOT = Path(__file__).resolve().parents[2]
 class People:
     """They send again until they are acked, and are acked only when it is in the journal."""
 
-    def __init__(self, home: Path, journal: Journal) -> None:
+    def __init__(self, home: Path, journal: Journal, *, abroad: bool) -> None:
         self._home = home
         self._journal = journal
+        self._abroad = abroad
+        """Is nothing known of who can read what they say?"""
 
     async def send(self, events: Sequence[Event]) -> list[str]:
         acked = read(self._home / "acks.jsonl")
         return [await self._send(event) for event in events if event.ts not in acked]
 
     async def _send(self, event: Event) -> str:
+        place = "channel" if event.heard else "dm"
         where = Opened(
             team="T",
             channel=event.thread,
             ts="1",
-            where="",
+            where="" if self._abroad else place,
             place="a direct message",
-            audience="",
+            audience="" if self._abroad else {"channel": "public", "dm": "dm"}[place],
             user="",
             called_by="",
         )
@@ -86,17 +95,27 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
     """
     note(home / "lives.jsonl", phase)
     clock = StoryClock(phase)
-    async with Journal(home / "journal.db", clock, SOUL_KINDS, MortalWriter) as journal:
-        people = People(home, journal)
+    async with AsyncExitStack() as stack:
+        journal = await stack.enter_async_context(
+            Journal(home / "journal.db", clock, SOUL_KINDS, MortalWriter)
+        )
+        people = People(home, journal, abroad=not story.plan)
 
         async def interrupt(events: Sequence[Event]) -> None:
             for thread in await people.send(events):
                 worker.wake(thread)
 
+        processes = story.processes(home)
+        if story.plan:
+            clock.not_before(journal.at(journal.last()).at)
+            within = stack.enter_context(ExitStack())
+            rewritten = story.restarts and len(read(home / "lives.jsonl")) > 1
+            life = life_of(journal, clock, within, rewritten=rewritten)
+            processes = {**processes, INNER_LIFE: InnerLife(life=life)}
         model = FileModel(
             home=home,
             journal=journal,
-            script=story.script,
+            script=living(journal, story.plan) if story.plan else story.script,
             events=story.events,
             deliver=interrupt,
             price=story.price,
@@ -112,22 +131,32 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
             speaker=FileSlack(home),
             clock=clock,
             budget=budget,
-            gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON),
+            gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON, inner=1.0),
             pasts=Pasts(journal),
             people=PersonModels(journal, Places(journal)),
             reach=reach,
             texts=Texts(home / "texts", journal, catalogue(PROCESSES.values())),
             surroundings=story.surroundings(home),
-            processes=story.processes(home),
+            processes=processes,
             initial="conversation",
             at_once=[DELIBERATION],
             owners=("U9",),
             readings=READINGS,
+            fits=Notes(journal).fits,
         )
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
+        if story.plan:
+            await end_programs(journal, clock)
+            await begin(journal)
         async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
             await quiet(journal, worker, clock)
+            while story.plan and not (asleep(journal) or worker.lost(INNER)):
+                await clock.go_on(PAUSE)
+                await end_programs(journal, clock)
+                await quiet(journal, worker, clock)
+        if story.plan:
+            await check_folds(journal, life.state)
     (home / f"points.{phase}").write_text(str(Boundary.count))
 
 

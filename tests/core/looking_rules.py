@@ -24,8 +24,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a stop ends the call in flight",
         "soul/program.py",
-        "        if entry.event.rank is Rank.STOP:\n            return True\n        afterthought",
-        "        afterthought",
+        "        if entry.event.rank is Rank.STOP:\n            return True\n        if isinstance(entry",
+        "        if isinstance(entry",
         "stopped-short/kills",
     ),
     rule(

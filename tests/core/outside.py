@@ -73,6 +73,10 @@ class StoryClock:
         self._asleep.append((self._now + seconds, woken))
         await woken
 
+    def not_before(self, now: float) -> None:
+        """It is at least so late."""
+        self._now = max(self._now, now)
+
     async def go_on(self, seconds: float) -> None:
         """Time goes on for those who sleep."""
         self._now += seconds

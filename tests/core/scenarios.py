@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.core.living import ALONE, PLAN, begins, goes_on
+from tests.core.living_checks import lived_well
 from tests.core.minds import (
     BRIEF,
     LONG,
@@ -317,6 +319,31 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         processes=asking,
         restarts=True,
+    ),
+    "inner-life": Scenario(
+        events=[dm(1, "hi tea", phase=2)],
+        endings=[["You said: hi tea", "I thought of you."]],
+        plan=PLAN,
+        sees_all=True,
+        last_phase=3,
+        stops=False,
+        extra=lived_well,
+    ),
+    "inner-life-new-code": Scenario(
+        events=[],
+        endings=[[]],
+        plan=(begins, goes_on),
+        sees_all=True,
+        restarts=True,
+        extra=lived_well,
+    ),
+    "inner-life-alone": Scenario(
+        events=[dm(1, "by the way", phase=2, heard=True, thread="c")],
+        endings=[[]],
+        plan=ALONE,
+        sees_all=True,
+        last_phase=3,
+        extra=lived_well,
     ),
     **WAITING,
 }

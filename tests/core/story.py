@@ -9,6 +9,7 @@ from pathlib import Path
 from daemon.ports import Surroundings
 from daemon.process import Process
 from daemon.processes import PROCESSES
+from tests.core.living import Step
 from tests.core.outside import Event, NothingEarlier, Script, echo
 
 
@@ -38,6 +39,8 @@ class Scenario:
     """Seconds that the model takes for each piece of an answer."""
     surroundings: Callable[[Path], Surroundings] = lambda _home: NothingEarlier()
     """What was said before the soul was called in."""
+    plan: Sequence[Step] = ()
+    """What it thinks on its own, tick by tick; without a plan it has no inner life."""
     stops: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
     stutters: Sequence[int] = (13, 17, 23)

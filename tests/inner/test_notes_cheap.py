@@ -14,6 +14,8 @@ from tests.inner.noting import Inbox, inbox
 FEW, MANY = 1_000, 20_000
 AT_MOST = 4.0
 """How many times as long twenty times as many may take: what goes through all of them takes twenty times."""
+AND = 0.0005
+"""Seconds besides, in which a busy machine does nothing: to go through all of them takes far more."""
 CHANNELS = 20
 TURNS = 15
 
@@ -100,4 +102,5 @@ async def measured(path: Path, count: int) -> dict[str, float]:
 
 async def test_a_look_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
     few, many = await measured(made(tmp_path / "few"), FEW), await measured(made(tmp_path / "many"), MANY)
-    assert {name: many[name] / few[name] for name in few if many[name] > AT_MOST * few[name]} == {}
+    dear = {name: (few[name], many[name]) for name in few if many[name] > AT_MOST * few[name] + AND}
+    assert dear == {}

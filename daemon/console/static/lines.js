@@ -171,8 +171,8 @@ const RUNS = {
 };
 /** Model calls that nobody was to read. */
 const PRIVATE = new Set(["compare", "think", "judge", "choose", "summarize", "learn"]);
-/** Model calls of a reading. */
-const READS = { recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
+/** Model calls of a reading, and of the inner life. */
+const READS = { compare: "compares it with what it said before", recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
 const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
 const SCOPES = { turn: "for one turn.", thread: "for this thread.", reading: "for one reading.", person: "for this person's day.", day: "for today." };
@@ -186,7 +186,7 @@ const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });
 const thought = (body) => ({
-  ...event(READS[body.reading && body.name] ?? (choice(body.text) ? "chooses" : "thinks"), ...answer(body), el("p", { className: "figures" }, figures(body))),
+  ...event(READS[(body.reading || body.name === "compare") && body.name] ?? (choice(body.text) ? "chooses" : "thinks"), ...answer(body), el("p", { className: "figures" }, figures(body))),
   opens: true,
 });
 
