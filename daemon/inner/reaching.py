@@ -79,7 +79,8 @@ class Reach(Protocol):
         where there is none."""
 
     async def known(self, views: Views, view: str) -> str:
-        """Who and what can be addressed, for a sentence: of places those that may be known in this view."""
+        """Whom and what one can address, for a sentence: places that may be known in this view, and people who
+        spoke there."""
 
     async def called(self, thread: str) -> str:
         """Where it is, for a sentence: "#general", "a direct message with Bob"."""
@@ -112,6 +113,8 @@ class Addresses(Fold):
         """By id: what it is called, and a thread in it."""
         self.met: dict[str, dict[str, None]] = {}
         """By bot: the channels in which it spoke, the latest last."""
+        self.heard: dict[str, dict[str, str]] = {}
+        """By person: where they spoke, a thread of each channel."""
         self._channel_of: dict[str, str] = {}
 
     def _take(self, entry: Entry[Any]) -> None:
@@ -123,6 +126,7 @@ class Addresses(Fold):
         said = entry.event
         (self.bots if said.bot else self.people)[said.user] = said.name
         channel = self._channel_of.get(entry.thread, "")
+        self.heard.setdefault(said.user, {})[channel] = entry.thread
         if said.bot and channel in self.channels:
             met = self.met.setdefault(said.user, {})
             met.pop(channel, None)
@@ -183,8 +187,11 @@ class Reaching:
 
     async def known(self, views: Views, view: str) -> str:
         known = await self._known()
-        places = [name for name, thread in known.channels.values() if views.may_know(view, thread)]
-        people = sorted(set(known.people.values()))
+        knows = views.knowing(view)
+        places = [name for name, thread in known.channels.values() if knows(thread)]
+        people = sorted(
+            {name for id, name in known.people.items() if any(map(knows, known.heard[id].values()))}
+        )
         return (
             "a conversation by its id (sess-…), a person by name or id"
             f"{_for_example(people)}, or a channel by name or id{_for_example(sorted(set(places)))}"
