@@ -123,6 +123,7 @@ export class Journal {
   /** The daemon began another journal: what was shown is not of this one. */
   forget() {
     this.all = [];
+    this.trees.inner.forget();
     this.turnTo({ ...this.open, entries: [] });
     this.render();
   }
