@@ -104,7 +104,8 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
 
     await decided(tick, "may-call", thread, judged)
     place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
-    await tick.turn.send("to-say", thread, ToSay(text=text, by=tick.id, to=thread, place=place))
+    wanted = ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
+    await tick.turn.send("to-say", thread, wanted)
     return Done(text=f"it will be said: {place}. What the neighbour answers below that will be a note.")
 
 

@@ -79,7 +79,7 @@ class Reach(Protocol):
         where there is none."""
 
     async def known(self, views: Views, view: str) -> str:
-        """Whom and what one can address, for a sentence: places that may be known in this view, and people who
+        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
         spoke there."""
 
     async def called(self, thread: str) -> str:

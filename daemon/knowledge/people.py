@@ -23,7 +23,7 @@ class PersonModels:
 
     def __init__(self, journal: Journal, places: Places) -> None:
         self._journal = journal
-        self._places = places
+        self.places = places
         self._folded = 0
         self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
         """Person, channel: the seqs of its models, each made from the one before it."""
@@ -31,7 +31,7 @@ class PersonModels:
     def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
         self.update()
-        here = self._places.of(thread)
+        here = self.places.of(thread)
         if here is None:
             return []
         mine, found = here.before(before), list[tuple[bool, int]]()
@@ -53,7 +53,7 @@ class PersonModels:
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
         self.update()
-        chain = self._chain(person, self._places.of(thread))
+        chain = self._chain(person, self.places.of(thread))
         last = bisect_left(chain, before)
         if not last:
             return 0, ""
@@ -66,17 +66,17 @@ class PersonModels:
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
         self.update()
-        return entry.seq in self._chain(entry.event.person, self._places.of(entry.thread))
+        return entry.seq in self._chain(entry.event.person, self.places.of(entry.thread))
 
     def update(self) -> None:
         """Fold what came since."""
-        self._places.update()
+        self.places.update()
         for entry in self._journal.kind(PersonLearned, since=self._folded):
             self._fold(entry)
             self._folded = entry.seq
 
     def _fold(self, entry: Entry[PersonLearned]) -> None:
-        channel = self._places.of(entry.thread)
+        channel = self.places.of(entry.thread)
         if not (channel and entry.event.text):  # no text: it was forgotten
             return
         models = self._chains.setdefault(entry.event.person, {})

@@ -51,6 +51,10 @@ class Channel:
         audience = self.audiences[last - 1] if last else ""
         return AudienceNoted(team=self.team, channel=self.channel, audience=audience)
 
+    def is_inside(self) -> bool:
+        """Do only people read it now who may read every public channel?"""
+        return self.before(ALWAYS).audience in INSIDE
+
 
 class Places:
     """The channels of a journal's conversations: a projection, folded on whenever it is asked."""
@@ -73,6 +77,15 @@ class Places:
         self.update()
         mine = here.before(before)
         return [there for there in self._channels.values() if may_know(mine, there.before(before))]
+
+    def may_tell(self, here: str, written: str) -> bool:
+        """Could everyone who reads the thread `here` now have read what was written in sight of the thread
+        `written`? Where that is empty, it was in sight of public things."""
+        self.update()
+        mine, theirs = self.of(here), self.of(written) if written else None
+        if mine is None or (written and theirs is None):
+            return False
+        return may_know(mine.before(ALWAYS), theirs.before(ALWAYS)) if theirs else mine.is_inside()
 
     def update(self) -> None:
         """Fold what came since. The first time takes a second for two hundred thousand conversations."""

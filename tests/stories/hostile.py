@@ -25,7 +25,7 @@ Command = tuple[str, Mapping[str, Any]]
 
 @dataclass(kw_only=True)
 class Mind:
-    """The model: in a tick it answers what is queued, in a branch what fits the words that it is begun with."""
+    """The model: in a tick it answers what is queued, in a branch what fits the words it is begun with."""
 
     answers: list[str] = field(default_factory=list)
     branches: dict[str, str] = field(default_factory=dict)
