@@ -115,7 +115,7 @@ def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: dict[int, Sha
     unknown = [id for id in ids if id not in known]
     if unknown:
         return f"there are no such records: {', '.join(map(str, unknown))}"
-    secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view)]
+    secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view, wrote=one.wrote)]
     if secret:
         return f"{UNKNOWABLE}: leave out {', '.join(map(str, secret))}"
     return ""

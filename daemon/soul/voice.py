@@ -155,7 +155,7 @@ class Voice(Scope):
         there = wanted.to or self.thread
 
         async def judged() -> str:
-            return "yes" if self.world.people.places.may_tell(there, wanted.view) else "no"
+            return "yes" if self.world.people.places.may_tell(there, wanted.view, wanted.by) else "no"
 
         return (await self.effect("may-say", {"to": there}, judged, repeatable=True)).event.text == "yes"
 
