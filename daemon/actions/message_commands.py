@@ -111,7 +111,7 @@ def sayable(text: str) -> str:
 
 def told_apart(tick: Tick, reach: Reach, thread: str, text: str) -> str:
     """Why this may not be said there; empty where it may."""
-    if not tick.views.may_know(thread, tick.view, wrote=tick.id):
+    if not tick.views.may_know(thread, tick.view):
         return UNKNOWABLE
     return TWICE if reach.was_wanted(thread, text) else ""
 

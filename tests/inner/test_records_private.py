@@ -30,7 +30,7 @@ async def dm(soul: Keeper) -> str:
 @pytest.fixture
 async def elsewhere(soul: Keeper) -> Mapping[str, str]:
     """Where others read, by a name."""
-    channels = {"bob": "dm", "channel": "public", "private": "private", "shared": "shared"}
+    channels = {"bob": "dm", "channel": "public", "private": "private", "shared": "shared", "group": "group"}
     views = {name: await soul.office.open(name, audience) for name, audience in channels.items()}
     return views | {"public things": PUBLIC, "no conversation": "sess-inner"}
 

@@ -93,8 +93,7 @@ def tries(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """By command, what it is tried with by whoever knows the secret, in its view."""
     note, other = known.notes["alice"], [known.notes["bob"], known.notes["general"]]
     text = f"Alice told me of {SECRET} and {NUMBER}."
-    to = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()]
-    records = known.records
+    to, records = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()], known.records
     return {
         "help": [{"type": SECRET}, {"type": f"notes.{SECRET}"}],
         "notes.list": [{"tags": [SECRET]}, {"since": NUMBER}, {"more": NUMBER}],

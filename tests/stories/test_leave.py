@@ -161,5 +161,8 @@ async def test_where_others_have_come_to_read_by_then_nothing_is_said(stage: Sta
     await wanted(stage, there, NEWS)
     await stage.settled()
     assert await unasked(stage, "alice", GENERAL) == []
-    assert became(stage) == ["refused", "refused"]
+    await wanted(stage, there, NEWS, view=there)  # of a tick before that: what is public inside was in view
+    await stage.settled()
+    assert await unasked(stage, "alice", GENERAL) == []
+    assert became(stage) == ["refused"] * 3
     assert not stage.pending("asked", "waiting", "input", "turn-began")
