@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from daemon.engine.event import Entry
+from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.kinds import CommandRan, ModelCall, Ticked
 
@@ -29,10 +30,11 @@ Mode = Literal["manual", "auto"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How the soul set something of its cycle, and under which view."""
+    """How the soul set something of its cycle, under which view, and in which entry."""
 
     value: Any
     view: str = ""
+    wrote: int = ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,17 +103,23 @@ class AgentLog(Fold):
         now = self.settings
         match event.name:
             case "cycle.responses":
-                self.settings = replace(now, responses=Setting(value=args["n"], view=event.view))
+                self.settings = replace(
+                    now, responses=Setting(value=args["n"], view=event.view, wrote=entry.seq)
+                )
             case "cycle.mode":
-                self.settings = replace(now, mode=Setting(value=args["mode"], view=event.view))
+                self.settings = replace(
+                    now, mode=Setting(value=args["mode"], view=event.view, wrote=entry.seq)
+                )
                 if args.get("filter"):
                     self.settings = replace(
-                        self.settings, filter=Setting(value=args["filter"], view=event.view)
+                        self.settings, filter=Setting(value=args["filter"], view=event.view, wrote=entry.seq)
                     )
             case "cycle.filter":
-                self.settings = replace(now, filter=Setting(value=args, view=event.view))
+                self.settings = replace(now, filter=Setting(value=args, view=event.view, wrote=entry.seq))
             case "cycle.pause":
-                self.settings = replace(now, pause=Setting(value=args["seconds"], view=event.view))
+                self.settings = replace(
+                    now, pause=Setting(value=args["seconds"], view=event.view, wrote=entry.seq)
+                )
             case "cleanup.responses":
                 self.cleared = entry.seq
 

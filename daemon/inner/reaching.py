@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.inner.neighbours import DAY, Neighbours
 from daemon.inner.views import Views
@@ -51,11 +52,13 @@ class Doors(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A record that may be shared: its words alone, without its tags and flags, and its view."""
+    """A record that may be shared: its words alone, without its tags and flags, its view, and the entry in
+    which it was written."""
 
     id: int
     text: str
     view: str
+    wrote: int = ALWAYS
 
 
 Records = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
@@ -79,7 +82,7 @@ class Reach(Protocol):
         where there is none."""
 
     async def known(self, views: Views, view: str) -> str:
-        """Whom and what one can address, for a sentence: places that may be known in this view, and people who
+        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
         spoke there."""
 
     async def called(self, thread: str) -> str:

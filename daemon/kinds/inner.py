@@ -191,7 +191,7 @@ class ProcessEnded(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToSay(Input):
-    """The inner life wants this said in this conversation. `by` is the seq of its tick.
+    """The inner life wants this said in this conversation. `by` is the seq of its tick, `view` what that saw.
 
     With `leave` it is said only if an owner agrees, who is asked in the conversation that this stands in;
     `to` is then the thread in which it would be said.
@@ -205,6 +205,7 @@ class ToSay(Input):
     to: str = ""
     place: str = ""
     leave: bool = False
+    view: str = ""
 
     def line(self) -> str:
         return self.text

@@ -24,7 +24,7 @@ class PersonModels:
 
     def __init__(self, journal: Journal, places: Places) -> None:
         self._journal = journal
-        self._places = places
+        self.places = places
         self._folded = 0
         self._erasures = 0
         self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
@@ -33,7 +33,7 @@ class PersonModels:
     def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
         self.update()
-        here = self._places.of(thread)
+        here = self.places.of(thread)
         if here is None:
             return []
         mine, found = here.before(before), list[tuple[bool, int]]()
@@ -55,7 +55,7 @@ class PersonModels:
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
         self.update()
-        chain = self._chain(person, self._places.of(thread))
+        chain = self._chain(person, self.places.of(thread))
         last = bisect_left(chain, before)
         if not last:
             return 0, ""
@@ -68,10 +68,11 @@ class PersonModels:
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
         self.update()
-        return entry.seq in self._chain(entry.event.person, self._places.of(entry.thread))
+        return entry.seq in self._chain(entry.event.person, self.places.of(entry.thread))
 
     def update(self) -> None:
         """Fold what came since."""
+<<<<<<< HEAD
         self._places.update()
         if self._journal.erasures != self._erasures:
             self._erasures, self._folded = self._journal.erasures, 0
@@ -95,6 +96,16 @@ class PersonModels:
     def _fold(self, entry: Entry[Any], learned: PersonLearned) -> None:
         channel = self._places.of(entry.thread)
         if not (channel and learned.text):  # no text: it was forgotten
+=======
+        self.places.update()
+        for entry in self._journal.kind(PersonLearned, since=self._folded):
+            self._fold(entry)
+            self._folded = entry.seq
+
+    def _fold(self, entry: Entry[PersonLearned]) -> None:
+        channel = self.places.of(entry.thread)
+        if not (channel and entry.event.text):  # no text: it was forgotten
+>>>>>>> leaking
             return
         models = self._chains.setdefault(learned.person, {})
         chain = models.setdefault(channel.number, (channel, []))[1]

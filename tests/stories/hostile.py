@@ -25,7 +25,7 @@ Command = tuple[str, Mapping[str, Any]]
 
 @dataclass(kw_only=True)
 class Mind:
-    """The model: in a tick it answers what is queued, in a branch what fits the words that it is begun with."""
+    """The model: in a tick it answers what is queued, in a branch what fits the words it is begun with."""
 
     answers: list[str] = field(default_factory=list)
     branches: dict[str, str] = field(default_factory=dict)
@@ -93,8 +93,7 @@ def tries(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """By command, what it is tried with by whoever knows the secret, in its view."""
     note, other = known.notes["alice"], [known.notes["bob"], known.notes["general"]]
     text = f"Alice told me of {SECRET} and {NUMBER}."
-    to = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()]
-    records = known.records
+    to, records = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()], known.records
     return {
         "help": [{"type": SECRET}, {"type": f"notes.{SECRET}"}],
         "notes.list": [{"tags": [SECRET]}, {"since": NUMBER}, {"more": NUMBER}],

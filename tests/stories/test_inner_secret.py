@@ -12,9 +12,10 @@ import pytest
 
 from daemon.actions.built_in import catalogue
 from daemon.inner.record import TEXT
+from daemon.kinds import AudienceNoted
 from daemon.recipe import Recipe, Recipes
 from rehearsal.people import CAROL as CAROL_HERSELF
-from rehearsal.people import ECHO
+from rehearsal.people import ECHO, TEAM
 from tests.stories.hostile import (
     LEAK,
     NUMBER,
@@ -33,8 +34,9 @@ from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, staged
 
 LAST = ("cycle.idle", "cleanup.process_log", "cleanup.responses", "cleanup.notes", "notes.read")
 """What would end the tick's view, or take out of sight what the next ticks are to look for."""
-NEVER = ("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
-NEVER = (*NEVER, *(f"{family}.delete" for family in TEXT))
+NEVER = {f"{family}.delete" for family in TEXT} | {
+    *("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
+}
 """What is tried so that it is refused: with the secret where none can stand, or elsewhere."""
 
 
@@ -243,3 +245,23 @@ async def test_nobody_is_named_who_spoke_only_elsewhere(story: Story) -> None:
     told = re.findall(r"a person by name or id \(([^)]*)\)", "\n".join(text for _, text in story.mind.asked))
     public, bobs = dict.fromkeys(told)
     assert (public, bobs) == ("Alice", "Alice, Bob")
+
+
+async def test_what_was_thought_in_a_channel_is_hidden_there_from_those_who_come_later(story: Story) -> None:
+    await story.look([("help", {})], "I begin.", "general")
+    thoughts: list[Command] = [
+        ("diary.add", {"text": f"Inside, {SECRET} is talked of."}),
+        ("process.start", {"name": "say", "slots": {"words": SECRET}}),
+        ("cycle.filter", {"tags": [SECRET]}),
+    ]
+    await story.look(thoughts, f"I think of {SECRET}.", "general")
+    begun = len(story.mind.asked)
+    await story.look([("diary.search", {"query": "inside"})], "I go on.", "general")
+    assert story.mind.asked[begun][1].count(SECRET) > len(thoughts), "all of it is there"
+    shared = AudienceNoted(team=TEAM, channel=GENERAL, audience="shared")
+    await story.stage.soul.journal.append(f"slack:{TEAM}", shared, key="shared", author="core")
+    begun = len(story.mind.asked)
+    for thought in ("Who is there?", "And now?"):
+        await story.look([("process.list", {}), ("llm_memory.list", {})], thought, "general")
+    assert story.mind.asked[begun][0] == story.threads["general"]
+    assert not leaks(story, begun)
