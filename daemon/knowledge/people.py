@@ -72,8 +72,7 @@ class PersonModels:
 
     def update(self) -> None:
         """Fold what came since."""
-<<<<<<< HEAD
-        self._places.update()
+        self.places.update()
         if self._journal.erasures != self._erasures:
             self._erasures, self._folded = self._journal.erasures, 0
             self._chains.clear()
@@ -94,18 +93,8 @@ class PersonModels:
                 chain.append(entry.seq)
 
     def _fold(self, entry: Entry[Any], learned: PersonLearned) -> None:
-        channel = self._places.of(entry.thread)
-        if not (channel and learned.text):  # no text: it was forgotten
-=======
-        self.places.update()
-        for entry in self._journal.kind(PersonLearned, since=self._folded):
-            self._fold(entry)
-            self._folded = entry.seq
-
-    def _fold(self, entry: Entry[PersonLearned]) -> None:
         channel = self.places.of(entry.thread)
-        if not (channel and entry.event.text):  # no text: it was forgotten
->>>>>>> leaking
+        if not (channel and learned.text):  # no text: it was forgotten
             return
         models = self._chains.setdefault(learned.person, {})
         chain = models.setdefault(channel.number, (channel, []))[1]
