@@ -232,8 +232,8 @@ class Contexts:
 
 def _process(process: Process) -> str:
     """A process, with what came of it."""
-    attributes: dict[str, str | int] = {
-        "id": process.id,
+    attributes = {
+        "id": str(process.id),
         "name": process.name,
         "status": process.status,
         "began": _date(process.began),

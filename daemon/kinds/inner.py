@@ -7,14 +7,17 @@ and over what was said in other threads. HMP seed, sections 1 to 6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 from daemon.engine.event import Event, Input, Rank, Seqs, StepEvent
 from daemon.kinds.perceptions import Said
 
 INNER = "sess-inner"
 """The thread of the inner life: the one id that is not derived, and a thread without an address."""
+
+FOLDED = frozenset({"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup"})
+"""The families of commands that say what becomes of notes, records and processes."""
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
 """Of a process in the process log. `close`: it was dealt with, and is out of sight."""
@@ -95,6 +98,20 @@ class CommandRan(StepEvent):
 
     def line(self) -> str:
         return f"{self.name}: {self.text}"
+
+    def without_words(self) -> Self:
+        """What is left of it when it is forgotten: which notes and records it was about, lest one that was
+        deleted or hidden comes back."""
+        about = {name: self.args[name] for name in ("id", "ids", "read") if name in self.args}
+        known = self.ok and self.name.partition(".")[0] in FOLDED
+        return replace(
+            self,
+            cmd_id="",
+            name=self.name if known else "",
+            args=about if known else {},
+            description="",
+            text="",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

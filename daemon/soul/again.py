@@ -39,7 +39,7 @@ async def recall(turn: Turn) -> None:
     words = fill(turn.text("prompts/interrupted"), log=done or "nothing yet")
     log = await turn.once(Log(text=words))
     turn.log = remember(log)
-    turn.memory = turn.memory.with_memory(turn.log, *map(remember, _said_since(turn)))
+    turn.memory = turn.memory.with_memory(remember(log), *map(remember, _said_since(turn)))
 
 
 def _done(entry: Entry[Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.engine.journal import Journal
-from daemon.inner.agent_log import AgentLog
+from daemon.inner.agent_log import RESPONSES, AgentLog
+from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
@@ -14,6 +15,7 @@ from daemon.kinds import (
     INNER,
     SOUL_KINDS,
     CommandRan,
+    Noticed,
     ProcessEnded,
     ProcessStarted,
     Ticked,
@@ -54,6 +56,36 @@ async def test_they_begin_anew_without_what_is_forgotten(tmp_path: Path) -> None
             assert records.get(1, "") is None
             assert not await _search(records)
         assert SECRET.encode() not in bytes_of(tmp_path)
+
+
+async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+
+        async def ran(number: int, name: str, **args: object) -> int:
+            event = CommandRan(tick=1, cmd_id="a", name=name, args=args, description=SECRET, text=SECRET)
+            entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/step#{number}", author="soul")
+            return entry.seq
+
+        said = Noticed(user="U1", name="Bob", text="The ferry is late.", ts="1.5")
+        note, _ = await journal.append("sess-1", said, key="noticed:T:C:1.5", author="U1")
+        kept, gone, changed = [await ran(n, "diary.add", text=f"Day {n}.") for n in (1, 2, 3)]
+        commands = [
+            await ran(4, "diary.delete", ids=[gone]),
+            await ran(5, "diary.change", id=changed, text=SECRET),
+            await ran(6, "notes.hide", ids=[note.seq]),
+            await ran(7, "notes.tag", ids=[note.seq], tags=[SECRET]),
+            await ran(8, "cycle.responses", n=3),
+        ]
+        await journal.forget(commands, thread="soul", key="wish", why="somebody wants it")
+        log, notes = AgentLog(journal), Notes(journal)
+        with Records(journal, Views(Places(journal))) as records:
+            for fold in (records, log, notes):
+                await fold.update()
+            assert [one.id for one in records.of("diary", "", 9)] == [kept]
+        hidden = notes.get(note.seq)
+        assert hidden is not None
+        assert (hidden.hidden, hidden.tags) == (True, ())
+        assert log.settings.responses.value == RESPONSES
 
 
 def bytes_of(home: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -89,6 +90,21 @@ async def test_what_wakes_it_too_soon_is_thought_about_when_the_pause_is_over(st
     assert "notes came" in stage.asked()[-1]
 
 
+async def test_what_comes_while_it_thinks_ends_the_sleep_that_it_then_begins(stage: Stage) -> None:
+    thinks = asyncio.Event()
+    stage.model.say(answer("I sleep until somebody writes.", wants("cycle.idle", notes={})), until=thinks)
+    await stage.clock.advance(60)
+    await stage.soul.worker.sweep()
+    await stage.until(lambda: stage.model.requests)
+    stage.model.say(reply("Hello Alice."))
+    await stage.post("alice", ALICE, "Hello?")
+    await stage.until(lambda: stage.entries("spoken"))
+    thinks.set()
+    await stage.settled()
+    await tick(stage, "Alice wrote to me.")
+    assert "notes came" in stage.asked()[-1]
+
+
 async def test_what_woke_it_is_known_after_two_more_starts(stage: Stage) -> None:
     await tick(stage, "I sleep until somebody writes.", wants("cycle.idle", notes={}))
     stage.model.say(reply("Hello Alice."))
@@ -99,8 +115,10 @@ async def test_what_woke_it_is_known_after_two_more_starts(stage: Stage) -> None
         await stage.settled()
         await passes(stage, 10)
     assert ticks(stage) == 1
+    assert len([one for one in stage.pending("waiting") if one.thread == INNER]) == 1
     await tick(stage, "Alice wrote to me.")
     assert "notes came" in stage.asked()[-1]
+    assert "public things only" not in stage.asked()[-1]
 
 
 async def test_its_branch_comes_to_an_answer_that_it_hears_of(stage: Stage) -> None:
