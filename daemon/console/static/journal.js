@@ -116,7 +116,7 @@ export class Journal {
     if (fresh) this.open.entries.push(entry);
     if (this.filter === "all" || (this.filter === "thread" && fresh)) this.add(entry);
     if (fresh || this.open.key === null) for (const tree of Object.values(this.trees)) tree.take(entry);
-    this.trees.inner.hear();
+    this.trees.inner.hear(entry);
     this.onEntry(entry);
   }
 
