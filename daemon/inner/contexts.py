@@ -206,7 +206,7 @@ class Contexts:
             f"filter: {self._told(settings.filter)}",
             f"own replies in sight: {self._told(settings.responses)}",
             f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
-            f"spent today: ${self.state.log.spent(now.at):.2f} of ${now.limits.usd:.2f}",
+            f"spent today: ${self.state.log.spent(now.at, now.tick):.2f} of ${now.limits.usd:.2f}",
             f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
             f"programs: {'; '.join(now.programs) or 'none'}",
             f"neighbours: {', '.join(now.neighbours) or 'none'}",
