@@ -70,6 +70,7 @@ class Remembered(StepEvent):
     """What the soul wants to remember, and about whom (a name), if it is about somebody."""
 
     kind: ClassVar[str] = "remembered"
+    formerly: ClassVar[tuple[str, ...]] = ("note",)
     text: str
     about: str = ""
 

@@ -37,7 +37,7 @@ from daemon.kinds import (
     Wish,
 )
 from daemon.limits import ITERATIONS, Limits
-from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.payloads import element
 from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
@@ -85,7 +85,6 @@ class Turn(Voice):
         self.params: Mapping[str, Any] = self._past.params if self.apart is None else self.apart
         self.heard: Sequence[Entry[Any]] = self._past.heard
         self.memory = self._recall()
-        self.log: Memory | None = None
 
     # What it is about
 

@@ -50,6 +50,8 @@ class Voice(Scope):
         self.opened = world.journal.latest(self.root, Opened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
+        self.log: Memory | None = None
+        """What this execution had done before it began again, as its code had changed."""
         self.wording: dict[str, str] = {}
         """The owner's texts that this run has read: name to sha256."""
 
