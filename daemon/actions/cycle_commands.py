@@ -84,18 +84,7 @@ async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
     return Done(text="Your earlier replies are out of sight.")
 
 
-<<<<<<< HEAD
-def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
-    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
-
-    async def pause(_tick: Tick, args: Pause) -> Done:
-        if args.seconds < min_pause:
-            raise Refused(f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so.")
-        return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
-
-=======
 def _idle(log: ProcessLog) -> Perform:
->>>>>>> killing
     async def idle(tick: Tick, args: Idle) -> Done:
         if not args.processes and args.notes is None and args.seconds is None:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
@@ -111,7 +100,7 @@ def _idle(log: ProcessLog) -> Perform:
 
 
 def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
-    """All of them; two ticks are `min_pause` seconds apart at the least, and `log` has what is waited for."""
+    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
 
     async def pause(_tick: Tick, args: Pause) -> Done:
         if args.seconds < min_pause:
