@@ -120,6 +120,8 @@ class Turn(Protocol):
 
     thread: str
     memory: WorkingMemory
+    log: Memory | None
+    """What this execution had done before it began again, as its code had changed; it is in `memory`, too."""
     params: Mapping[str, Any]
     known: Sequence[tuple[str, str]]
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
@@ -281,6 +283,9 @@ class Turn(Protocol):
     @property
     def to_say(self) -> ToSay | None:
         """What the inner life wants said here, if that is what this turn is about."""
+
+    async def may_say(self) -> bool:
+        """May that still be known where it is to be said? A recorded step: others can read there by now."""
 
     async def became(self, outcome: Became) -> None:
         """The inner life is to know what became of it: the first that is told counts."""

@@ -86,8 +86,9 @@ class BreakingOut:
 
     def _answers(self) -> Sequence[int]:
         """Those of its own that said something new, as far as they may be known here."""
-        ticks = [line.entry.event for line in self.contexts.state.log.thoughts]
-        return [tick.answer for tick in ticks if tick.outcome == "thought" and self.contexts.knows(tick.view)]
+        ticks = [line.entry for line in self.contexts.state.log.thoughts]
+        seen = [tick.event for tick in ticks if self.contexts.knows(tick.event.view, tick.seq)]
+        return [tick.answer for tick in seen if tick.outcome == "thought"]
 
     def _said(self, seq: int) -> str:
         call: ModelCall = self.contexts.call(seq)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Args, Definition, Perform
 from daemon.actions.note_commands import TagName
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Priority, Source
@@ -84,14 +84,7 @@ async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
     return Done(text="Your earlier replies are out of sight.")
 
 
-def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
-    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
-
-    async def pause(_tick: Tick, args: Pause) -> Done:
-        if args.seconds < min_pause:
-            raise Refused(f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so.")
-        return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
-
+def _idle(log: ProcessLog) -> Perform:
     async def idle(tick: Tick, args: Idle) -> Done:
         if not args.processes and args.notes is None and args.seconds is None:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
@@ -103,53 +96,56 @@ def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
             raise Refused(f"There is no process {named} in sight. process.list shows those that there are.")
         return Done(text="You slept.")
 
+    return idle
+
+
+def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
+    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
+
+    async def pause(_tick: Tick, args: Pause) -> Done:
+        if args.seconds < min_pause:
+            raise Refused(f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so.")
+        return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
+
     return (
-        Definition(
-            name="cycle.responses",
-            description="Set how many of your own last replies you see.",
-            perform=_responses,
-            args=Responses,
-            effect=True,
-            inner=True,
+        _command(
+            "cycle.responses",
+            "Set how many of your own last replies you see.",
+            _responses,
+            Responses,
         ),
-        Definition(
-            name="cycle.mode",
-            description="Choose whether notes are only counted and listed, or shown if they fit a filter.",
-            perform=_mode,
-            args=Mode,
-            effect=True,
-            inner=True,
+        _command(
+            "cycle.mode",
+            "Choose whether notes are only counted and listed, or shown if they fit a filter.",
+            _mode,
+            Mode,
         ),
-        Definition(
-            name="cycle.filter",
-            description="Set which notes you see in auto mode; without arguments all of them.",
-            perform=_filter,
-            args=NoteFilter,
-            effect=True,
-            inner=True,
+        _command(
+            "cycle.filter",
+            "Set which notes you see in auto mode; without arguments all of them.",
+            _filter,
+            NoteFilter,
         ),
-        Definition(
-            name="cycle.pause",
-            description="Set how long the pause between two ticks is.",
-            perform=pause,
-            args=Pause,
-            effect=True,
-            inner=True,
+        _command(
+            "cycle.pause",
+            "Set how long the pause between two ticks is.",
+            pause,
+            Pause,
         ),
-        Definition(
-            name="cycle.idle",
-            description="Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
-            perform=idle,
-            args=Idle,
-            effect=True,
-            inner=True,
+        _command(
+            "cycle.idle",
+            "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
+            _idle(log),
+            Idle,
         ),
-        Definition(
-            name="cleanup.responses",
-            description="Put your own earlier replies out of your sight.",
-            perform=_cleanup,
-            args=Nothing,
-            effect=True,
-            inner=True,
+        _command(
+            "cleanup.responses",
+            "Put your own earlier replies out of your sight.",
+            _cleanup,
+            Nothing,
         ),
     )
+
+
+def _command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
+    return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)

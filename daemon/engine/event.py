@@ -13,10 +13,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import IntEnum
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from daemon.engine.blanking import MARK, blanked, marked
 from daemon.engine.writable import writable_json
 
 NO_DATE = 253_402_300_800
@@ -44,6 +45,8 @@ class Event:
 
     kind: ClassVar[str]
     """The name of this kind in the journal."""
+    formerly: ClassVar[tuple[str, ...]] = ()
+    """What it was called in older journals."""
     pending: ClassVar[bool] = False
     """Does an entry of this kind wait until a later one closes it?"""
     closed_by: ClassVar[frozenset[str]] = frozenset()
@@ -56,6 +59,13 @@ class Event:
     """Is it written by a turn alone, under a key of that turn?"""
     receipt_of: ClassVar[str] = ""
     """The kind of its cause, where it is a receipt: it closes that if it may, and no turn ends without."""
+    stays: ClassVar[tuple[str, ...]] = ()
+    """The fields that are no words of anybody's, but ids, keys and codes: they stay when it is forgotten.
+    A class says it of its own fields."""
+
+    def without_words(self) -> Self:
+        """What is left of it when it is forgotten."""
+        return blanked(self)
 
     def line(self) -> str:
         """The entry in a few words, for a person who reads the journal: what is special about its fields."""
@@ -67,7 +77,7 @@ class Input(Event):
     """Something that a thread has to take up: a turn begins because one is pending, and closes it."""
 
     pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended", "undeliverable"})
+    closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended", "undeliverable", "forgotten"})
     state: ClassVar[str] = "to be answered"
     may_be_input: ClassVar[bool] = True
     rank: ClassVar[Rank] = Rank.MESSAGE
@@ -84,6 +94,7 @@ class StepEvent(Event):
 
     within_turn: ClassVar[bool] = True
     state: ClassVar[str] = "begun by a half turn"
+    stays: ClassVar[tuple[str, ...]] = ("taken_from",)
     fingerprint: str = ""
     """What the step asked: compared whenever it is read back."""
     taken_from: str = ""
@@ -107,10 +118,11 @@ F = TypeVar("F", bound=Event)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Generic[E]):
-    """One line of the journal. It is never changed and never deleted.
+    """One line of the journal. It is never changed and never deleted, but its body may be forgotten.
 
     `cause` is the seq of the entry that it follows from, `closes` those of the pending entries that
-    it ends, `at` the time in Unix seconds.
+    it ends, `at` the time in Unix seconds. `forgotten` is the seq of the entry under which its body was
+    blanked (0: it was not).
     """
 
     seq: int
@@ -121,6 +133,7 @@ class Entry(Generic[E]):
     closes: tuple[int, ...]
     at: float
     event: E
+    forgotten: int = 0
 
     @property
     def kind(self) -> str:
@@ -135,7 +148,7 @@ def only(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
 
 def as_json(entry: Entry[Event]) -> dict[str, Any]:
     """An entry as JSON values: its columns, with the event as `body`."""
-    return {
+    told = {
         "seq": entry.seq,
         "thread": entry.thread,
         "kind": entry.kind,
@@ -146,6 +159,7 @@ def as_json(entry: Entry[Event]) -> dict[str, Any]:
         "closes": entry.closes,
         "at": entry.at,
     }
+    return {**told, MARK: entry.forgotten} if entry.forgotten else told
 
 
 class Kinds:
@@ -159,7 +173,10 @@ class Kinds:
                 raise ValueError(
                     f"{known.__qualname__} and {each.__qualname__} are both of the kind {each.kind}"
                 )
-        found: dict[str, Any] = self._classes  # as mypy takes no class for hashable
+        former = {name: each for each in self._classes.values() for name in each.formerly}
+        self._read = {**former, **self._classes}
+        """By what a kind is called, and what it was called in older journals."""
+        found: dict[str, Any] = self._read  # as mypy takes no class for hashable
         self._adapters = {name: _adapter(each) for name, each in found.items()}
         self._names: dict[tuple[type[Event], ...], tuple[str, ...]] = {}
         self._seqs = {name: _seq_fields(each) for name, each in found.items()}
@@ -172,13 +189,13 @@ class Kinds:
         asked = tuple(classes)
         if asked not in self._names:
             own = [each.kind for each in asked if hasattr(each, "kind")]
-            derived = [name for name, each in self._classes.items() if issubclass(each, asked)]
+            derived = [name for name, each in self._read.items() if issubclass(each, asked)]
             self._names[asked] = tuple(dict.fromkeys(own + derived))
         return self._names[asked]
 
     def named(self, name: str) -> type[Event] | None:
         """The class of this kind, if it is known."""
-        return self._classes.get(name)
+        return self._read.get(name)
 
     def own(self, event: F) -> F:
         """The same event in the program's own class of its kind, where it derived one from the engine's."""
@@ -207,6 +224,15 @@ class Kinds:
         # In Pydantic's own JSON, a NaN would become a null.
         value = adapter.dump_python(event, warnings=False)
         return writable_json(json.dumps(value, default=_plain, allow_nan=False))
+
+    def blank(self, name: str, body: str, by: int) -> str:
+        """This body without its words, as forgotten under the entry `by`. One that is damaged has none left
+        that could be read: it stays damaged, and empty."""
+        try:
+            left = self.load(name, body).without_words()
+        except ValueError:
+            return marked({}, by)
+        return marked(json.loads(self.dump(left)), by)
 
     def load(self, name: str, body: str) -> Event:
         """The event of this JSON. Raises ValueError where it is damaged, or of a kind that is not known."""

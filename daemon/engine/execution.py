@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from daemon.engine.attempts import failures
 from daemon.engine.event import Entry, Event, Input, Rank, StepEvent
 from daemon.engine.exceptions import Fenced, JournalError, Nondeterminism, RunAgain
-from daemon.engine.keys import FAILED, PART, STOPPED, last_words, restarted
+from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, restarted
 from daemon.engine.kinds import (
     Answered,
     Asked,
@@ -329,17 +329,23 @@ class Execution:
 
     async def end(self, event: TurnEnded) -> Entry[TurnEnded]:
         """The last entry of this turn: closes what was taken up; where it failed, all that it left open, but
-        for what has come of that and was not taken up."""
+        for what has come of that and was not taken up, and the watches that its last words set."""
         closes = [self.began.seq, *self.journal.still_pending([entry.seq for entry in self.inputs])]
         closes += self.journal.still_pending([entry.seq for entry in self._outages])
         moot = list[int]()
         if event.outcome in ("failed", "stopped", "abandoned"):
             told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
             left = self._pending_under([*self.paths, *told])
+            left = [entry for entry in left if not (_is_watch(entry) and context_of(entry.key) in told)]
             here = [entry for entry in left if entry.thread == self.thread]
             moot += [entry.seq for entry in here if not isinstance(entry.event, Spawned | Input)]
         moot = [seq for seq in dict.fromkeys(moot) if seq not in closes]
         return await self.append(event, f"{self.turn}/ended", closes=list(dict.fromkeys(closes)), moot=moot)
+
+
+def _is_watch(entry: Entry[Any]) -> bool:
+    """Is it a wait that no execution is suspended on?"""
+    return isinstance(entry.event, Waiting) and not entry.event.resumes
 
 
 def _looked_through(given: Entry[Input]) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from daemon.engine.event import Entry
+from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.kinds import INNER, CommandRan, ModelCall, Ticked
 
@@ -29,10 +30,11 @@ Mode = Literal["manual", "auto"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How the soul set something of its cycle, and under which view."""
+    """How the soul set something of its cycle, under which view, and in which entry."""
 
     value: Any
     view: str = ""
+    wrote: int = ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,8 @@ class AgentLog(Fold):
         if entry.at // DAY != self._day:
             self._day, self._messages = entry.at // DAY, 0
         if isinstance(entry.event, Ticked):
+            if self.lines and self.lines[-1].entry.event.tick == entry.event.tick:
+                self.lines.pop()  # it began again: what it came to at last is told
             mine = [one for one in self.sent if one.seq in entry.event.commands]
             self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
             self.sent = []
@@ -92,17 +96,23 @@ class AgentLog(Fold):
         now = self.settings
         match event.name:
             case "cycle.responses":
-                self.settings = replace(now, responses=Setting(value=args["n"], view=event.view))
+                self.settings = replace(
+                    now, responses=Setting(value=args["n"], view=event.view, wrote=entry.seq)
+                )
             case "cycle.mode":
-                self.settings = replace(now, mode=Setting(value=args["mode"], view=event.view))
+                self.settings = replace(
+                    now, mode=Setting(value=args["mode"], view=event.view, wrote=entry.seq)
+                )
                 if args.get("filter"):
                     self.settings = replace(
-                        self.settings, filter=Setting(value=args["filter"], view=event.view)
+                        self.settings, filter=Setting(value=args["filter"], view=event.view, wrote=entry.seq)
                     )
             case "cycle.filter":
-                self.settings = replace(now, filter=Setting(value=args, view=event.view))
+                self.settings = replace(now, filter=Setting(value=args, view=event.view, wrote=entry.seq))
             case "cycle.pause":
-                self.settings = replace(now, pause=Setting(value=args["seconds"], view=event.view))
+                self.settings = replace(
+                    now, pause=Setting(value=args["seconds"], view=event.view, wrote=entry.seq)
+                )
             case "cleanup.responses":
                 self.cleared = entry.seq
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from daemon.engine.reading import ALWAYS
 from daemon.inner.agent_log import Line, Setting
 from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
@@ -75,9 +76,9 @@ class Contexts:
             for name, (number, text) in made.items()
         }
 
-    def knows(self, view: str) -> bool:
+    def knows(self, view: str, wrote: int = ALWAYS) -> bool:
         """May what was written in this view be shown in this tick?"""
-        return self.state.views.may_know(self.now.view, view, self.now.tick)
+        return self.state.views.may_know(self.now.view, view, self.now.tick, wrote)
 
     def new_notes(self) -> bool:
         """Has any note come since the tick before this one began?"""
@@ -90,7 +91,7 @@ class Contexts:
         if last is None or last.entry.event.outcome != "repeated":
             return ""
         tick = last.entry.event
-        words = tick.advice if self.knows(tick.view) else ELSEWHERE
+        words = tick.advice if self.knows(tick.view, last.entry.seq) else ELSEWHERE
         return f"reflex: {tick.reflex}\n{words}"
 
     # 1
@@ -101,7 +102,7 @@ class Contexts:
         shown = [
             tick
             for tick in self.state.log.thoughts
-            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view)
+            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view, tick.entry.seq)
         ]
         return "\n".join(
             self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
@@ -121,6 +122,8 @@ class Contexts:
         """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
         lines = []
         for process in self.state.processes.processes(self.knows):
+            if not self.knows(process.view, process.id):
+                continue
             lines.append(_process(process))
             self.saw.append(process.id)
         last = self.state.log.last
@@ -130,7 +133,7 @@ class Contexts:
         return "\n".join(lines)
 
     def _result(self, ran: CommandRan, seq: int) -> str:
-        if not self.knows(ran.view):  # its name and its cmd_id are words of that view, too
+        if not self.knows(ran.view, seq):  # its name and its cmd_id are words of that view, too
             return "<result>in sight of another conversation</result>"
         self.saw.append(seq)
         done = "yes" if ran.ok else "no"
@@ -216,7 +219,7 @@ class Contexts:
         return f"{self.state.views.place(self.now.view)} ({self.now.view})"
 
     def _told(self, setting: Setting) -> str:
-        if not self.knows(setting.view):
+        if not self.knows(setting.view, setting.wrote):
             return ELSEWHERE
         if setting.value in (None, {}):
             return "none"
@@ -232,8 +235,8 @@ class Contexts:
 
 def _process(process: Process) -> str:
     """A process, with what came of it."""
-    attributes: dict[str, str | int] = {
-        "id": process.id,
+    attributes = {
+        "id": str(process.id),
         "name": process.name,
         "status": process.status,
         "began": _date(process.began),

@@ -16,7 +16,7 @@ def shared(records: Records) -> reaching.Records:
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:
         await records.update()
         may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
-        return [Shared(id=one.id, text=_words(one), view=one.view) for one in may_go]
+        return [Shared(id=one.id, text=_words(one), view=one.view, wrote=one.wrote) for one in may_go]
 
     return brought
 

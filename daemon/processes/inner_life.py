@@ -195,6 +195,8 @@ class Tick:
             await self._over(contexts, "over-budget")
             return
         memory = system
+        if self._turn.log:  # what it did before its code changed: no context holds that yet
+            memory = memory.with_memory(self._turn.log)
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)
         memory = memory.with_region("instruction", self._turn.text(ASKS).strip())

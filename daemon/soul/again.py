@@ -11,7 +11,19 @@ from typing import Any
 
 from daemon.engine.event import Entry, Input, only
 from daemon.engine.kinds import Restarted
-from daemon.kinds import Answered, Asked, Log, ModelCall, Observed, Press, Said, Spoken, TurnBegan, TurnEnded
+from daemon.kinds import (
+    Answered,
+    Asked,
+    CommandRan,
+    Log,
+    ModelCall,
+    Observed,
+    Press,
+    Said,
+    Spoken,
+    TurnBegan,
+    TurnEnded,
+)
 from daemon.mind.recall import fenced, remember
 from daemon.mind.wording import fill
 from daemon.soul import questions
@@ -26,6 +38,7 @@ async def recall(turn: Turn) -> None:
     done = "\n".join(line for line in lines if line)
     words = fill(turn.text("prompts/interrupted"), log=done or "nothing yet")
     log = await turn.once(Log(text=words))
+    turn.log = remember(log)
     turn.memory = turn.memory.with_memory(remember(log), *map(remember, _said_since(turn)))
 
 
@@ -38,6 +51,8 @@ def _done(entry: Entry[Any]) -> str:
             return f"said: {text}"
         case Answered(text=text) if text:
             return f"heard: {text}"
+        case CommandRan(name=name, ok=True, args=args):
+            return f"did: {name} {fenced(str(args))}"
         case Observed(name=name, text=text):
             return f"{name}: {fenced(text)}"
     return ""

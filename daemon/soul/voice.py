@@ -50,6 +50,8 @@ class Voice(Scope):
         self.opened = world.journal.latest(self.root, Opened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
+        self.log: Memory | None = None
+        """What this execution had done before it began again, as its code had changed."""
         self.wording: dict[str, str] = {}
         """The owner's texts that this run has read: name to sha256."""
 
@@ -147,6 +149,17 @@ class Voice(Scope):
         """What the inner life wants said here, if that is what this turn is about."""
         wanted = errand.errand_of(self.world.journal, self.execution.id)
         return wanted.event if wanted else None
+
+    async def may_say(self) -> bool:
+        """May that still be known where it is to be said, with all who can read there by now?"""
+        wanted = self.to_say
+        assert wanted
+        there = wanted.to or self.thread
+
+        async def judged() -> str:
+            return "yes" if self.world.people.places.may_tell(there, wanted.view, wanted.by) else "no"
+
+        return (await self.effect("may-say", {"to": there}, judged, repeatable=True)).event.text == "yes"
 
     async def became(self, outcome: Became) -> None:
         """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""

@@ -91,7 +91,7 @@ async def _check_journal(home: Path, story: Scenario) -> None:
         assert not left, f"unanswered: {dict(left)}"  # people may be asked
         restarted = journal.kind(Restarted)
         assert story.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
-        if restarted and not story.plan:  # the inner life begins a tick anew
+        if restarted:
             asked = str(read(home / "llm.jsonl")) + str([entry.event for entry in journal.kind(Spoken)])
             assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
         standing = sorted(message["ts"] for message in FileSlack(home).messages())
@@ -118,7 +118,7 @@ def _check_prefix(journal: Journal, home: Path) -> None:
             before = {line: old for line, old in before.items() if line[0] != call.thread}
         if not isinstance(call.event, ModelCall):
             continue
-        if call.event.outcome != "ok" or call.event.name == "judge":
+        if call.event.outcome != "ok" or call.event.name in ("judge", "tick"):
             continue
         line: tuple[str, ...] = (call.thread, str(call.event.texts))
         if call.event.role != "speak":

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import PERSON, THREAD, TURN
 from daemon.mind.wording import catalogue
+from daemon.process import Process
 from daemon.processes import DELIBERATION, PROCESSES
 from daemon.processes.inner_life import NAME as INNER_LIFE
 from daemon.processes.inner_life import InnerLife
@@ -40,6 +41,8 @@ from tests.lives import fork as forked
 from tests.machine import MEMORY, folder
 from tests.texts import copied
 
+MANY_TICKS = 60
+"""Pauses of an inner life in one phase: one that thinks on for longer never sleeps."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -123,27 +126,7 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
             pace=story.pace,
             sees_all=story.sees_all,
         )
-        budget = Budget(journal, clock, 1.5 * story.price, ("U9",))
-        reach = Reach(journal, clock, {"speak": "echo"})
-        world = World(
-            journal=journal,
-            llm=model,
-            speaker=FileSlack(home),
-            clock=clock,
-            budget=budget,
-            gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON, inner=1.0),
-            pasts=Pasts(journal),
-            people=PersonModels(journal, Places(journal)),
-            reach=reach,
-            texts=Texts(home / "texts", journal, catalogue(PROCESSES.values())),
-            surroundings=story.surroundings(home),
-            processes=processes,
-            initial="conversation",
-            at_once=[DELIBERATION],
-            owners=("U9",),
-            readings=READINGS,
-            fits=Notes(journal).fits,
-        )
+        world = world_of(home, story, journal, clock, model, processes)
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
         if story.plan:
@@ -151,13 +134,47 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
             await begin(journal)
         async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
             await quiet(journal, worker, clock)
-            while story.plan and not (asleep(journal) or worker.lost(INNER)):
+            for _ in range(MANY_TICKS if story.plan else 0):
+                if asleep(journal) or worker.lost(INNER):
+                    break
                 await clock.go_on(PAUSE)
                 await end_programs(journal, clock)
                 await quiet(journal, worker, clock)
         if story.plan:
             await check_folds(journal, life.state)
     (home / f"points.{phase}").write_text(str(Boundary.count))
+
+
+def world_of(
+    home: Path,
+    story: Scenario,
+    journal: Journal,
+    clock: StoryClock,
+    model: FileModel,
+    processes: Mapping[str, Process],
+) -> World:
+    """What its turns can reach."""
+    budget = Budget(journal, clock, 1.5 * story.price, ("U9",))
+    reach = Reach(journal, clock, {"speak": "echo"})
+    return World(
+        journal=journal,
+        llm=model,
+        speaker=FileSlack(home),
+        clock=clock,
+        budget=budget,
+        gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON, inner=1.0),
+        pasts=Pasts(journal),
+        people=PersonModels(journal, Places(journal)),
+        reach=reach,
+        texts=Texts(home / "texts", journal, catalogue(PROCESSES.values())),
+        surroundings=story.surroundings(home),
+        processes=processes,
+        initial="conversation",
+        at_once=[DELIBERATION],
+        owners=("U9",),
+        readings=READINGS,
+        fits=Notes(journal).fits,
+    )
 
 
 async def quiet(journal: Journal, worker: Worker, clock: StoryClock) -> None:

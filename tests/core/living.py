@@ -92,9 +92,9 @@ async def end_programs(journal: Journal, clock: Clock) -> None:
 
 
 def asleep(journal: Journal) -> bool:
-    """Does it sleep, until something comes?"""
+    """Does it sleep until something comes, or rest, since a tick failed?"""
     waits = [one.event.note for one in journal.pending(Waiting, thread=INNER) if not one.event.resumes]
-    return any(note.get("idle") for note in waits)
+    return any(note.get("idle") or note.get("inner") == "a tick failed" for note in waits)
 
 
 # What the model answers
@@ -218,6 +218,11 @@ def answers(seen: str) -> str | None:
 def sleeps(_seen: str) -> str:
     """Until a time, and nothing else."""
     return said(f"{WORDS} six: that is enough, good night.", idle(seconds=300))
+
+
+def fails(_seen: str) -> str:
+    """Something that nobody thought of goes wrong, each time."""
+    raise LookupError("poison")
 
 
 PLAN = (begins, goes_on, says_it_again, says_it_nearly, deals_with_it, reads, answers, sleeps)

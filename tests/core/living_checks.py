@@ -5,17 +5,29 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Waiting
+from daemon.engine.kinds import Restarted, Spawned, Waiting
 from daemon.inner.fold import Fold
+from daemon.inner.record import TEXT
 from daemon.inner.state import State
-from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, Ticked, ToSay, TurnBegan
+from daemon.inner.views import PUBLIC
+from daemon.kinds import (
+    INNER,
+    SOUL_KINDS,
+    CommandRan,
+    InnerMessage,
+    ModelCall,
+    ProcessStarted,
+    Ticked,
+    ToSay,
+    TurnBegan,
+)
 from daemon.within import state_of
 from tests.core.outside import StoryClock, read
 
@@ -65,45 +77,83 @@ def held(value: object) -> Any:
 # What it did
 
 
-def lived_well(home: Path) -> None:
-    """Each tick is told once, each command carried out once, nothing said twice, and one wait is left."""
+def lived_well(home: Path, steps: int) -> None:
+    """So many steps were taken. Each tick is told once, each command carried out once; one wait is left."""
 
     async def check() -> None:
         async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
             assert len(inner_waits(journal)) == 1, f"the inner life waits for {inner_waits(journal)}"
+            _check_steps(journal, steps)
             _check_ticks(journal)
+            await _check_records(journal)
             _check_messages(journal)
             _check_prompts(journal, home)
 
     asyncio.run(check())
 
 
+def _check_steps(journal: Journal, steps: int) -> None:
+    """It came through its plan, heard of its branches, and it is known what it was shown."""
+    lines = [one.event for one in journal.of(INNER, Ticked)]
+    told = {one.tick: one for one in lines if one.answer}
+    taken = [tick for tick, one in told.items() if journal.at(one.answer).event.text.startswith("Step")]
+    assert len(taken) == steps, f"{len(taken)} steps were taken"
+    branches, answers = journal.of(INNER, Spawned), journal.of(INNER, InnerMessage)
+    assert len(branches) == len(answers), f"of {len(branches)} branches {len(answers)} were heard of"
+    for looked in journal.of(INNER, CommandRan):
+        if looked.event.name == "notes.read" and looked.event.ok:
+            after = next(one for one in lines if one.answer and one.tick > looked.seq)
+            assert set(looked.event.shows) <= set(after.saw), "it is not known what it was shown"
+
+
 def _check_ticks(journal: Journal) -> None:
-    lines = journal.of(INNER, Ticked)
-    numbers = Counter(entry.event.tick for entry in lines)
-    assert set(numbers.values()) == {1}, f"ticks that are told twice: {numbers}"
-    began = {entry.seq for entry in journal.of(INNER, TurnBegan)}
-    assert numbers.keys() <= began
-    thought = [one.seq for one in journal.of(INNER, ModelCall) if one.event.name == "tick"]
-    kept = [one for one in thought if not journal.at(one).event.taken_from]
-    answers = [entry.event.answer for entry in lines if entry.event.answer]
+    """A tick that began again, as its code had changed, is told by its last line."""
+    again = {re.split("[~/!]", one.key)[0] for one in journal.kind(Restarted)}
+    lines = {entry.event.tick: entry for entry in journal.of(INNER, Ticked)}
+    for tick, times in Counter(entry.event.tick for entry in journal.of(INNER, Ticked)).items():
+        began = journal.at(tick)
+        assert isinstance(began.event, TurnBegan)
+        assert times == 1 or began.event.execution in again, f"tick {tick} is told {times} times"
+    thought = {one.seq for one in journal.of(INNER, ModelCall) if one.event.name == "tick"}
+    answers = [entry.event.answer for entry in lines.values() if entry.event.answer]
     assert len(answers) == len(set(answers))
-    assert set(answers) <= set(thought), "a tick is told of what nobody thought"
+    assert again or set(answers) == thought, "a tick is told of what nobody thought, or not at all"
+    _check_commands(journal, lines, again=bool(again))
+
+
+def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, again: bool) -> None:
     by_tick: dict[int, list[Entry[CommandRan]]] = {}
     for ran in journal.of(INNER, CommandRan):
         by_tick.setdefault(ran.event.tick, []).append(ran)
-    _check_commands(lines, by_tick)
-    assert len(kept) >= len(answers)
+    for tick, every in by_tick.items():
+        done = Counter(
+            (one.event.cmd_id, str(one.event.args) if again else "")
+            for one in every
+            if one.event.ok and not one.event.taken_from
+        )
+        assert set(done.values()) <= {1}, f"carried out twice: {done}"
+        told = lines[tick].event
+        mine = [one.seq for one in every]
+        assert list(told.commands) == mine[-len(told.commands) :], f"commands of tick {tick} are not told"
+        assert again or len(mine) == len(told.commands), f"commands of tick {tick} are not told"
+        assert told.outcome != "repeated", "the commands of a repeat were carried out"
+        assert "never carried out" not in str([one.event.args for one in every])
+    begun = Counter(one.event.name for one in journal.of(INNER, ProcessStarted))
+    assert set(begun.values()) <= {1}, f"started twice: {begun}"
 
 
-def _check_commands(lines: Sequence[Entry[Ticked]], by_tick: dict[int, list[Entry[CommandRan]]]) -> None:
-    told = {entry.event.tick: entry.event for entry in lines}
-    for tick, ran in by_tick.items():
-        carried_out = Counter(one.event.cmd_id for one in ran if one.event.ok)
-        assert set(carried_out.values()) <= {1}, f"carried out twice: {carried_out}"
-        assert [one.seq for one in ran] == list(told[tick].commands), f"commands of tick {tick} are not told"
-        assert told[tick].outcome != "repeated", "the commands of a repeat were carried out"
-        assert "never carried out" not in str([one.event.args for one in ran])
+async def _check_records(journal: Journal) -> None:
+    """What was added once is there once, and a line of the log is a tick."""
+    with ExitStack() as stack:
+        state = state_of(journal, stack)
+        await state.update()
+        ticks = Counter(line.entry.event.tick for line in state.log.lines)
+        assert set(ticks.values()) == {1}, f"in the log stand {ticks}"
+        for family in TEXT:
+            texts = Counter(one.text for one in state.records.of(family, PUBLIC, 100))
+            assert set(texts.values()) <= {1}, f"of {family} there are {texts}"
+        notebook = state.records.llm_memory(PUBLIC, 10_000)[1]
+        assert len(notebook) <= 1
 
 
 def _check_messages(journal: Journal) -> None:

@@ -21,6 +21,7 @@ from tests.core.defences import DEFENCES
 from tests.core.edges import EDGES
 from tests.core.engine_rules import ENGINE
 from tests.core.gate_rules import GATE
+from tests.core.inner_rules import INNER
 from tests.core.mutant import Mutant
 from tests.core.open_rules import OPEN
 from tests.core.promises import PROMISES
@@ -55,6 +56,7 @@ ALL: tuple[Mutant, ...] = (
     *OPEN,
     *CARD,
     *READ,
+    *INNER,
 )
 
 

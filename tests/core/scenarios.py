@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
-from tests.core.living import ALONE, PLAN, begins, goes_on
+from tests.core.living import ALONE, PLAN, begins, fails, goes_on
 from tests.core.living_checks import lived_well
 from tests.core.minds import (
     BRIEF,
@@ -327,15 +328,18 @@ SCENARIOS: Mapping[str, Scenario] = {
         sees_all=True,
         last_phase=3,
         stops=False,
-        extra=lived_well,
+        stutters=(47, 61),
+        extra=partial(lived_well, steps=len(PLAN)),
     ),
     "inner-life-new-code": Scenario(
-        events=[],
+        events=[dm(1, "by the way", heard=True, thread="c")],
         endings=[[]],
         plan=(begins, goes_on),
+        last_phase=1,
         sees_all=True,
         restarts=True,
-        extra=lived_well,
+        stutters=(47, 61),
+        extra=partial(lived_well, steps=2),
     ),
     "inner-life-alone": Scenario(
         events=[dm(1, "by the way", phase=2, heard=True, thread="c")],
@@ -343,7 +347,18 @@ SCENARIOS: Mapping[str, Scenario] = {
         plan=ALONE,
         sees_all=True,
         last_phase=3,
-        extra=lived_well,
+        stutters=(47, 61),
+        extra=partial(lived_well, steps=len(ALONE)),
+    ),
+    "inner-life-fails": Scenario(
+        events=[dm(1, "by the way", heard=True, thread="c")],
+        endings=[[]],
+        plan=(begins, fails),
+        last_phase=1,
+        sees_all=True,
+        max_attempts=40,
+        stutters=(47, 61),
+        extra=partial(lived_well, steps=1),
     ),
     **WAITING,
 }

@@ -20,11 +20,12 @@ from tests.core.outside import StoryClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
 
-SHARE, EACH, PAUSES = 13, 19, 5
+SHARE, EACH, PAUSES, TICKS = 13, 19, 5, 61
 """Of the cases each so-manieth one: odd, so that kills before a commit and after one take turns."""
 AT_RANDOM = [name for name in SCENARIOS if name.startswith("at-random")]
 LONG = {"burst", "poison", "long-outage", *AT_RANDOM}
-QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG)
+LIVING = [name for name in SCENARIOS if name.startswith("inner-life")]
+QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(QUICK)))
@@ -37,6 +38,17 @@ def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
 def test_what_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
     """The same of executions that wait for somebody."""
     assert_none_goes_wrong(kills(name)[number % EACH :: EACH])
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(LIVING)))
+def test_an_inner_life_may_be_cut_off_anywhere(number: int, name: str) -> None:
+    """The same of ticks, their commands, and what wakes them."""
+    assert_none_goes_wrong(kills(name)[7 * number :: TICKS])
+
+
+def test_a_tick_whose_code_changed_begins_again_with_its_log() -> None:
+    """The second life explains its commands otherwise: what was carried out is not done again."""
+    assert_none_goes_wrong([("killed", "inner-life-new-code", 0, at) for at in (27, 34, 43)])
 
 
 @pytest.mark.parametrize("name", AT_RANDOM)

@@ -102,6 +102,21 @@ async def test_the_page_is_told_of_it_whole_and_page_by_page(stage: Stage) -> No
         assert refused.status == 400
 
 
+async def test_what_is_forgotten_is_not_told_to_the_page_any_more(stage: Stage) -> None:
+    await pass_by(stage, 2)
+    await stage.say("alice", GENERAL, FERRY)
+    await stage.say("bob", GENERAL, f"{ME} hello! What of the samples?")
+    await pass_by(stage, 4)
+    assert "Norrland" in str(await told(stage, "/console/inner"))
+    journal = stage.soul.journal
+    gone = [entry.seq for entry in stage.entries() if "Norrland" in str(entry.event)]
+    await journal.forget(gone, thread=INNER, key="forgotten:1", why="a test")
+    after = await told(stage, "/console/inner")
+    assert "Norrland" not in str(after)
+    assert after["ticks"]
+    assert "Norrland" not in str(await told(stage, f"/console/threads/{INNER}"))
+
+
 async def told(stage: Stage, path: str) -> Any:
     async with stage.session.get(stage.soul.url + path) as answer:
         assert answer.status == 200

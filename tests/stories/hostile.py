@@ -25,10 +25,10 @@ Command = tuple[str, Mapping[str, Any]]
 
 @dataclass(kw_only=True)
 class Mind:
-    """The model: in a tick it answers what is queued; `branch` is what it comes to in a train of thought."""
+    """The model: in a tick it answers what is queued, in a branch what fits the words it is begun with."""
 
     answers: list[str] = field(default_factory=list)
-    branch: str = ""
+    branches: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Each request so far: the view of the tick that it is part of, else "other"; and its words."""
 
@@ -43,7 +43,7 @@ class Mind:
             self.asked.append((self.asked[-1][0], text))
             return '{"new": true}'
         self.asked.append(("other", json.dumps(body, ensure_ascii=False)))
-        return self.branch if self.branch and "sess-inner" in text else answer(body)
+        return next((said for words, said in self.branches.items() if words in text), None) or answer(body)
 
 
 def written(commands: Sequence[Command], thought: str, *, mark: str = "") -> list[str]:
@@ -93,8 +93,7 @@ def tries(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """By command, what it is tried with by whoever knows the secret, in its view."""
     note, other = known.notes["alice"], [known.notes["bob"], known.notes["general"]]
     text = f"Alice told me of {SECRET} and {NUMBER}."
-    to = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()]
-    records = known.records
+    to, records = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()], known.records
     return {
         "help": [{"type": SECRET}, {"type": f"notes.{SECRET}"}],
         "notes.list": [{"tags": [SECRET]}, {"since": NUMBER}, {"more": NUMBER}],

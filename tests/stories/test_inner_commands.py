@@ -43,7 +43,11 @@ async def test_commands_are_read_in_each_form(alive: Stage, way: str) -> None:
 
 
 WARNED = {
-    "unclosed": (f"Well.\n# Commands:\n{ADD}", "The commands are not closed, so they were read to the end", 6),
+    "unclosed": (
+        f"Well.\n# Commands:\n{ADD}",
+        "The commands are not closed, so they were read to the end",
+        6,
+    ),
     "unclosed block": (f"```json\n{ADD}", "The block of commands is not closed", 0),
 }
 
@@ -60,14 +64,22 @@ async def test_what_is_not_closed_is_carried_out_with_a_warning(alive: Stage, ca
 FORM = 'Its form: llm_memory.add {"text": text}'
 SECTION = "# Commands:\n{}\n# End of commands"
 REFUSED = {
-    "unknown type": ('{"cmd_id": "a", "type": "diary.ad"}', 'There is no command "diary.ad": is it diary.add', 12),
+    "unknown type": (
+        '{"cmd_id": "a", "type": "diary.ad"}',
+        'There is no command "diary.ad": is it diary.add',
+        12,
+    ),
     "no type": ('{"cmd_id": "a"}', "Its type is missing", 12),
     "bad arguments": ('{"type": "llm_memory.add", "args": {"words": "x"}}', FORM, 12),
     "no arguments": ('{"type": "llm_memory.add"}', FORM, 12),
     "args that are no object": ('{"type": "llm_memory.add", "args": []}', "Its args are an object", 12),
     "a strange key": ('{"type": "llm_memory.add", "text": "x"}', "No command has", 12),
     "broken": ('{"cmd_id": "a", "type": "llm_memory.add", "args": {"text": "x"}', FORM, 0),
-    "an ambiguous alias": ('{"type": "graph_add", "args": {}}', "graph_add may mean concepts.add or links.add", 12),
+    "an ambiguous alias": (
+        '{"type": "graph_add", "args": {}}',
+        "graph_add may mean concepts.add or links.add",
+        12,
+    ),
 }
 """What is written, what the next request says of it, and at which character it was."""
 

@@ -133,7 +133,10 @@ WRONG = {
     "a field too many": (do("cycle.filter", colour="red"), '"colour": there is no such argument'),
     "no priority": (do("cycle.filter", priority="high"), '"priority": Input should be'),
     "too short a pause": (do("cycle.pause", seconds=30), "At least 60 seconds pass between two ticks"),
-    "a negative pause": (do("cycle.pause", seconds=-1), '"seconds": Input should be greater than or equal to 0'),
+    "a negative pause": (
+        do("cycle.pause", seconds=-1),
+        '"seconds": Input should be greater than or equal to 0',
+    ),
     "idle without end": (do("cycle.idle"), "Nothing would ever wake you."),
     "idle for no time": (do("cycle.idle", seconds=0), '"seconds": Input should be greater than 0'),
     "idle for ever": (do("cycle.idle", seconds=1e12), '"seconds": Input should be less than or equal to'),

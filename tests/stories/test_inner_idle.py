@@ -10,7 +10,20 @@ import pytest
 from daemon.kinds import ProcessStop
 from daemon.recipe import Recipes
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
-from tests.stories.ticking import LASTS, Shown, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
+from tests.stories.ticking import (
+    LASTS,
+    Shown,
+    did,
+    do,
+    lines,
+    live,
+    note_of,
+    passes,
+    shown,
+    thinks,
+    tick,
+    unlike,
+)
 
 HOUR = 3_600.0
 
@@ -107,17 +120,12 @@ async def test_a_direct_message_wakes_it_and_comes_into_view(alive: Stage) -> No
 
 CONDITIONS = ("processes", "notes", "seconds")
 SEVERAL = [
-    (chosen, first)
-    for size in (2, 3)
-    for chosen in combinations(CONDITIONS, size)
-    for first in chosen
+    (chosen, first) for size in (2, 3) for chosen in combinations(CONDITIONS, size) for first in chosen
 ]
 
 
 @pytest.mark.parametrize(("chosen", "first"), SEVERAL, ids=str)
-async def test_the_first_of_several_is_enough(
-    asleep: Stage, chosen: tuple[str, ...], first: str
-) -> None:
+async def test_the_first_of_several_is_enough(asleep: Stage, chosen: tuple[str, ...], first: str) -> None:
     stage = asleep
     await live(stage, process_commands=Recipes({"it": LASTS}))
     await did(stage, do("process.start", name="it"))
@@ -217,7 +225,10 @@ async def test_what_comes_in_asleep_is_kept_without_a_call(alive: Stage) -> None
 async def test_what_it_said_last_before_a_sleep_is_in_sight_after_it(alive: Stage) -> None:
     stage = alive
     await did(
-        stage, do("llm_memory.add", text="Go on with the lift."), do("cycle.idle", seconds=HOUR), words="Good night."
+        stage,
+        do("llm_memory.add", text="Go on with the lift."),
+        do("cycle.idle", seconds=HOUR),
+        words="Good night.",
     )
     asked = await woken(stage, HOUR)
     assert "Good night." in asked.context(1)

@@ -204,7 +204,9 @@ async def test_no_secret_of_the_daemon_is_told(asleep: Stage) -> None:
     await live(
         stage,
         console_token="open sesame now",
-        process_commands=Recipes({"it": python(f"print('open sesame now'); print({key!r}); print('and more')")}),
+        process_commands=Recipes(
+            {"it": python(f"print('open sesame now'); print({key!r}); print('and more')")}
+        ),
     )
     process = await started(stage, "it")
     await ended(stage, process)

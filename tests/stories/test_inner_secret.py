@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 
 from daemon.actions.built_in import catalogue
 from daemon.inner.record import TEXT
+from daemon.kinds import AudienceNoted
 from daemon.recipe import Recipe, Recipes
 from rehearsal.people import CAROL as CAROL_HERSELF
-from rehearsal.people import ECHO
+from rehearsal.people import ECHO, TEAM
 from tests.stories.hostile import (
     LEAK,
     NUMBER,
@@ -32,8 +34,9 @@ from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, staged
 
 LAST = ("cycle.idle", "cleanup.process_log", "cleanup.responses", "cleanup.notes", "notes.read")
 """What would end the tick's view, or take out of sight what the next ticks are to look for."""
-NEVER = ("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
-NEVER = (*NEVER, *(f"{family}.delete" for family in TEXT))
+NEVER = {f"{family}.delete" for family in TEXT} | {
+    *("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
+}
 """What is tried so that it is refused: with the secret where none can stand, or elsewhere."""
 
 
@@ -106,7 +109,7 @@ def _and_read(answer: str, note: int | None) -> str:
 async def story(tmp_path: Path) -> AsyncIterator[Story]:
     """Alice has told her secret, others have said something, and Carol owns the soul."""
     async with staged(tmp_path) as stage:
-        mind = Mind(branch=f"<response>It is {SECRET}, {NUMBER}.</response>")
+        mind = Mind(branches={"Alice told me": f"<claudius-response>It is {SECRET}.</claudius-response>"})
         stage.model.script = mind
         folder = tmp_path / "files"
         folder.mkdir()
@@ -200,7 +203,8 @@ async def test_it_never_arrives(story: Story, caplog: pytest.LogCaptureFixture) 
     }
     await story.look([("notes.list", {})], "I go back.", "alice")
     last = all_of({name: tries(story.known())[name] for name in LAST if name != "notes.read"})
-    await story.look(last, "I let go of it.", "", mark=SECRET)
+    await story.tick(*written(last, "I let go of it.", mark=SECRET))
+    story.here = ""
     seen = [text for view, text in mind.asked[begun:] if view == story.threads["alice"]]
     assert any(f"Alice told me of {SECRET}" in text for text in seen), "it is not forgotten"
     await story.look(all_of(looks(story.known()), but=LAST), "I wake.", "")
@@ -208,3 +212,56 @@ async def test_it_never_arrives(story: Story, caplog: pytest.LogCaptureFixture) 
     assert not stage.entries("asked")
     assert told(story) == {ALICE}
     assert not [one for one in caplog.messages if LEAK.search(one)]
+
+
+async def test_a_branch_tells_no_branch_of_another_view(story: Story) -> None:
+    mind = story.mind
+    mind.branches = {
+        "Wait for words": '<set-timer in="90d" label="wait"/>',
+        "Tell it on": f'<send to="sess-inner.think">It is {SECRET}.</send>',
+    }
+    await story.look([("help", {})], "I begin.", "bob")
+    await story.look([("process.start", think("Wait for words."))], "I listen.", "alice")
+    await story.look([("process.start", think(f"Tell it on: {SECRET}."))], "I tell.", "bob", mark=SECRET)
+    begun = len(mind.asked)
+    await story.look([("process.list", {})], "Did I hear of it?", "bob")
+    await story.look([("process.list", {})], "Well?", "bob")
+    assert "sess-inner.think-1" in str([one.event.thread for one in story.stage.entries("thread-spawned")])
+    assert not leaks(story, begun)
+    inside = [one for one in story.stage.entries("inner-message") if one.thread == "sess-inner.think"]
+    assert not [one for one in inside if LEAK.search(one.event.text)]
+
+
+def think(task: str) -> dict[str, object]:
+    """The arguments that begin a train of thought."""
+    return {"name": "think", "slots": {"task": task}}
+
+
+async def test_nobody_is_named_who_spoke_only_elsewhere(story: Story) -> None:
+    asks: Command = ("message.send", {"to": "nobody", "text": "Hello?"})
+    await story.look([asks], "Who is there?", "bob")
+    await story.look([asks], "Who is here?", "bob")
+    await story.look([("help", {})], "I know.", "bob")
+    told = re.findall(r"a person by name or id \(([^)]*)\)", "\n".join(text for _, text in story.mind.asked))
+    public, bobs = dict.fromkeys(told)
+    assert (public, bobs) == ("Alice", "Alice, Bob")
+
+
+async def test_what_was_thought_in_a_channel_is_hidden_there_from_those_who_come_later(story: Story) -> None:
+    await story.look([("help", {})], "I begin.", "general")
+    thoughts: list[Command] = [
+        ("diary.add", {"text": f"Inside, {SECRET} is talked of."}),
+        ("process.start", {"name": "say", "slots": {"words": SECRET}}),
+        ("cycle.filter", {"tags": [SECRET]}),
+    ]
+    await story.look(thoughts, f"I think of {SECRET}.", "general")
+    begun = len(story.mind.asked)
+    await story.look([("diary.search", {"query": "inside"})], "I go on.", "general")
+    assert story.mind.asked[begun][1].count(SECRET) > len(thoughts), "all of it is there"
+    shared = AudienceNoted(team=TEAM, channel=GENERAL, audience="shared")
+    await story.stage.soul.journal.append(f"slack:{TEAM}", shared, key="shared", author="core")
+    begun = len(story.mind.asked)
+    for thought in ("Who is there?", "And now?"):
+        await story.look([("process.list", {}), ("llm_memory.list", {})], thought, "general")
+    assert story.mind.asked[begun][0] == story.threads["general"]
+    assert not leaks(story, begun)

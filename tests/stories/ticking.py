@@ -152,4 +152,3 @@ def note_of(stage: Stage, text: str) -> int:
     kinds = ("message", "heard", "noticed")
     [found] = [entry.seq for entry in stage.entries(*kinds) if text in entry.event.text]
     return found
-

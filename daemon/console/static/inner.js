@@ -29,7 +29,8 @@ export class Inner extends Walk {
   take() {}
 
   /** Something was written: how it stands may be other now. */
-  hear() {
+  hear({ kind }) {
+    if (kind === "erased") this.forget();
     if (!this.shown || this.due) return;
     this.due = setTimeout(() => this.look(), SOON);
   }

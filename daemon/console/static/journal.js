@@ -116,13 +116,14 @@ export class Journal {
     if (fresh) this.open.entries.push(entry);
     if (this.filter === "all" || (this.filter === "thread" && fresh)) this.add(entry);
     if (fresh || this.open.key === null) for (const tree of Object.values(this.trees)) tree.take(entry);
-    this.trees.inner.hear();
+    this.trees.inner.hear(entry);
     this.onEntry(entry);
   }
 
   /** The daemon began another journal: what was shown is not of this one. */
   forget() {
     this.all = [];
+    this.trees.inner.forget();
     this.turnTo({ ...this.open, entries: [] });
     this.render();
   }

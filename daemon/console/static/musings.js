@@ -72,8 +72,9 @@ export function commandWords(name) {
 
 /** What a command is about, in a line. */
 export function commandAbout(name, args) {
-  if (name === "cycle.idle") return `until ${waitWords(args)}`;
-  if (name === "links.add") return `${args.from} → ${args.relation} → ${args.to}`;
+  if (name === "cycle.idle") return `until ${waitWords(args ?? {})}`;
+  if (name === "links.add" && args?.relation) return `${args.from} → ${args.relation} → ${args.to}`;
+  if (args?.to && args.text) return `to ${args.to}: ${args.text}`;
   const { text, ids, ...others } = args ?? {};
   const rest = Object.entries(others).filter(([, value]) => value !== null && value !== "" && !(Array.isArray(value) && !value.length));
   const told = rest.length === 1 || (others.name && others.description) ? rest.map(([, value]) => shown(value)).join(": ") : rest.map(([key, value]) => `${key} ${shown(value)}`).join(", ");

@@ -146,7 +146,7 @@ function row(className, word, nodes, seq) {
 }
 
 function answerRow(call, failure) {
-  const item = row("answer-of-tick", "thinks", [
+  const item = row("answer-of-tick", call.text ? "thinks" : "has no answer", [
     failure && el("p", { className: "outcome" }, failure),
     thoughtIn(call.text) && quote("thought", thoughtIn(call.text)),
   ], call.seq);

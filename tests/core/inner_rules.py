@@ -1,0 +1,244 @@
+"""Rules of the inner life, each taken out: then a test or a scenario fails that shows what it is for."""
+
+from __future__ import annotations
+
+from tests.core.mutant import Mutant, rule
+
+BOUNDS = "tests/stories/test_inner_bounds.py::test_"
+PRIVATE = "tests/inner/test_contexts_private.py::test_"
+AGAIN = "tests/core/test_core.py::test_each_step_may_be_read_back_at_once"
+NEW_CODE = "tests/core/test_core.py::test_a_tick_whose_code_changed_begins_again_with_its_log"
+LIFE = "processes/inner_life.py"
+CONTEXTS = "inner/contexts.py"
+ELSEWHERE = f"{PRIVATE}elsewhere_it_is_not"
+
+TICKS: tuple[Mutant, ...] = (
+    rule(
+        "inner life: a tick sees what was there as it began",
+        LIFE,
+        "await self._state.update(self._turn.number)",
+        "await self._state.update()",
+        f"{AGAIN}[inner-life-alone]",
+    ),
+    rule(
+        "inner life: a command is carried out once",
+        LIFE,
+        "for command in written.commands:",
+        "for command in [*written.commands, *written.commands]:",
+        f"{BOUNDS}what_it_says_again_is_not_done_again",
+    ),
+    rule(
+        "inner life: the commands of a repeat are not carried out",
+        LIFE,
+        "        if repeated:\n",
+        "        if repeated is None:\n",
+        f"{BOUNDS}what_it_says_again_is_not_done_again",
+    ),
+    rule(
+        "inner life: what it was shown is recorded",
+        LIFE,
+        "view=now.view, saw=saw)",
+        "view=now.view)",
+        f"{AGAIN}[inner-life-alone]",
+    ),
+    rule(
+        "inner life: a tick that begins again is told what it had done",
+        LIFE,
+        "        if self._turn.log:",
+        "        if self._turn.log and not self._turn.log.content:",
+        NEW_CODE,
+    ),
+    Mutant(
+        rule="inner life: without one nothing is thought",
+        file="config.py",
+        old="        if not self.inner_life_enabled:",
+        new="        if self.inner_life_enabled is None:",
+        shown_by=f"{BOUNDS}without_an_inner_life_nothing_is_thought",
+    ),
+)
+
+WAITS: tuple[Mutant, ...] = (
+    rule(
+        "inner life: a sleep that nothing would end is refused",
+        "actions/cycle_commands.py",
+        "if not args.processes and args.notes is None and args.seconds is None:",
+        "if args.seconds == 0.0:",
+        f"{BOUNDS}a_sleep_that_nothing_would_end_is_refused",
+    ),
+    rule(
+        "inner life: nobody sleeps until what is no process ends",
+        "actions/cycle_commands.py",
+        "            if one is None or not",
+        "            if one is not None and not",
+        f"{BOUNDS}a_sleep_until_what_is_no_process_ends_is_refused",
+    ),
+    rule(
+        "inner life: what comes while it thinks ends its sleep",
+        LIFE,
+        "after=self._turn.number)",
+        "after=ran[-1].seq)",
+        f"{BOUNDS}what_comes_while_it_thinks_ends_the_sleep_that_it_then_begins",
+    ),
+    rule(
+        "inner life: whatever wakes it, the pause is kept",
+        LIFE,
+        "return self._now < self._last_at",
+        "return self._now < 0 * self._last_at",
+        f"{BOUNDS}what_wakes_it_too_soon_is_thought_about_when_the_pause_is_over",
+    ),
+    rule(
+        "inner life: it sets no pause shorter than its owner wants",
+        "actions/cycle_commands.py",
+        "        if args.seconds < min_pause:",
+        "        if args.seconds < 0:",
+        f"{BOUNDS}a_pause_shorter_than_its_owner_wants_is_refused",
+    ),
+    rule(
+        "inner life: a wait takes the place of the one before",
+        "soul/voice.py",
+        "        if before:\n            await self.ctx.unwatch",
+        "        if before and not before.seq:\n            await self.ctx.unwatch",
+        f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
+    ),
+    rule(
+        "inner life: its next tick does not end the wait for a branch",
+        "soul/voice.py",
+        "if not entry.event.resumes and INNER_WAIT in entry.event.note]",
+        "if not entry.event.resumes]",
+        f"{BOUNDS}its_branch_comes_to_an_answer_that_it_hears_of",
+    ),
+    rule(
+        "inner life: what woke it is kept over more than one start",
+        LIFE,
+        'if not due and note.get("woke"):',
+        'if due and note.get("woke"):',
+        f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
+    ),
+    rule(
+        "inner life: a note that woke it too soon comes into view later",
+        "soul/reminding.py",
+        'woke.matched or tuple(note.get("woke", ()))',
+        "woke.matched",
+        f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
+    ),
+    rule(
+        "inner life: a tick that failed is followed by another",
+        "soul/program.py",
+        '            await turn.wait(within=RECOVERY, note={"inner": "a tick failed"})\n',
+        "            pass\n",
+        f"{AGAIN}[inner-life-fails]",
+    ),
+    rule(
+        "inner life: the wait that the last words set stays",
+        "engine/execution.py",
+        "if not (_is_watch(entry) and context_of(entry.key) in told)]",
+        "if not (_is_watch(entry) and context_of(entry.key) in left)]",
+        f"{AGAIN}[inner-life-fails]",
+    ),
+)
+
+VIEWS: tuple[Mutant, ...] = (
+    rule(
+        "inner life: own replies are shown where they may be known",
+        CONTEXTS,
+        "cleared and self.knows(tick.entry.event.view)",
+        "cleared",
+        f"{ELSEWHERE}[llm_recent_responses-bob]",
+    ),
+    rule(
+        "inner life: so are processes",
+        CONTEXTS,
+        "self.state.processes.processes(self.knows)",
+        "self.state.processes.processes(lambda _: True)",
+        f"{ELSEWHERE}[process_log-bob]",
+    ),
+    rule(
+        "inner life: so is what commands came to",
+        CONTEXTS,
+        "        if not self.knows(ran.view):",
+        "        if self.knows(ran.view) is None:",
+        f"{ELSEWHERE}[process_log-nobody]",
+    ),
+    rule(
+        "inner life: so are records",
+        CONTEXTS,
+        "self.state.records.shown(asked, self.now.view)",
+        "self.state.records.everywhere(asked)",
+        f"{ELSEWHERE}[records-bob]",
+    ),
+    rule(
+        "inner life: so is the notebook",
+        CONTEXTS,
+        "llm_memory(self.now.view, LONGEST_MEMORY)",
+        "llm_memory(self.state.log.lines[-1].entry.event.view, LONGEST_MEMORY)",
+        f"{ELSEWHERE}[llm_memory-bob]",
+    ),
+    rule(
+        "inner life: so are notes",
+        CONTEXTS,
+        "        if not self.knows(note.thread):",
+        "        if self.knows(note.thread) is None:",
+        f"{ELSEWHERE}[notes-bob]",
+    ),
+    rule(
+        "inner life: so are settings",
+        CONTEXTS,
+        "        if not self.knows(setting.view):",
+        "        if self.knows(setting.view) is None:",
+        f"{ELSEWHERE}[settings-bob]",
+    ),
+    rule(
+        "inner life: so is what the reflex says",
+        CONTEXTS,
+        "tick.advice if self.knows(tick.view) else ELSEWHERE",
+        "tick.advice",
+        f"{ELSEWHERE}[anti_stagnation-bob]",
+    ),
+    rule(
+        "inner life: a note that was shown is known as such",
+        CONTEXTS,
+        "        self.saw.append(note.said)\n",
+        "",
+        f"{PRIVATE}it_is_known_whose_words_it_was_shown",
+    ),
+)
+
+FOLDED: tuple[Mutant, ...] = (
+    rule(
+        "inner life: a fold goes back",
+        "inner/fold.py",
+        "            if self.folded >= before:",
+        "            if self.folded < 0:",
+        "tests/inner/test_fold.py::test_it_goes_on_and_back",
+    ),
+    rule(
+        "inner life: a record that was taken over is there once",
+        "inner/records.py",
+        "if not ran.ok or ran.taken_from or",
+        "if not ran.ok or",
+        f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
+    ),
+    rule(
+        "inner life: a message that was taken over is counted once",
+        "inner/agent_log.py",
+        "if entry.event.ok and not entry.event.taken_from:",
+        "if entry.event.ok:",
+        f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
+    ),
+    rule(
+        "inner life: a tick that began again is one line",
+        "inner/agent_log.py",
+        "                self.lines.pop()",
+        "                pass",
+        f"{PRIVATE}a_tick_that_began_again_is_one_line",
+    ),
+    rule(
+        "inner life: the same is never said twice",
+        "actions/message_commands.py",
+        'return TWICE if reach.was_wanted(thread, text) else ""',
+        'return TWICE if not text else ""',
+        f"{AGAIN}[inner-life]",
+    ),
+)
+
+INNER: tuple[Mutant, ...] = (*TICKS, *WAITS, *VIEWS, *FOLDED)

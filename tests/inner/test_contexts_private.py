@@ -1,0 +1,170 @@
+"""What a tick is shown: of each context what may be known in its view, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.journal import Journal
+from daemon.inner.contexts import Contexts, Now
+from daemon.inner.state import State
+from daemon.inner.views import PUBLIC
+from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProcessStarted, Ticked
+from daemon.limits import INNER as LIMITS
+from daemon.within import state_of
+from tests.clock import FakeClock
+from tests.knowledge.office import Office
+
+SECRET = "quince marmalade"
+CONTEXTS = (
+    "llm_memory",
+    "llm_recent_responses",
+    "process_log",
+    "records",
+    "notes",
+    "settings",
+    "anti_stagnation",
+)
+
+
+@dataclass
+class Ticking:
+    """An inner life whose last tick had Alice's DM in its sight."""
+
+    office: Office
+    state: State
+    alice: str = ""
+    bob: str = ""
+    note: int = 0
+
+    async def contexts(self, view: str) -> Contexts:
+        journal = self.office.journal
+        await self.state.update()
+        now = Now(
+            tick=journal.last() + 1, at=0.0, why="", view=view, name="Claudius", owners=(), limits=LIMITS
+        )
+        return Contexts(state=self.state, now=now, call=lambda seq: journal.at(seq).event)
+
+    async def ran(self, name: str, view: str, shows: tuple[int, ...] = (), **args: Any) -> int:
+        number = self.office.journal.last()
+        ran = CommandRan(
+            tick=1, cmd_id=str(number), name=name, args=args, text=SECRET, shows=shows, view=view
+        )
+        return (await self.office.write(INNER, ran)).seq
+
+    async def shown(self, view: str) -> Mapping[str, str]:
+        return (await self.contexts(view)).regions()
+
+
+@pytest.fixture
+async def ticking(tmp_path: Path) -> AsyncIterator[Ticking]:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        with ExitStack() as stack:
+            one = Ticking(Office(journal), state_of(journal, stack))
+            one.alice, one.bob = await one.office.open("dm-a", "dm"), await one.office.open("dm-b", "dm")
+            await tick_in(one, one.alice)
+            yield one
+
+
+async def tick_in(one: Ticking, view: str) -> None:
+    """A tick that does a bit of all in this view; its secret is in all that it does."""
+    office = one.office
+    one.note = (await office.say(view, "Alice", SECRET)).seq
+    call = await office.write(INNER, answered(SECRET))
+    await office.write(INNER, ProcessStarted(name="count", slots={"what": SECRET}, view=view))
+    diary = await one.ran("diary.add", view, text=SECRET)
+    commands = [
+        diary,
+        await one.ran("llm_memory.add", view, text=SECRET),
+        await one.ran("cycle.filter", view, tags=[SECRET]),
+        await one.ran("diary.read", view, shows=(diary,), ids=[diary]),
+        await one.ran("notes.read", view, shows=(one.note,), ids=[one.note]),
+    ]
+    line = Ticked(tick=1, outcome="thought", answer=call.seq, commands=tuple(commands), view=view)
+    await office.write(INNER, line)
+
+
+def answered(text: str) -> ModelCall:
+    """What the model said."""
+    return ModelCall(
+        name="tick",
+        role="speak",
+        saw="",
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording={},
+        people=(),
+        outcome="ok",
+        model="echo",
+        text=text,
+    )
+
+
+async def repeats(one: Ticking) -> None:
+    line = Ticked(tick=2, outcome="repeated", reflex="rephrase", advice=SECRET, view=one.alice)
+    await one.office.write(INNER, line)
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+async def test_where_it_was_said_it_is_shown(ticking: Ticking, name: str) -> None:
+    if name == "anti_stagnation":
+        await repeats(ticking)
+    assert SECRET in (await ticking.shown(ticking.alice))[name]
+
+
+@pytest.mark.parametrize("elsewhere", ["bob", "nobody"])
+@pytest.mark.parametrize("name", CONTEXTS)
+async def test_elsewhere_it_is_not(ticking: Ticking, name: str, elsewhere: str) -> None:
+    if name == "anti_stagnation":
+        await repeats(ticking)
+    view = ticking.bob if elsewhere == "bob" else PUBLIC
+    assert SECRET not in (await ticking.shown(view))[name]
+
+
+async def test_in_auto_mode_only_notes_are_shown_that_may_be_known(ticking: Ticking) -> None:
+    await ticking.ran("cycle.filter", PUBLIC)
+    await ticking.ran("cycle.mode", PUBLIC, mode="auto")
+    await ticking.office.write(INNER, Ticked(tick=3, outcome="waiting"))
+    assert SECRET in (await ticking.shown(ticking.alice))["notes"]
+    assert SECRET not in (await ticking.shown(ticking.bob))["notes"]
+
+
+async def test_it_is_known_whose_words_it_was_shown(ticking: Ticking) -> None:
+    contexts = await ticking.contexts(ticking.alice)
+    contexts.regions()
+    shown = {ticking.office.journal.at(seq).kind for seq in contexts.saw}
+    assert shown == {"message", "model-call", "process-started", "command"}
+    assert ticking.note in contexts.saw
+    elsewhere = await ticking.contexts(ticking.bob)
+    elsewhere.regions()
+    assert not elsewhere.saw
+
+
+# After a restart, what was done before it is copied under keys of the tick that began again
+
+
+async def test_a_record_that_was_taken_over_is_there_once(ticking: Ticking) -> None:
+    office, log = ticking.office, ticking.state.log
+    [first] = [one for one in office.journal.kind(CommandRan) if one.event.name == "diary.add"]
+    await office.write(INNER, replace(first.event, taken_from=first.key))
+    await ticking.state.update()
+    assert len(ticking.state.records.of("diary", ticking.alice, 10)) == 1
+    sent = await ticking.ran("message.send", ticking.alice, to="x", text="y")
+    await office.write(INNER, replace(office.journal.at(sent).event, taken_from="before"))
+    await ticking.state.update()
+    assert log.messages(office.journal.at(sent).at) == 1
+
+
+async def test_a_tick_that_began_again_is_one_line(ticking: Ticking) -> None:
+    [line] = ticking.office.journal.kind(Ticked)
+    copy = await ticking.ran("diary.add", ticking.alice, text="another thing")
+    await ticking.office.write(INNER, replace(line.event, commands=(copy,)))
+    await ticking.state.update()
+    [told] = ticking.state.log.lines
+    assert [one.seq for one in told.commands] == [copy]
