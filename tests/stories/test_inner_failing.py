@@ -25,8 +25,7 @@ async def goes_by(stage: Stage, seconds: float) -> None:
 
 
 AN_HOUR = {"overloaded": 2 * 4, "unauthorized": 12}
-"""How often it may ask an hour: what may end by itself twice, with all tries of each; an account at fault once
-in five minutes."""
+"""How often it may ask an hour: twice, with four tries each, or about an account once in five minutes."""
 
 
 @pytest.mark.parametrize("fault", AN_HOUR)
@@ -73,18 +72,34 @@ async def test_people_are_not_told_and_the_journal_says_once_that_it_waits(alive
     assert lines(stage)[1:] == ["thought"]
 
 
-async def test_what_its_last_commands_came_to_is_shown_when_it_can_think_again(alive: Stage) -> None:
+async def test_a_tick_that_is_given_up_is_a_line_and_loses_nothing(alive: Stage) -> None:
     stage = alive
     await did(stage, do("diary.add", text="Spring has come."), do("nonsense"))
     for _ in range(FEWER_TRIES["bad-request"] + 1):
         stage.model.fail(400, "invalid_request_error", model="claude-sonnet*")
-    await passes(stage, PAUSE)
-    await stage.passing(30, lambda: "failed" in lines(stage))
+    await stage.clock.advance(PAUSE)
+    await stage.passing(60, lambda: lines(stage)[-1] == "failed")
+    given_up = len(shown(stage))
     thinks(stage, unlike(9))
-    await stage.passing(30, lambda: lines(stage)[-1] == "thought")
-    asked = shown(stage)[-1]
+    await stage.passing(60, lambda: lines(stage)[-1] == "thought")
+    [asked] = shown(stage)[given_up:]
     assert asked.results["diary.add"][0] == "yes"
     assert 'There is no command "nonsense"' in asked.context(2)
+    assert asked.setting("why you think now") == "a tick failed"
+
+
+async def test_what_a_model_refuses_costs_nothing_that_it_was_to_see(alive: Stage) -> None:
+    stage = alive
+    await stage.say("bob", GENERAL, "The lift is stuck.")
+    await did(stage, do("notes.read", ids=[note_of(stage, "lift is stuck")]))
+    stage.model.refuse(model="claude-sonnet*")
+    stage.model.refuse(model="claude-sonnet*")
+    await passes(stage, PAUSE)
+    assert lines(stage)[-1] == "refused"
+    thinks(stage, unlike(9))
+    asked = await tick(stage)
+    assert "The lift is stuck." in asked.context(4)
+    assert asked.setting("in view").startswith("#general (")
 
 
 async def test_a_refusal_is_tried_by_the_other_model(asleep: Stage) -> None:
