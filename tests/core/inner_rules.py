@@ -219,6 +219,13 @@ FOLDED: tuple[Mutant, ...] = (
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
     ),
     rule(
+        "inner life: a program that was begun is not begun by a tick that begins again",
+        "actions/process_commands.py",
+        "_begun(log, tick, wanted) or await",
+        "await",
+        NEW_CODE,
+    ),
+    rule(
         "inner life: a message that was taken over is counted once",
         "inner/agent_log.py",
         "if entry.event.ok and not entry.event.taken_from:",
