@@ -18,9 +18,10 @@ from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
+from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 
-ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, records, appends)
+ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, records, ticks, appends)
 
 
 async def run(names: list[str]) -> str:

@@ -19,6 +19,7 @@ from daemon.connections import (
     Rehearsal,
     access_for,
     claude_for,
+    clearing,
     models_of,
     sandboxes_for,
     slack_for,
@@ -39,6 +40,7 @@ from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.slack.surface import Slack
 from daemon.soul.budget import Budget
+from daemon.soul.eraser import Eraser
 from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
@@ -109,7 +111,8 @@ async def awake(
         reach = Reach(journal, clock, models_of(settings))
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        show(app, settings, journal, texts, budget, slack, reach)
+        shown = stack.enter_context(ExitStack())
+        show(app, shown, settings, journal, clock, texts, budget, slack, reach)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         sandboxes = await enter(sandboxes_for(settings))
@@ -132,6 +135,7 @@ async def awake(
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
         if settings.inner:
             await enter(supervisor_of(settings, journal, clock, worker.wake))
+        await enter(Eraser(journal, clock, worker.wake, clearing(settings, rehearsal, here)))
         stack.push_async_callback(slack.stop)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, worker=worker)

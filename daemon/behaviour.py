@@ -17,6 +17,7 @@ from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
+from daemon.knowledge.recollections import Recollections
 from daemon.ports import LLM, Clock, Open, Readings
 from daemon.process import Process
 from daemon.processes import (
@@ -29,6 +30,7 @@ from daemon.processes import (
     offered,
     played,
     reading,
+    remembering,
     thinking,
 )
 from daemon.slack.surface import Slack
@@ -99,6 +101,7 @@ def world_of(
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
     processes = processes or processes_of(settings, stack, journal, clock, texts, slack)
     inner = settings.inner.usd if settings.inner else 0.0
+    processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct))
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in texts.playbooks if name != EXPERT]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, cast
 
-from aiohttp import web
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
+from daemon.inner.process_folder import folder_of
 from daemon.ports import Clock, Role
 from daemon.sandbox.sandboxes import Sandboxes
 from daemon.sandbox.session import Kind
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from daemon.soul.eraser import Clear, Gone
 
 
 class Rehearsal(Protocol):
@@ -101,6 +105,28 @@ def slack_for(
         owners=settings.owner_user_ids,
         notes=settings.inner is not None,
     )
+
+
+def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequence[Clear]:
+    """What is cleared beside the journal when something is forgotten; what is rehearsed stands at `here`."""
+
+    async def folders(gone: Gone) -> None:
+        for started in gone.started:
+            folder = folder_of(settings.soul_home / "processes", started)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def workspace(gone: Gone) -> None:
+        said = [list(one) for one in gone.said]
+        asked = {"user": gone.person, "until": gone.until, "messages": said}
+        if not gone.all:
+            return
+        try:
+            async with ClientSession(headers=_headers(settings), timeout=ClientTimeout(total=60)) as session:
+                await session.post(f"{here}/rehearsal/forget", json=asked, raise_for_status=True)
+        except (ClientError, TimeoutError) as error:
+            raise OSError(f"The rehearsed workspace did not forget ({error}).") from error
+
+    return [folders, workspace] if rehearsal and settings.slack == "rehearsed" else [folders]
 
 
 def _headers(settings: Settings) -> dict[str, str]:

@@ -284,6 +284,9 @@ class Turn(Protocol):
     def to_say(self) -> ToSay | None:
         """What the inner life wants said here, if that is what this turn is about."""
 
+    async def may_say(self) -> bool:
+        """May that still be known where it is to be said? A recorded step: others can read there by now."""
+
     async def became(self, outcome: Became) -> None:
         """The inner life is to know what became of it: the first that is told counts."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from aiohttp import web
 from config import Settings
 from daemon.claude.models import model
 from daemon.claude.request import request
+from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
 from daemon.console.routes import Console, mount
 from daemon.engine.event import Entry, digest
@@ -19,28 +21,40 @@ from daemon.engine.journal import Journal
 from daemon.introduction import elsewhere
 from daemon.kinds import ModelCall
 from daemon.mind.recall import seen_by
+from daemon.ports import Clock
 from daemon.slack.access import SLACK
 from daemon.slack.surface import Slack
 from daemon.soul.budget import Budget
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
+from daemon.within import state_of
 
 
 def show(
     app: web.Application,
+    stack: ExitStack,
     settings: Settings,
     journal: Journal,
+    clock: Clock,
     texts: Texts,
     budget: Budget,
     slack: Slack,
     reach: Reach,
 ) -> None:
-    """Add the page, and what a scraper may know, to this application."""
+    """Add the page, and what a scraper may know, to this application, until the stack is closed."""
+    inside = Inside(
+        journal=journal,
+        state=state_of(journal, stack),
+        limits=settings.inner,
+        now=clock.now,
+        spent=lambda: budget.today().inner,
+    )
     console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, texts),
-        state=partial(_state, settings, budget, slack, reach),
+        state=partial(_state, settings, budget, slack, reach, inside),
         health=partial(_health, journal, slack, reach),
+        inner=inside,
     )
     mount(app, console)
     _metrics(journal, slack, reach).mount(app)
@@ -74,7 +88,9 @@ def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Ma
     return seen, digest(seen) == call.event.saw
 
 
-def _state(settings: Settings, budget: Budget, slack: Slack, reach: Reach) -> Mapping[str, Any]:
+def _state(
+    settings: Settings, budget: Budget, slack: Slack, reach: Reach, inside: Inside
+) -> Mapping[str, Any]:
     return {
         "name": slack.name,
         "rehearsed": {"workspace": settings.slack == "rehearsed", "model": settings.claude == "rehearsed"},
@@ -85,6 +101,7 @@ def _state(settings: Settings, budget: Budget, slack: Slack, reach: Reach) -> Ma
         "worth": budget.today().worth,
         "wrong": _wrong(slack, reach),
         "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
+        "inner": inside.there,
     }
 
 

@@ -9,10 +9,11 @@ from dataclasses import fields
 from config import Settings
 from daemon.actions.commands import Means
 from daemon.actions.own_processes import own_processes
-from daemon.actions.registry import Registry
+from daemon.actions.registry import Registry, described
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
+from daemon.inner.helping import help_text
 from daemon.inner.neighbours import Neighbours
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
@@ -75,6 +76,7 @@ def alive(means: Means, registry: Registry, journal: Journal, neighbours: Iterab
     return Life(
         state=means.state,
         definitions={one.name: one for one in registry.commands},
+        help=help_text(described(registry.commands)),
         limits=means.limits,
         call=call,
         programs=[*_programs(means)],
@@ -96,8 +98,7 @@ def supervisor_of(
     """What runs its programs. None of our own secrets stands in what they come to."""
     values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
     secrets = [value for value in values if isinstance(value, str) and value]
-    home = settings.soul_home / "processes"
-    return Supervisor(journal, clock, settings.process_commands, home, secrets, wake)
+    return Supervisor(journal, clock, settings.process_commands, settings.processes_path, secrets, wake)
 
 
 async def begin(journal: Journal) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from rehearsal import gestures
 from rehearsal.api.dispatch import Api
+from rehearsal.clearing import Clearing
 from rehearsal.clock import Clock
 from rehearsal.control import Control
 from rehearsal.courier import Courier
@@ -64,6 +65,7 @@ class World:
         app.router.add_route("*", "/api/{method:.*}", Api(here).answer)
         app.router.add_get("/link/", gate.enter)
         Control(here).mount(app.router)
+        Clearing(here).mount(app.router)
         gestures.mount(here, app.router)
         Transfer(here).mount(app.router)
         expose(app, self.faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
 from daemon.inner.reflex import (
     Around,
@@ -20,6 +21,7 @@ from daemon.inner.reflex import (
 from daemon.kinds import ModelCall
 from daemon.memory import working_memory
 from daemon.mind.recall import fenced
+from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
 from daemon.process import Turn
 
@@ -38,11 +40,15 @@ class BreakingOut:
     turn: Turn
     contexts: Contexts
 
-    async def judged(self, answer: str, waits: bool) -> tuple[bool, Judged]:
-        """Does it only say again what was said? Where that is not plain, a small call says."""
+    async def judged(self, answer: str, names: Sequence[str], waits: bool) -> tuple[bool, Judged]:
+        """Does it only say again what was said? Where that is not plain, a small call says.
+
+        `names` are its commands: one that would leave a record makes it no tick without fruit.
+        """
         log = self.contexts.state.log
         last = [self._said(seq) for seq in self._answers()[-LATELY:]]
-        fruitless = 1 + log.fruitless() if not self.contexts.new_notes() else 0
+        fruitful = self.contexts.new_notes() or not NEW.isdisjoint(names)
+        fruitless = 0 if fruitful else 1 + log.fruitless()
         found = judge(answer, last, waits=waits, fruitless=fruitless)
         if found.verdict != "ask":
             return found.verdict == "repeat", found
@@ -80,9 +86,10 @@ class BreakingOut:
 
     def _answers(self) -> Sequence[int]:
         """Those of its own that said something new, as far as they may be known here."""
-        ticks = [line.entry.event for line in self.contexts.state.log.thoughts]
-        return [tick.answer for tick in ticks if tick.outcome == "thought" and self.contexts.knows(tick.view)]
+        ticks = [line.entry for line in self.contexts.state.log.thoughts]
+        seen = [tick.event for tick in ticks if self.contexts.knows(tick.event.view, tick.seq)]
+        return [tick.answer for tick in seen if tick.outcome == "thought"]
 
     def _said(self, seq: int) -> str:
         call: ModelCall = self.contexts.call(seq)
-        return call.text
+        return without_thoughts(call.text)

@@ -89,17 +89,18 @@ def _idle(log: ProcessLog) -> Perform:
         if not args.processes and args.notes is None and args.seconds is None:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
         await log.update()
-        for id in args.processes:
-            one = log.get(id)
-            if one is None or not tick.views.may_know(tick.view, one.view):
-                raise Refused(f"There is no process {id} in sight. process.list shows those that there are.")
+        known = {one.id for one in log.all() if tick.views.may_know(tick.view, one.view)}
+        unknown = [id for id in args.processes if id not in known]
+        if unknown:
+            named = ", ".join(map(str, unknown))
+            raise Refused(f"There is no process {named} in sight. process.list shows those that there are.")
         return Done(text="You slept.")
 
     return idle
 
 
 def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
-    """All of them; two ticks are `min_pause` seconds apart at the least, and `log` has what is waited for."""
+    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
 
     async def pause(_tick: Tick, args: Pause) -> Done:
         if args.seconds < min_pause:

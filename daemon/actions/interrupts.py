@@ -38,7 +38,7 @@ class News:
 
 async def look(turn: Turn, goal: str) -> News:
     """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
-    seen = await turn.look()
+    seen = [entry for entry in await turn.look() if not _has_own_turn(entry)]
     stops = [entry for entry in seen if isinstance(entry.event, StopAsked)]
     commands = [entry for entry in seen if isinstance(entry.event, Message) and entry.event.command]
     messages = [entry for entry in seen if entry not in stops and entry not in commands]
@@ -78,6 +78,11 @@ async def _set_aside(turn: Turn, messages: Sequence[Entry[Said]]) -> tuple[Memor
         wait=SET_ASIDE,
     )
     return (await turn.ask("aside", aside)).memories
+
+
+def _has_own_turn(entry: Entry[Said]) -> bool:
+    """Is it a command about memory? No run hears of it: it is taken afterwards."""
+    return isinstance(entry.event, Message) and entry.event.command in ("memory", "forget")
 
 
 def _was_stopped(message: Entry[Said], stops: Sequence[Entry[Said]]) -> bool:

@@ -104,16 +104,18 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
 
     await decided(tick, "may-call", thread, judged)
     place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
-    await tick.turn.send("to-say", thread, ToSay(text=text, by=tick.id, to=thread, place=place))
+    wanted = ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
+    await tick.turn.send("to-say", thread, wanted)
     return Done(text=f"it will be said: {place}. What the neighbour answers below that will be a note.")
 
 
 def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: dict[int, Shared]) -> str:
     """Why these may not be shared there; empty where they may."""
-    unknown = [id for id in ids if id not in found]
+    known = {id for id, one in found.items() if tick.views.may_know(tick.view, one.view)}
+    unknown = [id for id in ids if id not in known]
     if unknown:
         return f"there are no such records: {', '.join(map(str, unknown))}"
-    secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view)]
+    secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view, wrote=one.wrote)]
     if secret:
         return f"{UNKNOWABLE}: leave out {', '.join(map(str, secret))}"
     return ""

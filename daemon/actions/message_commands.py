@@ -7,6 +7,7 @@ Each thing that is looked up or decided is a recorded step, so that a replay dec
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from pydantic import ConfigDict
 
@@ -47,7 +48,7 @@ def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
 
         await decided(tick, "may-send", thread, judged)
         place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
-        wanted = ToSay(text=text, by=tick.id, to=thread, place=place)
+        wanted = ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
         if thread == tick.view or reach.person(thread) in tick.turn.owners:
             await tick.turn.send("to-say", thread, wanted)
             return Done(text=f"it will be said: {place}")
@@ -91,8 +92,7 @@ async def _with_leave(tick: Tick, reach: Reach, wanted: ToSay) -> Done:
     theirs = await step(tick, "whom-to-ask", {"thread": wanted.to}, asking)
     if not theirs:
         raise Refused("an owner would have to agree to that, and none may know what is in view")
-    asked = ToSay(text=wanted.text, by=wanted.by, to=wanted.to, place=wanted.place, leave=True)
-    await tick.turn.send("to-say", theirs, asked)
+    await tick.turn.send("to-say", theirs, replace(wanted, leave=True))
     return Done(text=f"an owner is asked whether it may be said: {wanted.place}")
 
 

@@ -147,7 +147,8 @@ def _mark(log: ProcessLog) -> Definition:
 def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
     async def perform(tick: Tick, _: Nothing) -> Done:
         await log.update()
-        here = log.processes(lambda view: tick.views.may_know(tick.view, view))
+        knows = tick.views.knowing(tick.view)
+        here = [one for one in log.processes(knows) if knows(one.view, one.id)]
         lines = [_line(one) for one in here] or ["No process runs, and none waits to be dealt with."]
         elsewhere = len(log.processes(lambda _: True)) - len(here)
         if elsewhere:

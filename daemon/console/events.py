@@ -42,6 +42,7 @@ class Streams:
         self._journal = journal
         self._patience = patience
         self._events = Events()
+        self._erasures = 0
         self._open: dict[asyncio.Task[None], web.Request] = {}
 
     async def serve(self, request: web.Request, since: int | None) -> web.StreamResponse:
@@ -82,6 +83,9 @@ class Streams:
 
     async def _send(self, response: web.StreamResponse, since: int) -> None:
         async for entries in self._journal.follow(since, limit=BITE):
+            if self._erasures != self._journal.erasures:  # words were forgotten
+                self._erasures = self._journal.erasures
+                self._events = Events()
             for entry in entries:
                 await self._write(response, self._events.of(entry))
 

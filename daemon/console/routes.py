@@ -12,9 +12,10 @@ from aiohttp import web
 
 from daemon.console.events import PATIENCE, Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
+from daemon.console.inside import Inside
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
-from daemon.kinds import ModelCall, Opened
+from daemon.kinds import INNER, ModelCall, Opened
 
 STATIC = Path(__file__).parent / "static"
 SEQ = re.compile(r"[0-9]{1,15}")
@@ -22,6 +23,7 @@ SESSION = re.compile(r"sess-")
 """How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`."""
 
 NO_SEQ = "since must be a seq of the journal: a whole number."
+NO_BEFORE = "before must be a seq of the journal: a whole number."
 NO_CALL = "There is no model call with this seq in the journal."
 
 
@@ -33,14 +35,15 @@ class Console:
     recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",
     "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
     "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
-    "models": {role: model}}. `health` is {"ok": bool, …}.
-    `patience`: seconds in which a reader of the journal must take something.
+    "models": {role: model}, "inner": is there an inner life to show?}. `health` is {"ok": bool, …}.
+    `inner` tells of the inner life. `patience`: seconds in which a reader of the journal must take something.
     """
 
     journal: Journal
     rebuild: Callable[[Entry[ModelCall]], tuple[Mapping[str, Any], bool]]
     state: Callable[[], Mapping[str, Any]]
     health: Callable[[], Mapping[str, Any]]
+    inner: Inside | None = None
     patience: float = PATIENCE
 
 
@@ -53,6 +56,7 @@ def mount(app: web.Application, console: Console) -> None:
     app.router.add_get("/console/journal", views.journal)
     app.router.add_get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
     app.router.add_get("/console/threads/{key}", views.thread)
+    app.router.add_get("/console/inner", views.inner)
     app.router.add_get("/static/{name}", views.part)
     app.on_shutdown.append(views.shutdown)
 
@@ -103,12 +107,25 @@ class Views:
 
     async def thread(self, request: web.Request) -> web.Response:
         """All entries of the conversation `{team}:{channel}:{root ts}`, or `sess-…`, and of its branches."""
-        journal, key = self._console.journal, request.match_info["key"]
+        journal, key, inner = self._console.journal, request.match_info["key"], self._console.inner
+        if inner and key == INNER:
+            return web.json_response({"thread": INNER, "entries": [brief(e) for e in inner.entries()]})
         opened = journal.latest(key, Opened) if SESSION.match(key) else journal.get(f"thread:{key}")
         if opened is None:  # nobody has spoken to the soul there yet
             return web.json_response({"thread": None, "entries": []})
         entries: list[Entry[Event]] = journal.tree(opened.thread)
         return web.json_response({"thread": opened.thread, "entries": [brief(e) for e in entries]})
+
+    async def inner(self, request: web.Request) -> web.Response:
+        """The inner life as it is now; with `before`, only the ticks that were written before that entry."""
+        inner, before = self._console.inner, request.query.get("before")
+        if inner is None:
+            return refuse(404, NOTHING_HERE)
+        if before is None:
+            return web.json_response(await inner.told())
+        if not SEQ.fullmatch(before):
+            return refuse(400, NO_BEFORE)
+        return web.json_response(inner.ticks(int(before)))
 
     async def shutdown(self, _app: web.Application) -> None:
         """End what would otherwise never end."""

@@ -13,10 +13,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import IntEnum
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from daemon.engine.blanking import MARK, blanked, marked
 from daemon.engine.writable import writable_json
 
 NO_DATE = 253_402_300_800
@@ -58,6 +59,13 @@ class Event:
     """Is it written by a turn alone, under a key of that turn?"""
     receipt_of: ClassVar[str] = ""
     """The kind of its cause, where it is a receipt: it closes that if it may, and no turn ends without."""
+    stays: ClassVar[tuple[str, ...]] = ()
+    """The fields that are no words of anybody's, but ids, keys and codes: they stay when it is forgotten.
+    A class says it of its own fields."""
+
+    def without_words(self) -> Self:
+        """What is left of it when it is forgotten."""
+        return blanked(self)
 
     def line(self) -> str:
         """The entry in a few words, for a person who reads the journal: what is special about its fields."""
@@ -69,7 +77,7 @@ class Input(Event):
     """Something that a thread has to take up: a turn begins because one is pending, and closes it."""
 
     pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended", "undeliverable"})
+    closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended", "undeliverable", "forgotten"})
     state: ClassVar[str] = "to be answered"
     may_be_input: ClassVar[bool] = True
     rank: ClassVar[Rank] = Rank.MESSAGE
@@ -86,6 +94,7 @@ class StepEvent(Event):
 
     within_turn: ClassVar[bool] = True
     state: ClassVar[str] = "begun by a half turn"
+    stays: ClassVar[tuple[str, ...]] = ("taken_from",)
     fingerprint: str = ""
     """What the step asked: compared whenever it is read back."""
     taken_from: str = ""
@@ -109,10 +118,11 @@ F = TypeVar("F", bound=Event)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Generic[E]):
-    """One line of the journal. It is never changed and never deleted.
+    """One line of the journal. It is never changed and never deleted, but its body may be forgotten.
 
     `cause` is the seq of the entry that it follows from, `closes` those of the pending entries that
-    it ends, `at` the time in Unix seconds.
+    it ends, `at` the time in Unix seconds. `forgotten` is the seq of the entry under which its body was
+    blanked (0: it was not).
     """
 
     seq: int
@@ -123,6 +133,7 @@ class Entry(Generic[E]):
     closes: tuple[int, ...]
     at: float
     event: E
+    forgotten: int = 0
 
     @property
     def kind(self) -> str:
@@ -137,7 +148,7 @@ def only(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
 
 def as_json(entry: Entry[Event]) -> dict[str, Any]:
     """An entry as JSON values: its columns, with the event as `body`."""
-    return {
+    told = {
         "seq": entry.seq,
         "thread": entry.thread,
         "kind": entry.kind,
@@ -148,6 +159,7 @@ def as_json(entry: Entry[Event]) -> dict[str, Any]:
         "closes": entry.closes,
         "at": entry.at,
     }
+    return {**told, MARK: entry.forgotten} if entry.forgotten else told
 
 
 class Kinds:
@@ -212,6 +224,15 @@ class Kinds:
         # In Pydantic's own JSON, a NaN would become a null.
         value = adapter.dump_python(event, warnings=False)
         return writable_json(json.dumps(value, default=_plain, allow_nan=False))
+
+    def blank(self, name: str, body: str, by: int) -> str:
+        """This body without its words, as forgotten under the entry `by`. One that is damaged has none left
+        that could be read: it stays damaged, and empty."""
+        try:
+            left = self.load(name, body).without_words()
+        except ValueError:
+            return marked({}, by)
+        return marked(json.loads(self.dump(left)), by)
 
     def load(self, name: str, body: str) -> Event:
         """The event of this JSON. Raises ValueError where it is damaged, or of a kind that is not known."""

@@ -1,4 +1,4 @@
-"""The journal: append-only, the only memory. Everything else is folded from it.
+"""The journal: append-only, the only memory. Everything else is folded from it. Words may be forgotten.
 
 Reads are synchronous and small. An append is on disk when it has been awaited, and so are all before it.
 """
@@ -8,19 +8,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, cast
 
+from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
 from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
 from daemon.engine.opening import fold_again, open_store
 from daemon.engine.reading import Reading
-from daemon.engine.store import Row, Stored
+from daemon.engine.store import Row, Store, Stored
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
@@ -66,6 +69,7 @@ class Journal(Reading):
                 fold_again(written, self._kinds)
             except JournalDamaged as damage:  # what can be read may still be answered
                 self._found(damage)
+            self._finish_forgetting(written)
             reader = open_store(self._path)
             opening.callback(reader.close)
             super().__init__(reader, self._kinds)
@@ -79,6 +83,14 @@ class Journal(Reading):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+    def _finish_forgetting(self, store: Store) -> None:
+        """What cannot be done now is done by whoever forgets: it is still pending."""
+        try:
+            finish(store, self._kinds, self._clock.now())
+        except (sqlite3.Error, ValueError) as error:
+            store.rollback()
+            log.error("What was being forgotten is not erased yet (%s).", error)
 
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         """Of many threads: one damaged entry must not stop the others, so it is left out."""
@@ -164,6 +176,45 @@ class Journal(Reading):
         )
         return entry, True
 
+    async def forget(
+        self,
+        seqs: Sequence[int],
+        *,
+        thread: str,
+        key: str,
+        why: str,
+        author: str = "engine",
+        cause: int | None = None,
+        lets_go: Sequence[int] = (),
+    ) -> Entry[Forgotten]:
+        """Blank the bodies of these entries, and return when no byte of what they said is left in the file.
+
+        All else of them stays. Of `lets_go` it closes what is pending still: nobody goes on with that. What
+        is recorded under the key already is only brought to its end. Raises JournalError, also as long as
+        somebody reads the file as it was; `erase` tries again.
+        """
+        event = Forgotten(seqs=tuple(seqs), why=why)
+        forgotten, _ = await self.append(
+            thread, event, key=key, author=author, cause=cause, moot=tuple(lets_go)
+        )
+        await self.erase(forgotten)
+        return forgotten
+
+    async def erase(self, forgotten: Entry[Forgotten]) -> None:
+        """Bring it to its end: blank what is not blank yet, clear the file, and say so."""
+        for some in chunks(forgotten.event.seqs):
+            await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
+            self.erasures += 1
+        await self._writer.perform(Store.scrub)
+        await self.append(
+            forgotten.thread,
+            Erased(),
+            key=erased_key(forgotten.key),
+            author=forgotten.author,
+            cause=forgotten.seq,
+            closes=[forgotten.seq],
+        )
+
     async def open_thread(
         self, key: str, event: E, prefix: str = "sess-", author: str = "core"
     ) -> tuple[Entry[E], bool]:
@@ -189,6 +240,11 @@ class Journal(Reading):
                 yield entries
             else:
                 await changed.wait()
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set when something is written from now on; ask for it anew after that."""
+        return self._changed
 
     def _notify(self) -> None:
         self._changed.set()

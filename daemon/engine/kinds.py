@@ -2,7 +2,7 @@
 
 Four stories are told with them: a turn (began, resumed, ended), a step that waits (asked or waiting, then
 answered), something that cannot be reached (outage, then ended), and a thread under a thread (spawned, then
-ended). A fifth, the lives of the worker, stands in `lives.py`.
+ended). The lives of the worker stand in `lives.py`, what is forgotten in `erasing.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from daemon.engine.erasing import Erased, Forgotten
 from daemon.engine.event import Date, Event, Input, Kinds, Rank, Seqs, StepEvent
 from daemon.engine.lives import ClockSet, Controlled, LifeBegan, LifeEnded, Lived
 
@@ -32,6 +33,7 @@ class TurnBegan(Event):
     """
 
     kind: ClassVar[str] = "turn-began"
+    stays: ClassVar[tuple[str, ...]] = ("execution", "answers")
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended"})
     state: ClassVar[str] = "half"
@@ -60,6 +62,7 @@ class TurnEnded(Event):
     """
 
     kind: ClassVar[str] = "turn-ended"
+    stays: ClassVar[tuple[str, ...]] = ("outcome",)
     outcome: str
 
     def line(self) -> str:
@@ -141,6 +144,7 @@ class Outage(StepEvent):
     """
 
     kind: ClassVar[str] = "outage"
+    stays: ClassVar[tuple[str, ...]] = ("reason", "subject")
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"outage", "outage-ended", "restarted", "turn-ended"})
     reason: str
@@ -178,6 +182,7 @@ class Intent(StepEvent):
     """Something is about to be done in the world. What became of it is an Outcome."""
 
     kind: ClassVar[str] = "intent"
+    stays: ClassVar[tuple[str, ...]] = ("name",)
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"outcome", "turn-ended"})
     name: str
@@ -201,9 +206,10 @@ class Asked(StepEvent):
     """A question whose answer is an input to come. A program derives its own questions from it."""
 
     kind: ClassVar[str] = "asked"
+    stays: ClassVar[tuple[str, ...]] = ("execution",)
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset(
-        {"answered", "withdrawn", "restarted", "turn-ended", "thread-ended"}
+        {"answered", "withdrawn", "restarted", "turn-ended", "thread-ended", "forgotten"}
     )
     state: ClassVar[str] = "waiting for an answer"
     execution: str = ""
@@ -234,9 +240,10 @@ class Waiting(StepEvent):
     """
 
     kind: ClassVar[str] = "waiting"
+    stays: ClassVar[tuple[str, ...]] = ("matching", "execution")
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset(
-        {"reminder", "answered", "withdrawn", "restarted", "turn-ended", "thread-ended"}
+        {"reminder", "answered", "withdrawn", "restarted", "turn-ended", "thread-ended", "forgotten"}
     )
     state: ClassVar[str] = "waiting for its end"
     closed: Seqs = ()
@@ -256,6 +263,7 @@ class Woke(Input):
     """
 
     kind: ClassVar[str] = "woke"
+    stays: ClassVar[tuple[str, ...]] = ("answers",)
     rank: ClassVar[Rank] = Rank.RESUME
     answers: str
     missing: Seqs = ()
@@ -301,6 +309,7 @@ class Sent(StepEvent):
     """An input was sent to a thread; `delivered` is false where that thread had ended."""
 
     kind: ClassVar[str] = "sent"
+    stays: ClassVar[tuple[str, ...]] = ("to",)
     to: str
     delivered: bool = True
 
@@ -313,8 +322,9 @@ class Spawned(StepEvent):
     """A thread under this one was begun."""
 
     kind: ClassVar[str] = "thread-spawned"
+    stays: ClassVar[tuple[str, ...]] = ("thread",)
     pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"thread-ended"})
+    closed_by: ClassVar[frozenset[str]] = frozenset({"thread-ended", "forgotten"})
     state: ClassVar[str] = "not ended"
     thread: str
 
@@ -327,6 +337,7 @@ class ThreadEnded(StepEvent):
     """The last word of a thread to the one that spawned it."""
 
     kind: ClassVar[str] = "thread-ended"
+    stays: ClassVar[tuple[str, ...]] = ("status",)
     status: str = "completed"
     result: Any = None
 
@@ -368,6 +379,8 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
     Spawned,
     ThreadEnded,
     Undeliverable,
+    Forgotten,
+    Erased,
     LifeBegan,
     LifeEnded,
     Lived,

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from daemon.engine.blanking import mark_of
 from daemon.engine.event import NO_DATE, Entry, Event, Input, Kinds
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.keys import restarted
@@ -37,6 +38,8 @@ class Reading:
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """What `first_after` found last: for all seqs from the first to before the second one, and when."""
+        self.erasures = 0
+        """How often words were forgotten since it was opened: whoever keeps any at hand looks at this."""
 
     def get(self, key: str) -> Entry[Event] | None:
         """The entry under this key."""
@@ -275,6 +278,7 @@ def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
         closes=closed_by(closes),
         at=at,
         event=kinds.load(kind, body),
+        forgotten=mark_of(body),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
+from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent
 from daemon.engine.keys import PART
 from daemon.engine.kinds import LEASES, Received, Spawned, TurnBegan, TurnEnded, TurnResumed, Waiting, Woke
@@ -42,6 +43,10 @@ class Ledger:
         """Each execution's inputs, and what else it has received."""
         self.children: dict[int, str] = {}
         """What began a thread under another one, and which."""
+        self.blank: dict[int, int] = {}
+        """The entries whose bodies are blank, each with the one that says that it was forgotten."""
+        self.forgotten: dict[int, Sequence[int]] = {}
+        """The entries that say so, and of which."""
         self.last = 0
         self._there: dict[int, tuple[str, str]] = {}
         """Each entry's kind and thread."""
@@ -89,7 +94,11 @@ class Ledger:
     def fold(self, entry: Entry[Any]) -> None:
         """What the body of this entry tells."""
         event, half = entry.event, self.halves.get(entry.thread)
-        if isinstance(event, TurnBegan):
+        if entry.forgotten:
+            self.blank[entry.seq] = entry.forgotten
+        if isinstance(event, Forgotten):
+            self.forgotten[entry.seq] = event.seqs
+        elif isinstance(event, TurnBegan):
             turn = entry.key.removesuffix("/began")
             self.halves[entry.thread] = Half(
                 began=entry.seq, execution=event.execution, id=turn, inputs=event.inputs
@@ -151,6 +160,8 @@ def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
         there = ledger.thread(seq)
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
+        elif issubclass(ledger.event(seq), Forgotten):
+            continue  # what stands for words that are gone
         elif there.partition(".")[0] != root:
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
@@ -225,4 +236,10 @@ def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
-RULES: tuple[Rule, ...] = (cause, closes, doubled, refers, turn, answered, receipt, woke, step)
+def blank(ledger: Ledger, entry: Entry[Any]) -> Findings:
+    """Of what is said to be forgotten no word is left. What it was cannot be told: it has no hash to hold."""
+    if entry.forgotten and entry.event != entry.event.without_words():
+        yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
+
+
+RULES: tuple[Rule, ...] = (cause, closes, doubled, refers, turn, answered, receipt, woke, step, blank)

@@ -108,6 +108,21 @@ class Store:
         for closed in row.closes:
             self._db.execute("delete from pending where seq = ?", (closed,))
 
+    def overwrite(self, seq: int, body: str) -> None:
+        """Put this body in the place of an entry's own. Only what is forgotten is ever written over."""
+        self._db.execute("update entry set body = ? where seq = ?", (body, seq))
+
+    def scrub(self) -> None:
+        """Make sure that nothing of what was written over is left in the file, nor beside it.
+
+        Every page is written anew, and the log is brought in and emptied. Raises sqlite3.OperationalError
+        where somebody still reads what was.
+        """
+        self._db.execute("vacuum")
+        busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
+        if busy:
+            raise sqlite3.OperationalError("somebody reads it as it was before")
+
     # Reading the folded tables
 
     def epoch(self, thread: str) -> int | None:

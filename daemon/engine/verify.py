@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.engine.blanking import mark_of
 from daemon.engine.reading import Reading, closed_by, entry_of, strays
 from daemon.engine.rules import RULES, Ledger, Rule
 from daemon.engine.store import Stored
@@ -75,6 +76,7 @@ def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findin
         if missing < seq:  # entries are never deleted, and their seqs leave no gap
             yield missing, "gone", "this entry is gone" if missing == seq - 1 else f"gone up to {seq - 1}"
         yield from _look_at(row, ledger, rules)
+    yield from _forgotten(ledger)
     yield from _folded(reading.folded(), ledger)
     begun = ledger.seen_threads
     for seq, thread in ledger.children.items():
@@ -88,6 +90,9 @@ def _look_at(row: Stored, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
         entry = entry_of(row, ledger.kinds)
     except ValueError as error:
         yield seq, "shape", f"{error} is not there, or not what it should be"
+        by = mark_of(str(row[4]))
+        if by:
+            ledger.blank[seq] = by
         ledger.stands(seq, str(thread), str(kind), () if "closes" in strays(row) else closed_by(closes))
         return
     for rule in rules:
@@ -95,6 +100,19 @@ def _look_at(row: Stored, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
             yield named, rule.__name__, text
     ledger.stands(seq, thread, kind, entry.closes)
     ledger.fold(entry)
+
+
+def _forgotten(ledger: Ledger) -> Findings:
+    """What is blank was forgotten, and what was forgotten is blank."""
+    named = {by: set(seqs) for by, seqs in ledger.forgotten.items()}
+    for seq, by in ledger.blank.items():
+        if seq not in named.get(by, ()):
+            yield seq, "forgotten", "its words are gone, and no entry says that they were forgotten"
+    for by, seqs in ledger.forgotten.items():
+        if not ledger.is_pending(by):
+            for seq in seqs:
+                if seq not in ledger.blank:
+                    yield seq, "forgotten", f"it was forgotten with {by}, and its words are still there"
 
 
 def _pending(ledger: Ledger) -> Iterator[Pending]:

@@ -40,6 +40,14 @@ class Append:
     done: asyncio.Future[int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Something else that is to be done on the tables, in its turn: nothing is committed meanwhile."""
+
+    do: Callable[[Store], object]
+    done: asyncio.Future[int]
+
+
 Result = int | Exception
 
 
@@ -50,7 +58,9 @@ class Writer:
         self._store = store
         self._committed = committed
         self._loop = asyncio.get_running_loop()
-        self._waiting: queue.SimpleQueue[Append | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Append | Work | None] = queue.SimpleQueue()
+        self._next_work: Work | None = None
+        """What was found behind the appends that are committed now."""
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self.died: asyncio.Future[None] = self._loop.create_future()
         self.failing = False
@@ -72,30 +82,57 @@ class Writer:
         self._waiting.put(append)
         return append.done
 
+    def perform(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
+        """Do this on the tables after all that was submitted so far; fails with JournalError."""
+        if self.died.done():
+            raise JournalError("The journal's writer has died; see the log and restart the daemon.")
+        work = Work(do=do, done=self._loop.create_future())
+        self._waiting.put(work)
+        return work.done
+
     def _run(self) -> None:
-        batch: list[Append] = []
+        batch: Sequence[Append | Work] = []
         try:
-            while batch := self._next():
-                results = self.commit(batch)
+            while True:
+                work, appends = self._next()
+                batch = [work] if work else appends
+                if not batch:
+                    return
+                results = [self.work(work)] if work else self.commit(appends)
                 self._loop.call_soon_threadsafe(self._answer, batch, results)
         except BaseException as error:
             log.critical("The journal's writer died; nothing more can be remembered.", exc_info=True)
             self._loop.call_soon_threadsafe(self._die, batch, error)
             raise
 
-    def _next(self) -> list[Append]:
-        """All that waits, in order, up to a group; empty when the writer is to end."""
-        append = self._waiting.get()
-        if append is None:
-            return []
-        batch = [append]
-        while len(batch) < GROUP and not self._waiting.empty():
-            append = self._waiting.get()
-            if append is None:
-                self._waiting.put(None)  # seen again when this batch is on disk
+    def _next(self) -> tuple[Work | None, list[Append]]:
+        """The work whose turn it is, or all appends that wait, in order, up to a group; neither: the end."""
+        work, self._next_work = self._next_work, None
+        batch: list[Append] = []
+        if work:
+            return work, batch
+        while len(batch) < GROUP and not (batch and self._waiting.empty()):
+            one = self._waiting.get()
+            if one is None:
+                if batch:
+                    self._waiting.put(None)  # seen again when this batch is on disk
                 break
-            batch.append(append)
-        return batch
+            if isinstance(one, Work):
+                if not batch:
+                    return one, batch
+                self._next_work = one
+                break
+            batch.append(one)
+        return None, batch
+
+    def work(self, work: Work) -> Result:
+        """Do it. What it leaves half done is rolled back."""
+        try:
+            work.do(self._store)
+        except sqlite3.Error as error:
+            self._store.rollback()
+            return JournalError(f"The journal could not be written ({error}).")
+        return 0
 
     def commit(self, batch: Sequence[Append]) -> list[Result]:
         """One transaction for all; where it fails, one for each, so that one bad row fails alone."""
@@ -136,7 +173,7 @@ class Writer:
             log.warning("The journal can be written again.")
         self.failing = False
 
-    def _answer(self, batch: Sequence[Append], results: Sequence[Result]) -> None:
+    def _answer(self, batch: Sequence[Append | Work], results: Sequence[Result]) -> None:
         for append, result in zip(batch, results, strict=True):
             if append.done.done():
                 continue
@@ -146,10 +183,12 @@ class Writer:
                 append.done.set_result(result)
         self._committed()
 
-    def _die(self, batch: Sequence[Append], error: BaseException) -> None:
+    def _die(self, batch: Sequence[Append | Work], error: BaseException) -> None:
         """Everyone who waits is told, now and later."""
         lost = JournalError(f"The journal's writer died ({error.__class__.__name__}).")
         rest = list(batch)
+        if self._next_work:
+            rest.append(self._next_work)
         while not self._waiting.empty():
             append = self._waiting.get()
             if append is not None:

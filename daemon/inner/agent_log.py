@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from daemon.engine.event import Entry
+from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
-from daemon.kinds import CommandRan, ModelCall, Ticked
+from daemon.kinds import INNER, CommandRan, ModelCall, Ticked
 
 MOST = 200
 """Ticks that are kept at hand: more than anybody asks for."""
@@ -29,10 +30,11 @@ Mode = Literal["manual", "auto"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How the soul set something of its cycle, and under which view."""
+    """How the soul set something of its cycle, under which view, and in which entry."""
 
     value: Any
     view: str = ""
+    wrote: int = ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,29 +73,22 @@ class AgentLog(Fold):
         self.sent = list[Entry[CommandRan]]()
         """The commands of the tick that is under way."""
         self._day = 0.0
-        self._spent = 0.0
         self._messages = 0
 
     def _take(self, entry: Entry[Any]) -> None:
         if entry.at // DAY != self._day:
-            self._day, self._spent, self._messages = entry.at // DAY, 0.0, 0
+            self._day, self._messages = entry.at // DAY, 0
         if isinstance(entry.event, Ticked):
             if self.lines and self.lines[-1].entry.event.tick == entry.event.tick:
                 self.lines.pop()  # it began again: what it came to at last is told
             mine = [one for one in self.sent if one.seq in entry.event.commands]
             self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
             self.sent = []
-            if entry.event.answer:
-                self._pay(self.journal.at(entry.event.answer).event)
             return
         self.sent.append(cast(Entry[CommandRan], entry))
         if entry.event.ok and not entry.event.taken_from:
             self._messages += entry.event.name == "message.send"
             self._set(cast(Entry[CommandRan], entry))
-
-    def _pay(self, call: ModelCall) -> None:
-        if not call.taken_from:  # it was paid before a restart
-            self._spent += call.cost
 
     def _set(self, entry: Entry[CommandRan]) -> None:
         event = entry.event
@@ -101,23 +96,33 @@ class AgentLog(Fold):
         now = self.settings
         match event.name:
             case "cycle.responses":
-                self.settings = replace(now, responses=Setting(value=args["n"], view=event.view))
+                self.settings = replace(
+                    now, responses=Setting(value=args["n"], view=event.view, wrote=entry.seq)
+                )
             case "cycle.mode":
-                self.settings = replace(now, mode=Setting(value=args["mode"], view=event.view))
+                self.settings = replace(
+                    now, mode=Setting(value=args["mode"], view=event.view, wrote=entry.seq)
+                )
                 if args.get("filter"):
                     self.settings = replace(
-                        self.settings, filter=Setting(value=args["filter"], view=event.view)
+                        self.settings, filter=Setting(value=args["filter"], view=event.view, wrote=entry.seq)
                     )
             case "cycle.filter":
-                self.settings = replace(now, filter=Setting(value=args, view=event.view))
+                self.settings = replace(now, filter=Setting(value=args, view=event.view, wrote=entry.seq))
             case "cycle.pause":
-                self.settings = replace(now, pause=Setting(value=args["seconds"], view=event.view))
+                self.settings = replace(
+                    now, pause=Setting(value=args["seconds"], view=event.view, wrote=entry.seq)
+                )
             case "cleanup.responses":
                 self.cleared = entry.seq
 
-    def spent(self, now: float) -> float:
-        """What its ticks of this UTC day have cost by then, in dollars."""
-        return self._spent if now // DAY == self._day else 0.0
+    def spent(self, now: float, before: int) -> float:
+        """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
+        counts it, with comparisons and branches.
+        """
+        calls = self.journal.kind(ModelCall, at=now // DAY * DAY)
+        mine = [one.event for one in calls if one.seq < before and one.thread.partition(".")[0] == INNER]
+        return sum(call.cost for call in mine if not call.taken_from)
 
     def messages(self, now: float) -> int:
         """How many messages it wanted sent on this UTC day by then."""

@@ -5,11 +5,13 @@ Only what may be known in the tick's view is in them. Built from the state as of
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from daemon.engine.reading import ALWAYS
 from daemon.inner.agent_log import Line, Setting
 from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
@@ -20,6 +22,7 @@ from daemon.kinds import CommandRan, ModelCall
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain
+from daemon.mind.sections import without_thoughts
 
 LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
@@ -73,9 +76,9 @@ class Contexts:
             for name, (number, text) in made.items()
         }
 
-    def knows(self, view: str) -> bool:
+    def knows(self, view: str, wrote: int = ALWAYS) -> bool:
         """May what was written in this view be shown in this tick?"""
-        return self.state.views.may_know(self.now.view, view, self.now.tick)
+        return self.state.views.may_know(self.now.view, view, self.now.tick, wrote)
 
     def new_notes(self) -> bool:
         """Has any note come since the tick before this one began?"""
@@ -88,7 +91,7 @@ class Contexts:
         if last is None or last.entry.event.outcome != "repeated":
             return ""
         tick = last.entry.event
-        words = tick.advice if self.knows(tick.view) else ELSEWHERE
+        words = tick.advice if self.knows(tick.view, last.entry.seq) else ELSEWHERE
         return f"reflex: {tick.reflex}\n{words}"
 
     # 1
@@ -99,7 +102,7 @@ class Contexts:
         shown = [
             tick
             for tick in self.state.log.thoughts
-            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view)
+            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view, tick.entry.seq)
         ]
         return "\n".join(
             self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
@@ -110,7 +113,7 @@ class Contexts:
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
-        text = _cut(self.call(tick.answer).text, LONGEST_REPLY)
+        text = _cut(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
         return f'<reply tick="{tick.tick}" at="{_date(line.entry.at)}">\n{fenced(text)}\n</reply>'
 
     # 2
@@ -119,6 +122,8 @@ class Contexts:
         """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
         lines = []
         for process in self.state.processes.processes(self.knows):
+            if not self.knows(process.view, process.id):
+                continue
             lines.append(_process(process))
             self.saw.append(process.id)
         last = self.state.log.last
@@ -128,12 +133,13 @@ class Contexts:
         return "\n".join(lines)
 
     def _result(self, ran: CommandRan, seq: int) -> str:
+        if not self.knows(ran.view, seq):  # its name and its cmd_id are words of that view, too
+            return "<result>in sight of another conversation</result>"
+        self.saw.append(seq)
         done = "yes" if ran.ok else "no"
         head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
-        if not self.knows(ran.view):
-            return f"{head}{ELSEWHERE}</result>"
-        self.saw.append(seq)
-        return f"{head}{fenced(_cut(ran.text, LONGEST_RESULT))}</result>"
+        text = f"{ran.text}: its id is {seq}" if ran.ok and ran.name.endswith(".add") else ran.text
+        return f"{head}{fenced(_cut(text, LONGEST_RESULT))}</result>"
 
     # 3
 
@@ -199,8 +205,8 @@ class Contexts:
             f"mode: {self._told(settings.mode)}",
             f"filter: {self._told(settings.filter)}",
             f"own replies in sight: {self._told(settings.responses)}",
-            f"pause between ticks: {self._told(settings.pause)} (at least {now.limits.pause:g} s)",
-            f"spent today: ${self.state.log.spent(now.at):.2f} of ${now.limits.usd:.2f}",
+            f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
+            f"spent today: ${self.state.log.spent(now.at, now.tick):.2f} of ${now.limits.usd:.2f}",
             f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
             f"programs: {'; '.join(now.programs) or 'none'}",
             f"neighbours: {', '.join(now.neighbours) or 'none'}",
@@ -213,9 +219,11 @@ class Contexts:
         return f"{self.state.views.place(self.now.view)} ({self.now.view})"
 
     def _told(self, setting: Setting) -> str:
-        if not self.knows(setting.view):
+        if not self.knows(setting.view, setting.wrote):
             return ELSEWHERE
-        return fenced(str(setting.value if setting.value is not None else "as short as may be"))
+        if setting.value in (None, {}):
+            return "none"
+        return fenced(json.dumps(setting.value, ensure_ascii=False))
 
     # 6
 
@@ -227,17 +235,17 @@ class Contexts:
 
 def _process(process: Process) -> str:
     """A process, with what came of it."""
-    ended = _date(process.ended) if process.ended else ""
-    slots = ", ".join(f"{name}={value}" for name, value in process.slots.items())
-    begun = element(
-        "process",
-        id=process.id,
-        name=process.name,
-        status=process.status,
-        began=_date(process.began),
-        ended=ended,
-        slots=slots,
-    ).removesuffix("/>")
+    attributes = {
+        "id": str(process.id),
+        "name": process.name,
+        "status": process.status,
+        "began": _date(process.began),
+    }
+    if process.ended:
+        attributes["ended"] = _date(process.ended)
+    if process.slots:
+        attributes["slots"] = ", ".join(f"{name}={value}" for name, value in process.slots.items())
+    begun = element("process", **attributes).removesuffix("/>")
     return f"{begun}>{fenced(_cut(process.result, LONGEST_RESULT))}</process>"
 
 

@@ -26,6 +26,7 @@ class Fold:
         self._seen = 0
         """Up to here there is nothing else to fold."""
         self._one = asyncio.Lock()
+        self._erasures = journal.erasures
         self._clear()
 
     async def update(self, before: int = ALWAYS) -> None:
@@ -34,7 +35,7 @@ class Fold:
         Going on is cheap. Going back is dear, as it begins anew: only what replays does.
         """
         async with self._one:
-            if self.folded >= before:
+            if self.folded >= before or self._erasures != self.journal.erasures:  # words were forgotten
                 self._begin_anew()
             last = min(self.journal.last(), before - 1)
             came = self.journal.seqs(*self.kinds, since=max(self.folded, self._seen))
@@ -53,6 +54,7 @@ class Fold:
 
     def _begin_anew(self) -> None:
         self.folded = self._seen = 0
+        self._erasures = self.journal.erasures
         self._clear()
 
     async def _rest(self) -> None:

@@ -291,7 +291,7 @@ class Notes(Fold):
                 self._mark(args["ids"], hidden=True)
             case "notes.tag":
                 for id in args["ids"]:
-                    self._tag(id, args["tags"], command.view)
+                    self._tag(id, args.get("tags", ()), command.view)
             case "cleanup.notes":
                 days = args.get("older_than_days")
                 self._drop(self.outdated(None if days is None else entry.at - days * DAY))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.inner.neighbours import DAY, Neighbours
 from daemon.inner.views import Views
@@ -51,11 +52,13 @@ class Doors(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A record that may be shared: its words alone, without its tags and flags, and its view."""
+    """A record that may be shared: its words alone, without its tags and flags, its view, and the entry in
+    which it was written."""
 
     id: int
     text: str
     view: str
+    wrote: int = ALWAYS
 
 
 Records = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
@@ -79,7 +82,8 @@ class Reach(Protocol):
         where there is none."""
 
     async def known(self, views: Views, view: str) -> str:
-        """Who and what can be addressed, for a sentence: of places those that may be known in this view."""
+        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
+        spoke there."""
 
     async def called(self, thread: str) -> str:
         """Where it is, for a sentence: "#general", "a direct message with Bob"."""
@@ -112,6 +116,8 @@ class Addresses(Fold):
         """By id: what it is called, and a thread in it."""
         self.met: dict[str, dict[str, None]] = {}
         """By bot: the channels in which it spoke, the latest last."""
+        self.heard: dict[str, dict[str, str]] = {}
+        """By person: where they spoke, a thread of each channel."""
         self._channel_of: dict[str, str] = {}
 
     def _take(self, entry: Entry[Any]) -> None:
@@ -123,6 +129,7 @@ class Addresses(Fold):
         said = entry.event
         (self.bots if said.bot else self.people)[said.user] = said.name
         channel = self._channel_of.get(entry.thread, "")
+        self.heard.setdefault(said.user, {})[channel] = entry.thread
         if said.bot and channel in self.channels:
             met = self.met.setdefault(said.user, {})
             met.pop(channel, None)
@@ -130,7 +137,7 @@ class Addresses(Fold):
 
 
 class Reaching:
-    """Implements Reach. `neighbours` are the ids of the bots that may be turned to."""
+    """Implements Reach. `neighbours` are the ids of the bots that are answered; users can be called."""
 
     def __init__(
         self, journal: Journal, clock: Clock, doors: Doors, neighbours: frozenset[str], meetings: Neighbours
@@ -138,7 +145,7 @@ class Reaching:
         self._journal = journal
         self._clock = clock
         self._doors = doors
-        self._neighbours = neighbours
+        self._neighbours = frozenset(bot for bot in neighbours if bot[:1] in ("U", "W"))
         self._meetings = meetings
         self._addresses = Addresses(journal)
 
@@ -183,8 +190,11 @@ class Reaching:
 
     async def known(self, views: Views, view: str) -> str:
         known = await self._known()
-        places = [name for name, thread in known.channels.values() if views.may_know(view, thread)]
-        people = sorted(set(known.people.values()))
+        knows = views.knowing(view)
+        places = [name for name, thread in known.channels.values() if knows(thread)]
+        people = sorted(
+            {name for id, name in known.people.items() if any(map(knows, known.heard[id].values()))}
+        )
         return (
             "a conversation by its id (sess-…), a person by name or id"
             f"{_for_example(people)}, or a channel by name or id{_for_example(sorted(set(places)))}"

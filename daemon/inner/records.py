@@ -6,8 +6,9 @@ read from the journal when they are shown; where they stand is what is kept here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from sys import intern
 from types import TracebackType
 from typing import ClassVar, Self
@@ -19,16 +20,13 @@ from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
 from daemon.inner.record_words import RecordWords, Worded
-from daemon.inner.views import Views
+from daemon.inner.views import Knows, Views
 from daemon.kinds import CommandRan
 from daemon.mind.payloads import element
 
 HITS = 8
 PAGE = 50
 """Records of llm_memory that are read at once."""
-
-Knows = Callable[[str], bool]
-"""May what was written in this view be known?"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,7 +83,7 @@ class Records(Fold):
 
     def everywhere(self, numbers: Iterable[int]) -> Sequence[Record]:
         """These records, whoever may know them."""
-        return self._shown(filter(None, map(self._find, dict.fromkeys(numbers))), lambda _: True)
+        return self._shown(filter(None, map(self._find, dict.fromkeys(numbers))), _anywhere)
 
     def shown(self, asked: Iterable[int], view: str) -> Sequence[Record]:
         """What stands in context 3: the records that were asked for, then those that are pinned."""
@@ -110,6 +108,12 @@ class Records(Fold):
                 found.append(row)
         return self._shown(((family, row) for row in found), knows)
 
+    def newest(self, family: str, most: int) -> tuple[int, Sequence[Record]]:
+        """How many there are of a family, and the newest of them, newest first, whoever may know them."""
+        rows = self._rows[family]
+        found = islice(reversed(rows.values()), most)
+        return len(rows), self._shown(((family, row) for row in found), _anywhere)
+
     def concept(self, said: str | int, view: str) -> int | None:
         """The id of the concept of this name or id, if it may be known in this view."""
         return self._meant(said, view, self._as_of)
@@ -132,7 +136,7 @@ class Records(Fold):
         """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
         the newest of it."""
         knows = self._knows(view)
-        rows = [row for row in self._rows[LLM_MEMORY].values() if knows(row.view)]
+        rows = [row for row in self._rows[LLM_MEMORY].values() if knows(row.view, row.wrote)]
         lines, shown, room = list[str](), list[Record](), most_chars
         for record in self._newest_first(rows, knows):
             text = line(record)
@@ -154,7 +158,7 @@ class Records(Fold):
     def far(self, view: str, before: int, most: int) -> Sequence[Record]:
         """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
         knows = self._knows(view)
-        old = [row for row in self._rows[DIARY].values() if row.id < before and knows(row.view)]
+        old = [row for row in self._rows[DIARY].values() if row.id < before and knows(row.view, row.wrote)]
         chosen = [old[number * len(old) // most] for number in range(most)] if len(old) > most else old
         return self._shown(((DIARY, row) for row in chosen), knows)
 
@@ -304,10 +308,10 @@ class Records(Fold):
 
     def _seen_by(self, row: _Row, knows: Knows) -> bool:
         """May it be known? A link only where both its concepts may, and are still there."""
-        if not knows(row.view):
+        if not knows(row.view, row.wrote):
             return False
         ends = [self._rows[CONCEPTS].get(end) for end in (row.source, row.target) if end]
-        return all(end is not None and knows(end.view) for end in ends)
+        return all(end is not None and knows(end.view, end.wrote) for end in ends)
 
     def _is_pinned(self, number: int, knows: Knows) -> bool:
         return any(map(knows, self._pinned.get(number, ())))
@@ -344,6 +348,11 @@ class Records(Fold):
             at=entries[row.id].at,
             changed_at=written.at,
         )
+
+
+def _anywhere(there: str, wrote: int = ALWAYS) -> bool:
+    """Nothing is withheld."""
+    return True
 
 
 def _folded(name: str) -> str:

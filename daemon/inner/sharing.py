@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daemon.inner import reaching
 from daemon.inner.reaching import Shared
-from daemon.inner.record import Record
+from daemon.inner.record import LINKS, Record
 from daemon.inner.records import Records
 
 
@@ -15,11 +15,8 @@ def shared(records: Records) -> reaching.Records:
 
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:
         await records.update()
-        found = records.everywhere(ids)
-        return [
-            Shared(id=one.id, text=": ".join(filter(None, (one.name, one.text))), view=one.view)
-            for one in found
-        ]
+        may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
+        return [Shared(id=one.id, text=_words(one), view=one.view, wrote=one.wrote) for one in may_go]
 
     return brought
 

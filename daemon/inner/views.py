@@ -6,8 +6,8 @@ carries the view that it was written under.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
+from typing import Protocol
 
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import AudienceNoted
@@ -16,21 +16,28 @@ from daemon.knowledge.places import INSIDE, Places, may_know
 PUBLIC = ""
 
 
+class Knows(Protocol):
+    """May what was written in this view, in the entry `wrote`, be known?"""
+
+    def __call__(self, there: str, wrote: int = ALWAYS) -> bool: ...
+
+
 class Views:
     """Says what may be shown in which view."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
 
-    def may_know(self, here: str, there: str, before: int = ALWAYS) -> bool:
+    def may_know(self, here: str, there: str, before: int = ALWAYS, wrote: int = ALWAYS) -> bool:
         """Could everyone who reads `here` have read what was written in sight of `there`?
 
         In sight of public things only, what is public may be known, and nothing else. `before` says as of
-        which entry; what a thread that is no conversation holds is nobody else's.
+        which entry; what a thread that is no conversation holds is nobody else's. `wrote` is the entry in
+        which it was written: what was public inside is in it, and others may have come to read here since.
         """
-        return self.knowing(here, before)(there)
+        return self.knowing(here, before)(there, wrote)
 
-    def knowing(self, here: str, before: int = ALWAYS) -> Callable[[str], bool]:
+    def knowing(self, here: str, before: int = ALWAYS) -> Knows:
         """The same for many views, as it is now: it looks into the journal once."""
         self._places.update()
         inside = self._audience(here, before)
@@ -46,7 +53,12 @@ class Views:
                 return inside is not None and inside.audience in INSIDE
             return inside is not None and written is not None and may_know(inside, written)
 
-        return may_know_here
+        def knows(there: str, wrote: int = ALWAYS) -> bool:
+            return may_know_here(there) and not (wrote < opened and self.together(here, there))
+
+        channel = self._places.of(here) if here else None
+        opened = channel.opened(before) if channel else 0
+        return knows
 
     def together(self, here: str, there: str) -> bool:
         """Are both conversations in one channel, or in one DM?"""

@@ -7,6 +7,7 @@ journal stores them, and the table of kinds in docs/ARCHITECTURE.md is made from
 from __future__ import annotations
 
 from daemon.engine.event import Event
+from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
 from daemon.kinds.inner import (
     INNER,
     CommandRan,
@@ -138,6 +139,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     SaidOut,
     CaughtUp,
     StatusCleared,
+    *FORGETTING,
 )
 """All of them, for whoever opens a journal."""
 
@@ -158,8 +160,10 @@ __all__ = [
     "Claim",
     "CommandRan",
     "ContextCleared",
+    "Corrected",
     "Ending",
     "Fault",
+    "ForgetDone",
     "Heard",
     "InnerBegan",
     "InnerMessage",
@@ -168,6 +172,7 @@ __all__ = [
     "Message",
     "ModelCall",
     "MoodChanged",
+    "NotesShown",
     "Noticed",
     "Observed",
     "Opened",
@@ -201,6 +206,7 @@ __all__ = [
     "TickDue",
     "Ticked",
     "Timer",
+    "ToForget",
     "ToSay",
     "TransitionTaken",
     "TurnBegan",

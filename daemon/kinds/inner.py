@@ -7,14 +7,17 @@ and over what was said in other threads. HMP seed, sections 1 to 6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 from daemon.engine.event import Event, Input, Rank, Seqs, StepEvent
 from daemon.kinds.perceptions import Said
 
 INNER = "sess-inner"
 """The thread of the inner life: the one id that is not derived, and a thread without an address."""
+
+FOLDED = frozenset({"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup"})
+"""The families of commands that say what becomes of notes, records and processes."""
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
 """Of a process in the process log. `close`: it was dealt with, and is out of sight."""
@@ -35,6 +38,7 @@ class Reacted(Event):
     """Somebody put an emoji on the message `on`, or took it away. `ts` is when, as Slack dates it."""
 
     kind: ClassVar[str] = "reaction"
+    stays: ClassVar[tuple[str, ...]] = ("user", "on", "ts")
     user: str
     name: str
     emoji: str
@@ -81,6 +85,7 @@ class CommandRan(StepEvent):
     """
 
     kind: ClassVar[str] = "command"
+    stays: ClassVar[tuple[str, ...]] = ("view",)
     tick: int
     cmd_id: str
     name: str
@@ -93,6 +98,20 @@ class CommandRan(StepEvent):
 
     def line(self) -> str:
         return f"{self.name}: {self.text}"
+
+    def without_words(self) -> Self:
+        """What is left of it when it is forgotten: which notes and records it was about, lest one that was
+        deleted or hidden comes back."""
+        about = {name: self.args[name] for name in ("id", "ids", "read") if name in self.args}
+        known = self.ok and self.name.partition(".")[0] in FOLDED
+        return replace(
+            self,
+            cmd_id="",
+            name=self.name if known else "",
+            args=about if known else {},
+            description="",
+            text="",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +126,7 @@ class Ticked(StepEvent):
     """
 
     kind: ClassVar[str] = "tick"
+    stays: ClassVar[tuple[str, ...]] = ("view", "reflex")
     tick: int
     outcome: Literal["thought", "repeated", "waiting", "failed", "refused", "over-budget", "asleep"]
     why: str = ""
@@ -132,6 +152,7 @@ class ProcessStarted(StepEvent):
     """
 
     kind: ClassVar[str] = "process-started"
+    stays: ClassVar[tuple[str, ...]] = ("name", "view")
     pending: ClassVar[bool] = True
     closed_by: ClassVar[frozenset[str]] = frozenset({"process-ended"})
     state: ClassVar[str] = "running"
@@ -157,6 +178,7 @@ class ProcessEnded(Input):
     """A process has ended: `result` is all of its output that anybody is shown."""
 
     kind: ClassVar[str] = "process-ended"
+    stays: ClassVar[tuple[str, ...]] = ("name",)
     rank: ClassVar[Rank] = Rank.RESUME
     process: int
     name: str
@@ -169,19 +191,21 @@ class ProcessEnded(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToSay(Input):
-    """The inner life wants this said in this conversation. `by` is the seq of its tick.
+    """The inner life wants this said in this conversation. `by` is the seq of its tick, `view` what that saw.
 
     With `leave` it is said only if an owner agrees, who is asked in the conversation that this stands in;
     `to` is then the thread in which it would be said.
     """
 
     kind: ClassVar[str] = "to-say"
+    stays: ClassVar[tuple[str, ...]] = ("to",)
     rank: ClassVar[Rank] = Rank.MESSAGE
     text: str
     by: int
     to: str = ""
     place: str = ""
     leave: bool = False
+    view: str = ""
 
     def line(self) -> str:
         return self.text

@@ -14,6 +14,7 @@ class Text(Event):
     """One of the owner's files as it was when it was used, under the key `text:{sha256}`."""
 
     kind: ClassVar[str] = "text"
+    stays: ClassVar[tuple[str, ...]] = ("name", "text")
     name: str
     text: str
 
@@ -26,6 +27,7 @@ class Fault(Event):
     """One of the owner's files cannot be used, and why."""
 
     kind: ClassVar[str] = "fault"
+    stays: ClassVar[tuple[str, ...]] = ("name", "text")
     name: str
     text: str
 
@@ -38,6 +40,7 @@ class CaughtUp(Event):
     """All that was said in this workspace up to a time is in the journal; less in the channels `behind`."""
 
     kind: ClassVar[str] = "caught-up"
+    stays: ClassVar[tuple[str, ...]] = ("behind",)
     until: float
     behind: Mapping[str, float] = field(default_factory=dict)
 

@@ -25,6 +25,9 @@ class Opened(engine.Opened):
     `user` who said the first message in it and `called_by` the ts of the message that called the soul.
     """
 
+    stays: ClassVar[tuple[str, ...]] = (
+        *("team", "channel", "ts", "where", "place", "audience", "user", "called_by"),
+    )
     team: str
     channel: str
     ts: str
@@ -43,6 +46,7 @@ class AudienceNoted(Event):
     """Who can read a channel from now on."""
 
     kind: ClassVar[str] = "audience"
+    stays: ClassVar[tuple[str, ...]] = ("team", "channel", "audience")
     team: str
     channel: str
     audience: str
@@ -82,6 +86,7 @@ class Said(Event):
     `note` says what is special about it: edited, deleted, not answered, a reminder.
     """
 
+    stays: ClassVar[tuple[str, ...]] = ("user", "ts", "note")
     user: str
     name: str
     text: str
@@ -106,6 +111,7 @@ class Message(Said, Input):
     """Something said to the soul, or where it listens. A `command` is no matter of the conversation."""
 
     kind: ClassVar[str] = "message"
+    stays: ClassVar[tuple[str, ...]] = ("address", "command")
     address: str
     command: str = ""
 
@@ -115,6 +121,7 @@ class StopAsked(Said, Input):
     """Somebody wants the soul to stop, `by` a word (empty), a reaction, or Slack's button."""
 
     kind: ClassVar[str] = "stop"
+    stays: ClassVar[tuple[str, ...]] = ("address", "by")
     rank: ClassVar[Rank] = Rank.STOP
     address: str = ""
     by: str = ""
@@ -125,6 +132,7 @@ class Press(Said, Input):
     """Somebody pressed a button under a question; `text` is what it reads, `value` what it means."""
 
     kind: ClassVar[str] = "answer"
+    stays: ClassVar[tuple[str, ...]] = ("answers",)
     rank: ClassVar[Rank] = Rank.ANSWER
     answers: str
     value: str
@@ -146,6 +154,7 @@ class Wish(Input):
     """
 
     kind: ClassVar[str] = "wish"
+    stays: ClassVar[tuple[str, ...]] = ("branch", "asks", "to", "owners")
     branch: str
     text: str
     asks: str
@@ -164,6 +173,7 @@ class Relayed(Input):
     """What people answered to the question of a branch; all empty if nobody did, or can any more."""
 
     kind: ClassVar[str] = "relayed"
+    stays: ClassVar[tuple[str, ...]] = ("answers", "by")
     rank: ClassVar[Rank] = Rank.ANSWER
     answers: str
     value: str
@@ -179,6 +189,7 @@ class Afterthought(Input):
     """Something for this process to do when nobody waits."""
 
     kind: ClassVar[str] = "afterthought"
+    stays: ClassVar[tuple[str, ...]] = ("process",)
     rank: ClassVar[Rank] = Rank.AFTER
     process: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -207,6 +218,7 @@ class InnerMessage(Input):
     """
 
     kind: ClassVar[str] = "inner-message"
+    stays: ClassVar[tuple[str, ...]] = ("sender", "status", "code")
     sender: str = ""
     text: str
     status: str = ""

@@ -22,6 +22,9 @@ class ModelCall(StepEvent):
     """
 
     kind: ClassVar[str] = "model-call"
+    stays: ClassVar[tuple[str, ...]] = (
+        *("name", "role", "texts", "wording", "people", "model", "stop_reason", "failure"),
+    )
     name: str
     role: str
     saw: str
@@ -80,6 +83,7 @@ class PersonLearned(StepEvent):
     """What the soul knows of a person, made from the entry `since` (0: from nothing)."""
 
     kind: ClassVar[str] = "person"
+    stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     name: str
     text: str
@@ -163,6 +167,7 @@ class RunEnded(StepEvent):
     """Why a run of the Implicit Semantic Machine ended, after how many rounds and calls."""
 
     kind: ClassVar[str] = "ism-ended"
+    stays: ClassVar[tuple[str, ...]] = ("reason",)
     reason: str
     loops: int
     calls: int
@@ -186,6 +191,7 @@ class SpeechStarted(StepEvent):
     """The message stands in Slack, and grows."""
 
     kind: ClassVar[str] = "speech-started"
+    stays: ClassVar[tuple[str, ...]] = ("ts",)
     receipt_of: ClassVar[str] = "speech"
     ts: str
 
@@ -195,6 +201,7 @@ class Spoken(StepEvent):
     """The message stands in Slack for good; `upto` is how far in the whole text it goes."""
 
     kind: ClassVar[str] = "spoken"
+    stays: ClassVar[tuple[str, ...]] = ("ts",)
     receipt_of: ClassVar[str] = "speech"
     ts: str
     text: str
@@ -226,6 +233,7 @@ class CardShown(Planned):
     """The card, which is the message `ts`, shows this plan in Slack."""
 
     kind: ClassVar[str] = "card-shown"
+    stays: ClassVar[tuple[str, ...]] = ("ts",)
     receipt_of: ClassVar[str] = "card"
     ts: str
 
@@ -259,6 +267,7 @@ class Observed(StepEvent):
     """What came of it."""
 
     kind: ClassVar[str] = "observation"
+    stays: ClassVar[tuple[str, ...]] = ("name",)
     receipt_of: ClassVar[str] = "action"
     name: str
     text: str

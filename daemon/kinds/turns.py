@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from daemon.engine import kinds as engine
+from daemon.engine.blanking import blanked
 from daemon.engine.event import Event, Seqs, StepEvent
 
 
@@ -18,6 +19,7 @@ class TurnBegan(engine.TurnBegan):
     as it is.
     """
 
+    stays: ClassVar[tuple[str, ...]] = ("process", "texts")
     process: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
     apart: Mapping[str, Any] | None = None
@@ -33,9 +35,14 @@ class TurnEnded(engine.TurnEnded):
     `process` and `params` say where the thread is now; None where this turn does not say.
     """
 
+    stays: ClassVar[tuple[str, ...]] = ("process",)
     keep: Seqs = ()
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_words(self) -> Self:
+        """A process whose parameters are forgotten cannot be gone on with."""
+        return blanked(replace(self, process=None) if self.params else self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +50,7 @@ class TransitionTaken(StepEvent):
     """The thread goes over into another process; `now`: within this turn."""
 
     kind: ClassVar[str] = "transition"
+    stays: ClassVar[tuple[str, ...]] = ("to",)
     to: str
     params: Mapping[str, Any] = field(default_factory=dict)
     now: bool = False
@@ -53,6 +61,7 @@ class Claim(Event):
     """What may happen once across threads, and the execution that got it; its key says what."""
 
     kind: ClassVar[str] = "claim"
+    stays: ClassVar[tuple[str, ...]] = ("by",)
     by: str
 
 
@@ -84,6 +93,7 @@ class Asked(engine.Asked):
     one that says no more than "go on". `said` are the receipts of its messages, `about` what it is for.
     """
 
+    stays: ClassVar[tuple[str, ...]] = ("to", "owners")
     text: str = ""
     to: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
@@ -105,6 +115,7 @@ class Answered(engine.Answered):
     messages that were the answer, and `about` is what it was asked for.
     """
 
+    stays: ClassVar[tuple[str, ...]] = ("by",)
     asked: int = 0
     value: str = ""
     by: str = ""
@@ -122,6 +133,7 @@ class Limited(StepEvent):
     """Which bound stands in the way of another call; `resets` is what a consent begins anew."""
 
     kind: ClassVar[str] = "limit"
+    stays: ClassVar[tuple[str, ...]] = ("bound", "resets", "person", "consents")
     bound: str
     resets: str
     person: str = ""

@@ -13,12 +13,12 @@ from typing import Any
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import Heard, Message, Remembered, Spoken
+from daemon.kinds import Corrected, Heard, Message, PersonLearned, Remembered, Spoken
 from daemon.knowledge.index import TOKENS, Index, indexed, question
 from daemon.knowledge.places import Places
 from daemon.ports import Said
 
-Worded = Message | Heard | Spoken | Remembered
+Worded = Message | Heard | Spoken | Remembered | Corrected
 """What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
 CHUNK = 100
 """Entries that are folded at once, while the daemon has nothing else to do for some milliseconds."""
@@ -55,6 +55,7 @@ class Memories(Index):
         self._journal = journal
         self._places = places
         self._folded = 0
+        self._erasures = 0
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
@@ -74,11 +75,22 @@ class Memories(Index):
 
     async def update(self) -> None:
         """Fold what came since. A hundred thousand entries take some seconds; nobody else waits for that."""
+        if self._journal.erasures != self._erasures:  # words were forgotten
+            self._erasures = self._journal.erasures
+            await self.ask(self._begin_anew)
         since = self._folded
         while entries := self._journal.since(since, CHUNK):
             since = entries[-1].seq
             await self._take(entries)
             await asyncio.sleep(0)
+
+    def _begin_anew(self, database: Connection) -> None:
+        """As it was when it was made: not a word of the old index is left in memory."""
+        database.execute("drop table line")
+        database.execute("drop table words")
+        for statement in SCHEMA.split(";"):
+            database.execute(statement)
+        self._folded = 0
 
     async def _take(self, entries: Sequence[Entry[Event]]) -> None:
         lines = list(filter(None, map(self._line, entries)))
@@ -94,20 +106,30 @@ class Memories(Index):
 
     def _line(self, entry: Entry[Event]) -> dict[str, Any] | None:
         """What the index keeps of an entry, if it holds words."""
-        channel, event = self._places.of(entry.thread), entry.event
-        if channel is None or not isinstance(event, Worded):
+        event = entry.event
+        if not isinstance(event, Worded):
+            return None
+        noted = self._noted(entry)
+        channel = self._places.of(noted.thread)
+        if channel is None or isinstance(noted.event, PersonLearned):
             return None
         ts = _ts(event)
         return {
             "seq": entry.seq,
-            "thread": entry.thread,
+            "thread": noted.thread,
             "channel": channel.number,
-            "message": f"{channel.number}:{ts}" if ts else entry.key,
+            "message": f"{channel.number}:{ts}" if ts else noted.key,
             "version": _version(entry.key, event),
             "at": float(ts or entry.at),
             "name": indexed(_name(event)),
             "text": indexed("\n".join([event.text, *_files(event)])),
         }
+
+    def _noted(self, entry: Entry[Any]) -> Entry[Any]:
+        """What a correction is of, in the end; else the entry itself: there it stands, and may be known."""
+        while isinstance(entry.event, Corrected):
+            entry = self._journal.at(entry.event.of)
+        return entry
 
     async def _read(self, query: str, values: dict[str, Any]) -> list[Said]:
         rows = await self.ask(lambda database: database.execute(query, values).fetchall())
@@ -119,10 +141,10 @@ class Memories(Index):
         return found
 
     def _said(self, entry: Entry[Worded]) -> Said:
-        channel, event = self._places.of(entry.thread), entry.event
+        channel, event = self._places.of(self._noted(entry).thread), entry.event
         files = [f"[file: {file}]" for file in _files(event)]
         return Said(
-            kind="remembered" if isinstance(event, Remembered) else "said",
+            kind="remembered" if isinstance(event, Remembered | Corrected) else "said",
             name=_name(event),
             place=channel.name if channel else "",
             at=float(_ts(event) or entry.at),
@@ -131,14 +153,14 @@ class Memories(Index):
 
 
 def _ts(event: Worded) -> str:
-    return "" if isinstance(event, Remembered) else event.ts
+    return "" if isinstance(event, Remembered | Corrected) else event.ts
 
 
 def _name(event: Worded) -> str:
     """Who said it, or whom a note is about; empty for the soul, and for nobody."""
     if isinstance(event, Remembered):
         return event.about
-    return "" if isinstance(event, Spoken) else event.name
+    return "" if isinstance(event, Spoken) else event.name  # of a correction: whose note it is
 
 
 def _files(event: Worded) -> Sequence[str]:
@@ -154,6 +176,8 @@ def _version(key: str, event: Worded) -> str:
             return GONE
         case Heard(note="edited"):
             return key.rpartition(":")[2].zfill(24)
+        case Corrected(of=of):
+            return str(of).zfill(24)
     return ""
 
 

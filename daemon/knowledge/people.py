@@ -1,17 +1,18 @@
 """What people are like, as far as it may be known in a conversation. A turn reads it as of its first begin.
 
-Folded from `PersonLearned` entries: each says what is known now in its channel.
+Folded from `PersonLearned` entries: each says what is known now in its channel; and from what people correct.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import PersonLearned, Said
+from daemon.kinds import Corrected, PersonLearned, Said
 from daemon.knowledge.places import Channel, Places, may_know
 
 MOST = 5
@@ -23,15 +24,16 @@ class PersonModels:
 
     def __init__(self, journal: Journal, places: Places) -> None:
         self._journal = journal
-        self._places = places
+        self.places = places
         self._folded = 0
+        self._erasures = 0
         self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
         """Person, channel: the seqs of its models, each made from the one before it."""
 
     def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
         self.update()
-        here = self._places.of(thread)
+        here = self.places.of(thread)
         if here is None:
             return []
         mine, found = here.before(before), list[tuple[bool, int]]()
@@ -53,7 +55,7 @@ class PersonModels:
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
         self.update()
-        chain = self._chain(person, self._places.of(thread))
+        chain = self._chain(person, self.places.of(thread))
         last = bisect_left(chain, before)
         if not last:
             return 0, ""
@@ -66,22 +68,37 @@ class PersonModels:
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
         self.update()
-        return entry.seq in self._chain(entry.event.person, self._places.of(entry.thread))
+        return entry.seq in self._chain(entry.event.person, self.places.of(entry.thread))
 
     def update(self) -> None:
         """Fold what came since."""
-        self._places.update()
-        for entry in self._journal.kind(PersonLearned, since=self._folded):
-            self._fold(entry)
+        self.places.update()
+        if self._journal.erasures != self._erasures:
+            self._erasures, self._folded = self._journal.erasures, 0
+            self._chains.clear()
+        came: list[Entry[PersonLearned | Corrected]] = self._journal.kind(
+            PersonLearned, Corrected, since=self._folded
+        )
+        for entry in came:
+            if isinstance(entry.event, Corrected):
+                self._correct(entry, entry.event)
+            else:
+                self._fold(entry, entry.event)
             self._folded = entry.seq
 
-    def _fold(self, entry: Entry[PersonLearned]) -> None:
-        channel = self._places.of(entry.thread)
-        if not (channel and entry.event.text):  # no text: it was forgotten
+    def _correct(self, entry: Entry[Any], right: Corrected) -> None:
+        """The person says how it is to read: that counts where the model did."""
+        for _, chain in self._chains.get(right.person, {}).values():
+            if right.text and chain[-1] == right.of:
+                chain.append(entry.seq)
+
+    def _fold(self, entry: Entry[Any], learned: PersonLearned) -> None:
+        channel = self.places.of(entry.thread)
+        if not (channel and learned.text):  # no text: it was forgotten
             return
-        models = self._chains.setdefault(entry.event.person, {})
+        models = self._chains.setdefault(learned.person, {})
         chain = models.setdefault(channel.number, (channel, []))[1]
-        if not chain or entry.event.since >= chain[-1]:  # larger: made from one that was forgotten
+        if not chain or learned.since >= chain[-1]:  # larger: made from one that was forgotten
             chain.append(entry.seq)
 
     def _chain(self, person: str, channel: Channel | None) -> list[int]:

@@ -51,6 +51,19 @@ class Channel:
         audience = self.audiences[last - 1] if last else ""
         return AudienceNoted(team=self.team, channel=self.channel, audience=audience)
 
+    def opened(self, before: int = ALWAYS) -> int:
+        """The entry since which others read it, too, who may not read every public channel; 0: none do, or
+        they always did."""
+        last = bisect_left(self.seqs, before)
+        first = last
+        while first and self.audiences[first - 1] not in INSIDE:
+            first -= 1
+        return self.seqs[first] if 0 < first < last else 0
+
+    def is_inside(self) -> bool:
+        """Do only people read it now who may read every public channel?"""
+        return self.before(ALWAYS).audience in INSIDE
+
 
 class Places:
     """The channels of a journal's conversations: a projection, folded on whenever it is asked."""
@@ -73,6 +86,17 @@ class Places:
         self.update()
         mine = here.before(before)
         return [there for there in self._channels.values() if may_know(mine, there.before(before))]
+
+    def may_tell(self, here: str, written: str, at: int) -> bool:
+        """Could everyone who reads the thread `here` now have read what was written in sight of the thread
+        `written`, in the entry `at`? Where `written` is empty, it was in sight of public things."""
+        self.update()
+        mine, theirs = self.of(here), self.of(written) if written else None
+        if mine is None or (written and theirs is None):
+            return False
+        if mine is theirs and at < mine.opened():
+            return False
+        return may_know(mine.before(ALWAYS), theirs.before(ALWAYS)) if theirs else mine.is_inside()
 
     def update(self) -> None:
         """Fold what came since. The first time takes a second for two hundred thousand conversations."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Spawned
 from daemon.kinds import (
@@ -52,7 +53,11 @@ The soul's own tag and the actions have any name; those of HTML alone mean nothi
 
 def remember(entry: Entry[Any]) -> Memory:
     """How an entry looks to the model. What people wrote is fenced: it is never the owner's word."""
+    if entry.forgotten:
+        return _forgotten(entry.forgotten)
     match entry.event:
+        case Forgotten():
+            return _forgotten(entry.seq)
         case Text(text=text):
             sha = entry.key.removeprefix("text:")
             return Memory(role="system", content=text, name=sha, region=CORE, seq=entry.seq)
@@ -91,6 +96,11 @@ def remember(entry: Entry[Any]) -> Memory:
         case Answered(text=text) | RunTold(text=text) | Log(text=text) | SystemMessage(text=text):
             return Memory(role="user", content=text, seq=entry.seq)
     raise TypeError(f"nobody remembers an entry of the kind {entry.kind}")
+
+
+def _forgotten(seq: int) -> Memory:
+    """What stands for words that are gone: all that were forgotten at once are one memory."""
+    return Memory(role="user", content=element("context-cleared", reason="forgotten"), seq=seq)
 
 
 def recall(kept: Iterable[Entry[Any]]) -> tuple[Memory, ...]:

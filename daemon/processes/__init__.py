@@ -20,6 +20,8 @@ from daemon.processes.deliberation import ASKED, Deliberation
 from daemon.processes.deliberation import NAME as DELIBERATION
 from daemon.processes.inner_life import NAME as INNER_LIFE
 from daemon.processes.inner_life import InnerLife, Life
+from daemon.processes.remembering import NAME as REMEMBERING
+from daemon.processes.remembering import Notes, Remembering
 
 __all__ = [
     "DEEP_READING",
@@ -33,6 +35,7 @@ __all__ = [
     "offered",
     "played",
     "reading",
+    "remembering",
     "thinking",
 ]
 
@@ -73,6 +76,11 @@ def reading(processes: Mapping[str, MentalProcess], shelf: Shelf) -> Mapping[str
 def living(processes: Mapping[str, MentalProcess], life: Life) -> Mapping[str, MentalProcess]:
     """All of these, where the soul thinks on its own, too."""
     return {**processes, INNER_LIFE: replace(processes[INNER_LIFE], run=InnerLife(life=life))}
+
+
+def remembering(processes: Mapping[str, Process], notes: Notes) -> Mapping[str, Process]:
+    """All of these, where people can see what is noted about them, and have it forgotten."""
+    return {**processes, REMEMBERING: replace(PROCESSES[REMEMBERING], run=Remembering(notes=notes))}
 
 
 def played(

@@ -13,7 +13,6 @@ from daemon.engine.event import Entry, only
 from daemon.engine.kinds import Match
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
-from daemon.inner.helping import Described, help_text
 from daemon.inner.reflex import only_waits
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
@@ -21,6 +20,7 @@ from daemon.kinds import (
     CommandRan,
     Heard,
     InnerBegan,
+    InnerMessage,
     Message,
     ModelCall,
     Noticed,
@@ -31,6 +31,7 @@ from daemon.kinds import (
 )
 from daemon.limits import InnerLimits
 from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import MentalProcess, Turn, Words
 
@@ -38,17 +39,21 @@ NAME = "inner_life"
 SYSTEM = "prompts/inner_life"
 COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
-NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind)
+NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """What the inner life consists of: all that it knows, may do, and may use."""
+    """What the inner life consists of: all that it knows, may do, and may use.
+
+    `help` explains its commands, a line each: always the same, and dear to make.
+    """
 
     state: State
     definitions: Mapping[str, Definition]
+    help: str
     limits: InnerLimits
     call: Callable[[int], ModelCall]
     programs: Sequence[str] = ()
@@ -142,14 +147,10 @@ class Tick:
     async def _system(self) -> WorkingMemory:
         """Who it is, and what its inner life is: byte-stable, with the help of the commands."""
         turn = self._turn
-        described = [
-            Described(name=one.name, description=one.description, args=one.args)
-            for one in self._life.definitions.values()
-        ]
         texts = [
             await turn.enter(SOUL, turn.text(SOUL)),
             await turn.enter(SYSTEM, turn.text(SYSTEM)),
-            await turn.enter(COMMANDS, fill(turn.text(COMMANDS), help=help_text(described))),
+            await turn.enter(COMMANDS, fill(turn.text(COMMANDS), help=self._life.help)),
         ]
         return working_memory(texts)
 
@@ -226,14 +227,17 @@ class Tick:
     async def _follow(self, contexts: Contexts, call: Entry[ModelCall]) -> None:
         """Do what the answer asks for, unless it says what was said before."""
         known = {name: one.args for name, one in self._life.definitions.items()}
-        written = read(call.event.text, known)
+        answer = without_thoughts(call.event.text)
+        written = read(answer, known)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq)
-        waits = only_waits([one.name for one in written.commands]) and not written.faults
+        wrong = [fault for fault in written.faults if not fault.repaired]
+        names = [one.name for one in written.commands]
+        waits = only_waits(names) and not wrong
         reflex = BreakingOut(turn=self._turn, contexts=contexts)
-        repeated, found = await reflex.judged(call.event.text, waits)
+        repeated, found = await reflex.judged(answer, names, waits)
         line = replace(line, novelty=found.novelty, outcome="waiting" if waits else "thought")
         if repeated:
-            await self._break_out(contexts, line, reflex, call.event.text)
+            await self._break_out(contexts, line, reflex, answer)
             return
         ran = await self._carry_out(contexts, written)
         await self._note(contexts, replace(line, commands=tuple(one.seq for one in ran)))

@@ -13,10 +13,10 @@ from daemon.process import MentalProcess, Turn
 
 
 async def saying(turn: Turn) -> WorkingMemory:
-    """Say it, and let the inner life know."""
+    """Say it, if it may still be known here, and let the inner life know."""
     wanted = turn.to_say
     assert wanted is not None
-    text = spoken(wanted.text)
+    text = spoken(wanted.text) if await turn.may_say() else ""
     receipts = await turn.say(text) if text else ()
     said = [receipt for receipt in receipts if isinstance(receipt.event, Spoken)]
     await turn.became("said" if said else "refused")

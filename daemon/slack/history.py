@@ -12,11 +12,12 @@ from slack_sdk.errors import SlackApiError
 
 from daemon import kinds
 from daemon.engine.journal import Journal
+from daemon.knowledge.forgotten import forgotten_until
 from daemon.ports import Heard
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.names import People
 from daemon.slack.payload import Malformed
-from daemon.slack.place import place_of
+from daemon.slack.place import moment, place_of
 from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item, Web, free, pages
@@ -77,6 +78,8 @@ class History:
             return None
         known = self.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
         if known or self.me.said(message.user, message.bot) or self.me.called_in(message):
+            return None
+        if moment(message.ts) <= forgotten_until(self.journal, message.author):
             return None
         return message
 

@@ -21,6 +21,7 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
+from daemon.knowledge.forgotten import forgotten_until
 from daemon.knowledge.places import said_unasked
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
@@ -172,6 +173,8 @@ class Inbox:
         """
         where = self._where(message)
         if self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"):
+            return set()
+        if moment(message.changed or message.ts) <= forgotten_until(self._journal, message.author):
             return set()
         return await self._message(message, late=late)
 

@@ -17,6 +17,7 @@ from daemon.documents.loading import read_document
 from daemon.engine.journal import Journal
 from daemon.errors import FileRefused
 from daemon.kinds import Opened, Said, SharedFile
+from daemon.knowledge.forgotten import forgotten_until, unsaid
 from daemon.knowledge.places import Places
 from daemon.ports import Files
 from daemon.slack.archive import Archive, Conversation, at
@@ -155,7 +156,9 @@ class SlackShelf:
     async def _parts(self, place: Opened, items: Iterable[Item]) -> AsyncIterator[tuple[str, str]]:
         """Each message with its link, in the order in which they were said."""
         conversation = Conversation(id=place.channel, kind=place.where)
-        messages = [one for one in (_message(item, conversation) for item in items) if one]
+        found = [one for one in (_message(item, conversation) for item in items) if one]
+        gone = unsaid(self.journal)
+        messages = [one for one in found if one.ts not in gone and not self._is_forgotten(one)]
         for message in sorted(messages, key=lambda one: moment(one.ts)):
             words = await self.people.describe(message)
             when = datetime.fromtimestamp(float(message.ts), UTC)
@@ -163,6 +166,9 @@ class SlackShelf:
             name = self.me.name if self.me.said(message.user, message.bot) else words["name"]
             text = f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
             yield self._link(message), text
+
+    def _is_forgotten(self, message: Message) -> bool:
+        return moment(message.ts) <= forgotten_until(self.journal, message.author)
 
     def _link(self, message: Message) -> str:
         """The permalink of a message, as Slack makes it."""

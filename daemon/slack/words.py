@@ -39,16 +39,21 @@ POLITE = """
 """What may stand before it and behind it, and changes nothing."""
 ASIDE = frozenset(POLITE.split())
 TRACE = "!trace"
+ABOUT_THEM = re.compile(r"\s*!(memory|forget)\b", re.IGNORECASE)
+"""How a question after what is noted about whoever asks begins, and a wish to have it forgotten."""
 VARIANT = "\ufe0f"
 """Says that the character before it is an emoji; counts as a mark on it."""
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
-def command(message: Message, me: Me) -> Literal["", "stop", "trace"]:
+def command(message: Message, me: Me) -> Literal["", "stop", "trace", "memory", "forget"]:
     """Which command a message is; empty for one that is none."""
     text = MENTION.sub(lambda found: " " if found[1] == me.user else found[0], message.text)
     if text.strip().casefold() == TRACE:
         return "trace"
+    about = ABOUT_THEM.match(text)
+    if about:
+        return "memory" if about[1].lower() == "memory" else "forget"
     return "stop" if stops(text, me.name) else ""
 
 

@@ -28,16 +28,22 @@ class Past:
     """
 
     before: int = 0
-    kept: tuple[Memory, ...] = ()
+    memories: Mapping[int, Memory] = field(default_factory=dict)
+    """All that is kept, in order, by the seqs of the entries."""
     heard: tuple[Entry[Heard], ...] = ()
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
 
     @property
+    def kept(self) -> Sequence[Memory]:
+        """What is kept, as it is in sight: what was forgotten together is one memory, where it was first."""
+        return list({memory.seq: memory for memory in self.memories.values()}.values())
+
+    @property
     def size(self) -> int:
         """How much there is to keep at hand."""
-        return len(self.kept) + len(self.heard) + bool(self.before)
+        return len(self.memories) + len(self.heard) + bool(self.before)
 
 
 NOTHING = Past()
@@ -46,7 +52,7 @@ NOTHING = Past()
 class Pasts:
     """The pasts of all threads. Those that were read last are at hand, and only folded on from there.
 
-    They cannot be stale: what comes before a seq never changes, whoever wrote it.
+    They cannot be stale: what comes before a seq never changes, whoever wrote it, unless words are forgotten.
     """
 
     def __init__(self, journal: Reading, most: int = MOST) -> None:
@@ -54,9 +60,14 @@ class Pasts:
         self._most = most
         self._known: OrderedDict[str, Past] = OrderedDict()
         self._size = 0
+        self._erasures = 0
 
     def of(self, thread: str, before: int) -> Past:
         """The past of a thread as it was when the entry `before` was written."""
+        if self._journal.erasures != self._erasures:
+            self._erasures = self._journal.erasures
+            self._known.clear()
+            self._size = 0
         known = self._known.pop(thread, NOTHING)
         self._size -= known.size
         past = self._folded(thread, known if known.before <= before else NOTHING, before)
@@ -72,7 +83,7 @@ class Pasts:
         since = past.before - 1
         found = self._journal.of(thread, TurnEnded, Heard, MoodChanged, ContextCleared, since=since)
         new = [entry for entry in found if entry.seq < before]
-        heard = [*past.heard, *only(Heard, new)]
+        heard = [*past.heard, *(entry for entry in only(Heard, new) if not entry.forgotten)]
         process, params, mood = past.process, past.params, past.mood
         keeping = None
         for ended in only(TurnEnded, new):
@@ -85,7 +96,7 @@ class Pasts:
             mood = changed.event.mood
         return Past(
             before=before,
-            kept=self._kept(past, new),
+            memories=self._kept(past, new),
             heard=tuple(heard),
             process=process,
             params=params,
@@ -104,17 +115,15 @@ class Pasts:
         since = ended.cause or 0
         return [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
 
-    def _kept(self, past: Past, new: Sequence[Entry[Any]]) -> tuple[Memory, ...]:
+    def _kept(self, past: Past, new: Sequence[Entry[Any]]) -> Mapping[int, Memory]:
         """What is kept by now, in the order of the turns; a summary stands for all up to its `last`."""
-        seqs = [memory.seq for memory in past.kept if memory.seq is not None]
+        seqs = [*past.memories]
         for entry in new:
             if isinstance(entry.event, TurnEnded):
                 seqs += entry.event.keep
             elif isinstance(entry.event, ContextCleared) and entry.event.last in seqs:
                 summed_up = seqs.index(entry.event.last) + 1
                 seqs = [entry.seq, *seqs[summed_up:]]
-        known = {memory.seq: memory for memory in past.kept}
-        unknown = [seq for seq in seqs if seq not in known]
-        for memory in recall(self._journal.many(unknown)):
-            known[memory.seq] = memory
-        return tuple(known[seq] for seq in seqs)
+        unknown = [seq for seq in seqs if seq not in past.memories]
+        known = {**past.memories, **dict(zip(unknown, recall(self._journal.many(unknown)), strict=True))}
+        return {seq: known[seq] for seq in seqs}

@@ -19,6 +19,7 @@ from daemon.kinds import (
     INNER,
     Afterthought,
     Asked,
+    ForgetDone,
     InnerMessage,
     Message,
     Press,
@@ -31,6 +32,7 @@ from daemon.kinds import (
 )
 
 STOPPING, REFUSING, TRACING, RELAYING = "stopping", "refusing", "tracing", "relaying"
+REMEMBERING = "remembering"
 SAYING, ASKING_LEAVE = "saying", "asking_leave"
 """The processes that a thread turns to for these, whatever it was about."""
 INNER_LIFE = "inner_life"
@@ -81,6 +83,8 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     if unasked:
         return _unasked(unasked[0])
     ended_waits = [entry for entry in waiting if entry.event.rank is Rank.RESUME]
+    if ended_waits and isinstance(ended_waits[0].event, ForgetDone):
+        return Taken(inputs=ended_waits[:1], process=REMEMBERING)
     if ended_waits:
         return Taken(inputs=ended_waits[:1], resumes=question_of(journal, ended_waits[0]))
     first = waiting[0]
@@ -122,7 +126,7 @@ def _said(
     """A command, "go on", an answer in words; else all messages together, for which afterthoughts drop."""
     for entry in messages:
         if isinstance(entry.event, Message) and entry.event.command:
-            return Taken(inputs=[entry], process=TRACING)
+            return Taken(inputs=[entry], process=TRACING if entry.event.command == "trace" else REMEMBERING)
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]

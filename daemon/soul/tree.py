@@ -62,9 +62,11 @@ class Tree:
         return [entry for entry in waits if "branches" in _note(entry)]
 
     def knows(self, thread: str) -> bool:
-        """Is there such a thread in this tree?"""
+        """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
         if thread in (self.root, self.thread):
             return True
+        if self.root == INNER and _train(thread) != _train(self.thread):
+            return False  # begun in another view: what is known here may not be known there
         begun = self._journal.tree(self.root, Spawned)
         mine = {entry.seq for entry in self._spawned}
         there = [entry for entry in begun if entry.seq < self._since or entry.seq in mine]
@@ -148,6 +150,11 @@ class Tree:
         if found:
             await self._ctx.unwatch([entry.seq for entry in found])
         return bool(found)
+
+
+def _train(thread: str) -> Sequence[str]:
+    """The root of a thread, and the branch of it that the thread is or stands under."""
+    return thread.split(".")[:2]
 
 
 def sanitised(label: str) -> str:

@@ -72,7 +72,7 @@ class Turn(Voice):
         self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
         self.at_once = world.at_once
         self._past = world.pasts.of(self.thread, self.first.seq)
-        self._kept = {memory.seq for memory in self._past.kept}
+        self._kept = {*self._past.memories, *(memory.seq for memory in self._past.kept)}
         self._first_inputs = self.execution.first_inputs
         self.tree = Tree(ctx, world.depth)
         self.came: Sequence[Entry[Any]] = from_within(self._first_inputs)

@@ -150,6 +150,17 @@ class Voice(Scope):
         wanted = errand.errand_of(self.world.journal, self.execution.id)
         return wanted.event if wanted else None
 
+    async def may_say(self) -> bool:
+        """May that still be known where it is to be said, with all who can read there by now?"""
+        wanted = self.to_say
+        assert wanted
+        there = wanted.to or self.thread
+
+        async def judged() -> str:
+            return "yes" if self.world.people.places.may_tell(there, wanted.view, wanted.by) else "no"
+
+        return (await self.effect("may-say", {"to": there}, judged, repeatable=True)).event.text == "yes"
+
     async def became(self, outcome: Became) -> None:
         """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""
         wanted = errand.errand_of(self.world.journal, self.execution.id)

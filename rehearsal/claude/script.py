@@ -24,6 +24,7 @@ from rehearsal.claude.asked import (
 )
 from rehearsal.claude.deliberating import deliberated
 from rehearsal.claude.findings import SCRIPT, WAY_OUT
+from rehearsal.claude.musing import mused
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.reading import begins, is_to_be_read, is_wish, looked_up, read_on, told, wish
 from rehearsal.claude.schema import choice, instance, is_choice
@@ -47,7 +48,7 @@ LONGEST = 160
 
 def answer(body: Body) -> str:
     """The answer to this request."""
-    written = read_on(body) or deliberated(body)
+    written = mused(body) or read_on(body) or deliberated(body)
     if written:
         return written
     request = asked(body)

@@ -20,6 +20,7 @@ from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
 from benchmarks.thinking import thoughts
+from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 
 TINY = {
@@ -35,6 +36,7 @@ TINY = {
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
+    "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.clock import SystemClock
 from daemon.console.guard import protect
+from daemon.console.inside import Inside
 from daemon.console.routes import Console, mount
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Opened
+from daemon.limits import InnerLimits
+from daemon.ports import Clock
+from daemon.within import state_of
 from rehearsal.people import SOUL, TEAM
 from rehearsal.world import World
 from tests.console.site import rebuild
@@ -33,6 +37,8 @@ STATE: Mapping[str, Any] = {
     "models": {},
 }
 THREAD = "sess-00c0ffee"
+SPENT = 0.25
+"""What the inner life was billed today, in dollars."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,19 +69,32 @@ async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     """A desk, until the block ends; `state` is what the page is told of the daemon."""
     app, clock = web.Application(), SystemClock()
     protect(app, host="127.0.0.1", token="", clock=clock)
-    async with (
-        World(home / "rehearsal.db", clock) as world,
-        Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
-        ClientSession() as session,
-    ):
-        told = {**STATE, **state}
-        mount(app, Console(journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: {"ok": True}))
-        world.mount(app)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        try:
-            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            yield Desk(url=url, world=world, journal=journal, session=session)
-        finally:
-            await runner.cleanup()
+    with ExitStack() as stack:
+        async with (
+            World(home / "rehearsal.db", clock) as world,
+            Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
+            ClientSession() as session,
+        ):
+            mount(app, _console(stack, journal, clock, {**STATE, **state}))
+            world.mount(app)
+            runner = web.AppRunner(app)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            try:
+                url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+                yield Desk(url=url, world=world, journal=journal, session=session)
+            finally:
+                await runner.cleanup()
+
+
+def _console(stack: ExitStack, journal: Journal, clock: Clock, told: Mapping[str, Any]) -> Console:
+    inside = Inside(
+        journal=journal,
+        state=state_of(journal, stack),
+        limits=InnerLimits(),
+        now=clock.now,
+        spent=lambda: SPENT,
+    )
+    return Console(
+        journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: {"ok": True}, inner=inside
+    )

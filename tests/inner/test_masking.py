@@ -22,6 +22,9 @@ SECRETS = (
     "ghp_0123456789abcdef0123",
     "github_pat_0123456789abcdef0123",
     "AKIAIOSFODNN7EXAMPLE",
+    "ASIAIOSFODNN7EXAMPLE",
+    "glpat-0123456789abcdef0123",
+    "AIzaSy0123456789_0123456789-0123456789",
     "eyJhbGciOi.eyJzdWIiOi.SflKxwRJSM",
     "eyJhbGciOi.eyJzdWIiOi",
     PEM,
@@ -37,6 +40,7 @@ def test_a_secret_is_masked_wherever_it_stands(secret: str) -> None:
 
 def test_what_follows_a_scheme_is_masked() -> None:
     assert masked("Authorization: Bearer abcdefgh.ijk", ()) == f"Authorization: Bearer {MASK}"
+    assert masked("AUTHORIZATION: BEARER ABCDEFGH", ()) == f"AUTHORIZATION: BEARER {MASK}"
     assert masked("authorization: basic dXNlcjpwYXNzd29yZA==", ()) == f"authorization: basic {MASK}"
     assert masked("postgres://soul:pass@word@host/db", ()) == f"postgres://{MASK}@host/db"
 
@@ -68,6 +72,7 @@ def test_no_cut_leaves_half_a_secret(secret: str) -> None:
     for before in range(200):
         text = "." * before + " " + secret + " " + "." * 200
         said = shown(Written(head=text.encode()), [OURS], most, "f")
+        assert len(said) < most + 100
         rest = said.replace(MASK, "")
         assert not any(secret[at : at + 6] in rest for at in range(len(secret) - 5)), said
 

@@ -49,6 +49,9 @@ async def test_what_was_hidden_counts_no_more(here: Inbox) -> None:
 async def test_tags_are_set_in_place_of_those_before(here: Inbox) -> None:
     first, second, _ = await three(here)
     await here.do("notes.tag", ids=[first, second], tags=["#Ops", "later"])
+    await here.do("notes.read", ids=[second])
+    assert f"\n{second}:" not in (await here.do("notes.list", tags=["ops"])).text
+    assert f"\n{second}:" in (await here.do("notes.list", tags=["ops"], unread=False)).text
     assert f"{first}: normal, channel, in #C1, #ops, #later" in (await here.do("notes.list")).text
     await here.do("notes.tag", ids=[first], tags=["done"])
     await here.do("notes.tag", ids=[second], tags=[])
@@ -128,7 +131,8 @@ async def test_a_list_tells_of_what_may_not_be_known_in_view_nothing(here: Inbox
     secret = await here.say(alice, "the secret #plan")
     other = await here.say(bob, "hello")
     public = await here.notice(await here.open("C1", ts=""), "lunch?")
-    for wanted in ({}, {"source": "dm"}, {"tags": ["plan"]}, {"priority": "important"}):
+    await here.do("notes.tag", ids=[secret.seq], tags=["done"])
+    for wanted in ({}, {"source": "dm"}, {"tags": ["plan"]}, {"tags": ["done"]}, {"priority": "important"}):
         for view in (bob, ""):
             text = (await here.do("notes.list", view, **wanted)).text
             assert str(secret.seq) not in text

@@ -8,24 +8,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daemon.inner.note import Filter, anywhere
-from daemon.kinds import Noticed
+from daemon.kinds import INNER, CommandRan, Noticed
 from tests.inner.noting import Inbox, inbox
 
 FEW, MANY = 1_000, 20_000
 AT_MOST = 4.0
 """How many times as long twenty times as many may take: what goes through all of them takes twenty times."""
+AND = 0.0005
+"""Seconds besides, in which a busy machine does nothing: to go through all of them takes far more."""
 CHANNELS = 20
 TURNS = 15
 
 
 async def fill(here: Inbox, count: int) -> None:
-    """So many notes, in some channels; one in a hundred was written by a bot."""
+    """So many notes, in some channels; one in a hundred was written by a bot, and most others are read."""
     threads = [await here.open(f"C{number}", ts="") for number in range(CHANNELS)]
     await here.say(await here.open("D1"), "the only direct one")
     for start in range(0, count, 1_000):
         async with asyncio.TaskGroup() as group:
             for number in range(start, start + 1_000):
                 group.create_task(_notice(here, threads[number % CHANNELS], number))
+    await here.notes.update()
+    ids = here.notes.matching(Filter(source="channel"), anywhere, most=count)[100:]
+    read = CommandRan(tick=1, cmd_id="1", name="notes.mark", args={"ids": ids})
+    await here.write(INNER, read, "read")
     await here.notes.update()
     assert len(here.notes.new_since(0)) == count + 1
 
@@ -53,7 +59,7 @@ def looks(here: Inbox) -> dict[str, Callable[[], object]]:
         "tag": lambda: notes.matching(Filter(tags=("there-is-none",)), anywhere),
         "lately": lambda: notes.matching(Filter(since=here.clock.now()), anywhere),
         "unknown": lambda: notes.matching(Filter(), lambda view: False),
-        "unread": lambda: notes.matching(Filter(source="bot", unread=True), anywhere),
+        "unread": lambda: notes.matching(Filter(source="channel", unread=True), anywhere, most=200),
     }
 
 
@@ -96,4 +102,5 @@ async def measured(path: Path, count: int) -> dict[str, float]:
 
 async def test_a_look_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
     few, many = await measured(made(tmp_path / "few"), FEW), await measured(made(tmp_path / "many"), MANY)
-    assert {name: many[name] / few[name] for name in few if many[name] > AT_MOST * few[name]} == {}
+    dear = {name: (few[name], many[name]) for name in few if many[name] > AT_MOST * few[name] + AND}
+    assert dear == {}

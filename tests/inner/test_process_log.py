@@ -158,6 +158,18 @@ async def test_what_cannot_be_done_is_refused(life: Life, name: str, args: dict[
     assert life.workshop.journal.kind(ProcessStarted, ProcessStop) == []
 
 
+@pytest.mark.parametrize("args", [{}, {"id": "1"}, {"id": None}, {"id": 99}, {"id": 1}])
+async def test_a_mark_that_names_nothing_that_has_ended_changes_nothing(
+    life: Life, args: dict[str, Any]
+) -> None:
+    """A later version may have written it."""
+    id = id_in(await life.do("process.start", name="date"))
+    assert id == 1
+    ran = CommandRan(tick=2, cmd_id="c", name="process.mark", args=args)
+    await life.workshop.journal.append(INNER, ran, key=f"{INNER}@9/command#1", author="soul")
+    assert await life.seen() == [(id, "date", "in_progress")]
+
+
 async def test_so_many_programs_at_once_and_no_more(life: Life) -> None:
     for _ in range(16):
         await life.do("process.start", name="date")
@@ -197,7 +209,8 @@ async def test_a_branch_is_a_process_seen_where_it_was_begun(life: Life) -> None
     branch = Spawned(thread=f"{INNER}.look-it-up")
     spawned, _ = await journal.append(INNER, branch, key=f"{INNER}@5/thread-spawned#1", author="soul")
     other = Spawned(thread=f"{branch.thread}.deeper")
-    await journal.append(branch.thread, other, key=f"{branch.thread}@9/thread-spawned#1", author="soul")
+    key = f"{branch.thread}@9/thread-spawned#1"
+    deeper, _ = await journal.append(branch.thread, other, key=key, author="soul")
     assert await life.seen() == await life.seen(dm) == []
     ran = CommandRan(tick=5, cmd_id="c", name="any.command", view=dm)
     await journal.append(INNER, ran, key=f"{INNER}@5~1/command#1", author="soul")
@@ -209,6 +222,7 @@ async def test_a_branch_is_a_process_seen_where_it_was_begun(life: Life) -> None
     one = life.log.get(spawned.seq)
     assert one
     assert (one.status, one.result, one.branch) == ("ok", "found", True)
+    assert life.log.get(deeper.seq) is None
     assert await life.seen() == []
 
 

@@ -30,7 +30,7 @@ async def dm(soul: Keeper) -> str:
 @pytest.fixture
 async def elsewhere(soul: Keeper) -> Mapping[str, str]:
     """Where others read, by a name."""
-    channels = {"bob": "dm", "channel": "public", "private": "private", "shared": "shared"}
+    channels = {"bob": "dm", "channel": "public", "private": "private", "shared": "shared", "group": "group"}
     views = {name: await soul.office.open(name, audience) for name, audience in channels.items()}
     return views | {"public things": PUBLIC, "no conversation": "sess-inner"}
 
@@ -222,3 +222,15 @@ async def test_some_things_are_asked_for_whoever_may_know_them(soul: Keeper, dm:
     await soul.records.update()
     found = soul.records.everywhere([fox, cake, cake, 777])
     assert [(one.id, one.wrote, one.view) for one in found] == [(fox, fox, PUBLIC), (cake, cake, dm)]
+
+
+async def test_what_was_kept_in_a_channel_is_hidden_there_when_others_come_to_read_it(soul: Keeper) -> None:
+    channel = await soul.office.open("C9", "private")
+    before = await soul.add("diary.add", channel, text="We dread the merger: so I read in #board.")
+    await soul.office.turn("C9", "")
+    await soul.office.turn("C9", "shared")
+    after = await soul.add("diary.add", channel, text="They are friendly.")
+    assert (await soul.text(before, channel), await soul.text(after, channel)) == ("", "They are friendly.")
+    assert await soul.found(DIARY, "merger", channel) == []
+    await soul.office.turn("C9", "private")
+    assert await soul.text(before, channel), "they have gone"

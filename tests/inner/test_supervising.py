@@ -74,7 +74,8 @@ def is_held(folder: Path) -> bool:
 
 async def test_what_it_leaves_behind_ends_with_it(workshop: Workshop) -> None:
     """It would hold the output open for ever, and run on without a bound."""
-    ended = await workshop.run(shell("mkfifo held; exec 3<>held; setsid sleep 100 & echo done"))
+    leaves = "setsid sh -c 'touch on; sleep 100' & while [ ! -e on ]; do sleep 0.01; done"
+    ended = await workshop.run(shell(f"mkfifo held; exec 3<>held; {leaves}; echo done"))
     assert (ended.status, ended.result.splitlines()[-1]) == ("ok", "done")
     [folder] = workshop.home.iterdir()
     assert not is_held(folder)

@@ -11,7 +11,7 @@ import pytest
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Woke
-from daemon.kinds import SOUL_KINDS, Afterthought, Press, Remembered, SharedFile, StopAsked, Timer
+from daemon.kinds import SOUL_KINDS, Afterthought, Corrected, Press, Remembered, SharedFile, StopAsked, Timer
 from daemon.knowledge.memories import PAGE, Memories
 from daemon.knowledge.places import Places
 from daemon.ports import Said
@@ -107,6 +107,31 @@ async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
     assert await found(memories, "Elm", thread) == []
     with Memories(office.journal, Places(office.journal)) as fresh:
         assert await found(fresh, "Elm", thread) == []
+
+
+async def test_when_words_are_forgotten_the_index_begins_anew(office: Office, memories: Memories) -> None:
+    thread = await office.open("C1")
+    said = await office.say(thread, "Alice", "I live in Elm Street.")
+    stays = await office.say(thread, "Bob", "I live in Oak Street.")
+    assert len(await found(memories, "street", thread)) == 2
+    await office.journal.forget([said.seq], thread="soul", key="wish", why="Alice wants it")
+    assert await found(memories, "street", thread) == [stays.event.text]
+    held = await memories.ask(
+        lambda database: database.execute("select count(*) from words where words match 'elm'").fetchone()
+    )
+    assert held == (0,)
+
+
+async def test_a_note_that_was_corrected_is_found_as_it_reads_now(office: Office, memories: Memories) -> None:
+    """It may be known where the note may, wherever it was corrected."""
+    thread, direct = await office.open("C1"), await office.open("D1", "dm")
+    noted = await office.write(thread, Remembered(text="Alice plays chess.", about="Alice"))
+    right = Corrected(of=noted.seq, person="UAlice", name="Alice", text="Alice plays go.")
+    await office.write(direct, right)
+    elsewhere = await office.open("C2")
+    assert await found(memories, "Alice plays", elsewhere) == ["Alice plays go."]
+    await office.journal.forget([noted.seq], thread="soul", key="wish", why="Alice wants it")
+    assert await found(memories, "chess", elsewhere) == []
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stories.stage import ALICE, Stage, reply, staged
+from tests.stories.ticking import live
 
 
 @pytest.fixture
@@ -23,3 +24,17 @@ async def thread(stage: Stage) -> str:
     """A conversation of Alice's that has begun."""
     stage.model.say(reply("Hello."))
     return await stage.say("alice", ALICE, "Hello")
+
+
+@pytest.fixture
+async def asleep(tmp_path: Path) -> AsyncIterator[Stage]:
+    """The stage before the soul is awake on it."""
+    async with staged(tmp_path) as stage:
+        yield stage
+
+
+@pytest.fixture
+async def alive(asleep: Stage) -> Stage:
+    """The stage, with a soul on it that has an inner life."""
+    await live(asleep)
+    return asleep

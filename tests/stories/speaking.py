@@ -33,9 +33,11 @@ def thread_of(stage: Stage, channel: str, ts: str) -> str:
     return found.thread
 
 
-async def wanted(stage: Stage, thread: str, text: str, *, to: str = "", place: str = "") -> None:
+async def wanted(
+    stage: Stage, thread: str, text: str, *, to: str = "", place: str = "", view: str = ""
+) -> None:
     """The inner life wants this said there; with `to`, an owner is asked there whether it may be."""
-    event = ToSay(text=text, by=7, to=to or thread, place=place, leave=bool(to))
+    event = ToSay(text=text, by=7, to=to or thread, place=place, leave=bool(to), view=view)
     key = f"wanted:{len(stage.entries('to-say'))}"
     await stage.soul.journal.append(thread, event, key=key, author="soul")
     stage.soul.worker.wake(thread)

@@ -52,6 +52,7 @@ class Stage:
     """How the soul behaves, if it is not as its settings say."""
     sandbox: Open | None = None
     """Where cells run, if it is not as its settings say."""
+    writer: type[CountedWriter] = CountedWriter
     _soul: Awake | None = None
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -79,7 +80,7 @@ class Stage:
             self.words,
             grace=0.2,
             processes=self.processes,
-            writer=CountedWriter,
+            writer=self.writer,
             sandbox=self.sandbox,
         )
         self._soul = await self._life.enter_async_context(start)

@@ -18,6 +18,7 @@ SHOWN = {"X-Console-Token": TOKEN}
 ASKED = {"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
 ROUTES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("GET", "/console/state", {}),
+    ("GET", "/console/inner", {}),
     ("GET", "/rehearsal/state", {}),
     ("POST", "/api/auth.test", {"headers": {"Authorization": "Bearer xoxp-alice"}}),
     ("POST", "/v1/messages", {"headers": {"X-Api-Key": "any"}, "json": ASKED}),

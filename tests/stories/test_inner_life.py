@@ -1,51 +1,106 @@
-"""The soul thinks on its own: in ticks, each when its time has come, with commands that do what they say."""
+"""The soul thinks on its own: in ticks, each when its time has come, a line of the log for each (H20)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from tests.stories.stage import Stage, staged
+from daemon.kinds import INNER, TurnEnded
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+from tests.stories.ticking import PAUSE, did, do, does, lines, live, passes, shown, thinks, tick, unlike
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul has an inner life."""
-    async with staged(tmp_path) as stage:
-        yield stage
-
-
-async def live(stage: Stage, **settings: Any) -> None:
-    """Wake it, with an inner life."""
-    await stage.wake(inner_life_enabled=True, **settings)
-    await stage.settled()
-
-
-def thinks(stage: Stage, thought: str, *commands: dict[str, Any]) -> None:
-    """What it will answer in its next tick."""
-    lines = [json.dumps({"cmd_id": str(number), **one}) for number, one in enumerate(commands, 1)]
-    section = "\n".join(["# Commands:", *lines, "# End of commands"]) if lines else ""
-    stage.model.say(f"{thought}\n\n{section}")
-
-
-async def tick(stage: Stage, seconds: float = 60.0) -> str:
-    """Let the pause pass; what the model was asked then."""
-    before = len(stage.entries("tick"))
-    await stage.clock.advance(seconds)
-    await stage.soul.worker.sweep()
-    await stage.until(lambda: len(stage.entries("tick")) > before)
-    await stage.settled()
-    return stage.asked()[-1]
-
-
-async def test_ten_ticks(stage: Stage) -> None:
-    await live(stage)
-    assert not stage.entries("model-call")
+async def test_ten_ticks_come_a_pause_apart(alive: Stage) -> None:
+    stage = alive
     for number in range(10):
-        thinks(stage, f"Thought number {number * 7919}: {chr(97 + number) * 9}.")
-        asked = await tick(stage)
-    assert "Thought number 63352" in asked
+        thinks(stage, unlike(number))
+        await passes(stage, PAUSE - 1)
+        assert len(shown(stage)) == number, "the pause is not over"
+        await tick(stage, 1)
+    assert lines(stage) == ["asleep", *["thought"] * 10]
+
+
+async def test_each_tick_is_a_line_of_the_log(alive: Stage) -> None:
+    stage = alive
+    await did(stage, do("diary.add", text="Spring."), do("nonsense"), words="One.")
+    [_, line] = [entry.event for entry in stage.entries("tick")]
+    journal = stage.soul.journal
+    assert journal.at(line.answer).event.text.startswith("One.")
+    assert [journal.at(seq).event.ok for seq in line.commands] == [True, False]
+    assert (line.outcome, line.why, line.view, line.reflex) == ("thought", "the daemon was started", "", "")
+    assert journal.at(line.tick).kind == "turn-began"
+
+
+async def test_a_tick_keeps_nothing(alive: Stage) -> None:
+    stage = alive
+    await does(stage, do("diary.add", text="Spring."))
+    ends = stage.soul.journal.of(INNER, TurnEnded)
+    assert len(ends) == 3
+    assert not any(end.event.keep for end in ends)
+    assert all(len(request["messages"]) == 1 for request in stage.model.requests)
+
+
+async def test_no_tick_is_heard_by_anybody(alive: Stage) -> None:
+    stage = alive
+    thinks(stage, f"Dear Alice, {ME} says hello in #general.")
+    await tick(stage)
+    thinks(stage, "<say>Can you hear me?</say>")
+    await tick(stage)
+    assert not stage.entries("speech")
+
+
+async def test_it_thinks_beside_conversations(alive: Stage) -> None:
+    stage = alive
+    stage.model.say(reply("Hello, Alice."))
+    ts = await stage.say("alice", ALICE, "Hello")
+    thinks(stage, unlike(1))
+    await tick(stage)
+    stage.model.say(reply("Very well."))
+    await stage.say("alice", ALICE, "How are you?", ts)
+    assert await stage.answers(ALICE, ts) == ["Hello, Alice.", "Very well."]
+    assert unlike(1) not in str(stage.model.requests[-1]), "a tick is no part of a conversation"
+
+
+# With no inner life
+
+
+async def test_without_leave_it_costs_nothing(asleep: Stage) -> None:
+    stage = asleep
+    await stage.wake()
+    await stage.say("bob", GENERAL, "Nobody asked the soul.")
+    for _ in range(3):
+        await passes(stage, 86_400)
+    assert not stage.model.requests
+    assert not stage.soul.journal.tree(INNER)
+    assert not stage.entries("noticed")
+
+
+async def test_what_it_waited_for_does_nothing_once_it_is_disabled(alive: Stage) -> None:
+    stage = alive
+    thinks(stage, "I sleep.", do("cycle.idle", seconds=60, notes={"priority": "low"}))
+    await tick(stage)
+    await stage.sleep()
+    stage.settings.pop("inner_life_enabled")
+    await stage.wake()
+    paid = len(stage.model.requests)
+    await passes(stage, 86_400)
+    await stage.say("bob", GENERAL, "Nobody asked the soul.")
+    await passes(stage, 86_400)
+    assert len(stage.model.requests) == paid
+    assert not stage.pending("input", "turn-began")
+    await stage.sleep()
+    await live(stage)
+    thinks(stage, unlike(3))
+    asked = await tick(stage)
+    assert asked.setting("why you think now") == "the daemon was started"
+
+
+async def test_asleep_for_a_month_it_asks_nothing(alive: Stage) -> None:
+    stage = alive
+    thinks(stage, "I sleep.", do("cycle.idle", seconds=31 * 86_400))
+    await tick(stage)
+    before = stage.soul.journal.last()
+    for _ in range(30):
+        await passes(stage, 86_400)
+    assert len(stage.model.requests) == 1
+    assert stage.soul.journal.last() == before, "not even an entry"
+    await tick(stage, 86_400)

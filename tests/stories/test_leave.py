@@ -6,8 +6,10 @@ import asyncio
 
 import pytest
 
+from daemon.kinds import AudienceNoted
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
+from rehearsal.people import TEAM
 from tests.stories.choosing import press, questions, whispers
 from tests.stories.mending import unasked
 from tests.stories.speaking import became, top, wanted
@@ -147,3 +149,20 @@ async def test_killed_in_between_it_is_said_once(stage: Stage, method: str) -> N
     assert await unasked(stage, "alice", GENERAL) == [NEWS]
     assert became(stage) == ["said"]
     assert len(stage.entries("to-say")) == 2
+
+
+@pytest.mark.parametrize("audience", ["shared", ""])
+async def test_where_others_have_come_to_read_by_then_nothing_is_said(stage: Stage, audience: str) -> None:
+    there = await asking(stage)
+    shared = AudienceNoted(team=TEAM, channel=GENERAL, audience=audience)
+    await stage.soul.journal.append(f"slack:{TEAM}", shared, key="shared", author="core")
+    await answered(stage, "carol", "Approve")
+    assert await unasked(stage, "alice", GENERAL) == []
+    await wanted(stage, there, NEWS)
+    await stage.settled()
+    assert await unasked(stage, "alice", GENERAL) == []
+    await wanted(stage, there, NEWS, view=there)  # of a tick before that: what is public inside was in view
+    await stage.settled()
+    assert await unasked(stage, "alice", GENERAL) == []
+    assert became(stage) == ["refused"] * 3
+    assert not stage.pending("asked", "waiting", "input", "turn-began")

@@ -95,7 +95,11 @@ async def test_records_are_shared_as_words_alone_if_they_may_be_known_there(stag
         Shared(id=8, text=f"Bees hum. {YOU}", view=there),
     ]
     ok, told = await commands.carry_out("mesh.share", to="Echo", ids=[5, 6])
+    assert (ok, told) == (False, "there are no such records: 6"), "not in sight of public things"
+    commands.view = mine
+    ok, told = await commands.carry_out("mesh.share", to="Echo", ids=[5, 6])
     assert (ok, told) == (False, "what is in view may not be known there: leave out 6")
+    commands.view = ""
     ok, told = await commands.carry_out("mesh.share", to="Echo", ids=[5, 7])
     assert (ok, told) == (False, "there are no such records: 7")
     assert (await commands.carry_out("mesh.share", to="Echo", ids=[5, 8]))[0]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from daemon.memory import WorkingMemory
+from daemon.process import Turn
+from daemon.processes import PROCESSES
 from rehearsal.people import CAROL
 from tests.stories.mending import unasked
 from tests.stories.speaking import became, has_said, thread_of, top, wanted
@@ -133,6 +137,19 @@ async def test_where_slack_takes_nothing_it_is_known_and_nobody_is_told(stage: S
     assert await unasked(stage, "alice", GENERAL) == []
     assert became(stage) == ["refused"]
     assert not stage.pending("input", "turn-began", "speech")
+
+
+async def test_what_fails_unasked_is_told_to_the_inner_life_alone(stage: Stage, thread: str) -> None:
+    async def failing(turn: Turn) -> WorkingMemory:
+        raise ValueError("a fault of ours")
+
+    await stage.sleep()
+    stage.processes = {**PROCESSES, "saying": replace(PROCESSES["saying"], run=failing)}
+    await stage.wake()
+    await wanted(stage, thread_of(stage, ALICE, thread), NEWS)
+    await stage.passing(60.0, lambda: not stage.undone())
+    assert (await stage.answers(ALICE, thread))[1:] == []
+    assert became(stage) == ["refused"]
 
 
 async def test_it_can_call_nobody(stage: Stage) -> None:

@@ -229,7 +229,7 @@ async def test_as_a_command_it_says_a_line_each_and_ends_with_the_link(tmp_path:
         out, err = await process.communicate()
     *lines, _, link = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 13
+    assert [text[:2] for text in lines] == ["✓ "] * 14
     assert link.startswith("https://api.slack.com/apps?new_app=1")
     for word in ("secret", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()

@@ -102,7 +102,7 @@ function breakpoint() {
 
 /** What one answers in open thought is shown as it was written, with all its tags. */
 function answered(body) {
-  return isOpen(body) || body.reading ? el("pre", {}, body.text) : el("div", { className: "answer" }, answer(body));
+  return isOpen(body) || body.reading || body.name === "tick" ? el("pre", {}, body.text) : el("div", { className: "answer" }, answer(body));
 }
 
 function rest(request) {

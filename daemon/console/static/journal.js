@@ -2,9 +2,10 @@
 
 import { atEnd, byId, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
+import { Inner } from "./inner.js";
 import { line } from "./lines.js";
 import { live } from "./live.js";
-import { isUnder, rootOf } from "./names.js";
+import { isUnder, named, rootOf } from "./names.js";
 import { ask } from "./reach.js";
 import { Shelf } from "./shelf.js";
 import { Tree } from "./tree.js";
@@ -22,7 +23,7 @@ export class Journal {
     this.onConnection = onConnection;
     this.list = byId("entries");
     const openers = { onCall, onReading: (seq) => this.toReading(seq), onWhole: (reading) => this.bringReading(reading) };
-    this.trees = { thoughts: new Tree(openers), readings: new Shelf(openers) };
+    this.trees = { thoughts: new Tree(openers), readings: new Shelf(openers), inner: new Inner(openers) };
     this.all = [];
     this.fresh = [];
     this.open = { key: null, id: null, entries: [] };
@@ -115,12 +116,14 @@ export class Journal {
     if (fresh) this.open.entries.push(entry);
     if (this.filter === "all" || (this.filter === "thread" && fresh)) this.add(entry);
     if (fresh || this.open.key === null) for (const tree of Object.values(this.trees)) tree.take(entry);
+    this.trees.inner.hear(entry);
     this.onEntry(entry);
   }
 
   /** The daemon began another journal: what was shown is not of this one. */
   forget() {
     this.all = [];
+    this.trees.inner.forget();
     this.turnTo({ ...this.open, entries: [] });
     this.render();
   }
@@ -258,7 +261,7 @@ function label({ seq, thread }) {
   return el(
     "span",
     { className: "label", style: { "--hue": hue } },
-    el("span", { className: "session", title: thread }, el("i", {}), thread.replace("sess-", "")),
+    el("span", { className: "session", title: thread }, el("i", {}), named(thread)),
     el("span", { className: "seq" }, `#${seq}`),
   );
 }

@@ -5,6 +5,7 @@ import { coreWords } from "./core.js";
 import { el } from "./dom.js";
 import { clockSeconds, count, money, seconds, several } from "./format.js";
 import { markup } from "./markup.js";
+import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./musings.js";
 import { shortly } from "./names.js";
 import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
 import { progress } from "./plan.js";
@@ -104,8 +105,31 @@ const KINDS = {
   reading: ({ question, depth }) => ({ ...event(depth ? "reads a part by itself" : "begins to read", quote("heard brief", question)), reads: true }),
   cell: ({ code }) => step("runs a cell", code.trim().split("\n")[0]),
   "cell-ran": ({ text, failed }) => ({ ...step(failed ? "sees the cell fail" : "sees what came of it", text), tone: failed && "caution" }),
+  noticed: (body) => ({ ...event(`${who(body)} says, not to it`, quote("heard", said(body))), tone: "dim" }),
+  reaction: (body) => step(`${who(body)} ${body.removed ? "takes back" : "reacts with"}`, `:${body.emoji}:`),
+  "inner-began": () => step("has an inner life from here on"),
+  "tick-due": ({ why }) => step("is to think again", why),
+  command: ({ name, args, ok, text }) => (ok ? step(commandWords(name), commandAbout(name, args)) : warning(`${commandWords(name)}, in vain`, text)),
+  tick: (body) => tick(body),
+  "notes-shown": ({ seqs: shown }) => step("shows what is noted about them", several(shown.length, "note")),
+  corrected: ({ text }) => event("is put right about someone", quote("thought", text)),
+  "to-forget": ({ seqs: which }) => step("is to forget", which?.length ? several(which.length, "note") : "all that there is of someone"),
+  forgotten: ({ seqs: gone, why }) => step("forgets", [several(gone.length, "entry").replace("entrys", "entries"), why].filter(Boolean).join(": ")),
+  erased: () => step("has nothing of it left in its journal"),
+  "forget-done": () => step("has forgotten, and is to say so"),
+  "process-started": ({ name }) => step("starts a program", el("b", {}, name)),
+  "process-stop": ({ process }) => step("wants a program to end", `#${process}`),
+  "process-ended": ({ name, status, result }) => event(`its program ${name} ${statusWord(status)}`, quote("heard brief", result)),
+  "to-say": ({ text, leave }) => event(leave ? "wants to say, if an owner agrees" : "wants to say of its own accord", quote("speech", text)),
+  "said-out": ({ outcome }) => step("hears what became of it", SAID[outcome] ?? outcome),
   "reading-ended": (body) => step("has read", readingTold(body)),
 };
+
+function tick(body) {
+  const made = body.commands?.length ? several(body.commands.length, "command") : "";
+  const told = step(tickDone(body.outcome), [body.outcome === "asleep" && body.why, body.reflex && reflexWords(body.reflex), made].filter(Boolean).join(", "));
+  return { ...told, tone: ["failed", "refused", "over-budget"].includes(body.outcome) && "caution" };
+}
 
 function asked(body) {
   const open = body.choices?.length ? body.choices.map(chip) : body.words && el("p", { className: "figures" }, "waits for words");
@@ -152,9 +176,9 @@ const RUNS = {
   calls: "at a limit", tokens: "at a limit", money: "at a limit", time: "at a limit",
 };
 /** Model calls that nobody was to read. */
-const PRIVATE = new Set(["think", "judge", "choose", "summarize", "learn"]);
-/** Model calls of a reading. */
-const READS = { recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
+const PRIVATE = new Set(["compare", "think", "judge", "choose", "summarize", "learn"]);
+/** Model calls of a reading, and of the inner life. */
+const READS = { compare: "compares it with what it said before", recurse: "reads on", read: "reads it in one call", llm_query: "reads a piece", extract: "says what it knows by now" };
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
 const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
 const SCOPES = { turn: "for one turn.", thread: "for this thread.", reading: "for one reading.", person: "for this person's day.", day: "for today." };
@@ -168,7 +192,7 @@ const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });
 const thought = (body) => ({
-  ...event(READS[body.reading && body.name] ?? (choice(body.text) ? "chooses" : "thinks"), ...answer(body), el("p", { className: "figures" }, figures(body))),
+  ...event(READS[(body.reading || body.name === "compare") && body.name] ?? (choice(body.text) ? "chooses" : "thinks"), ...answer(body), el("p", { className: "figures" }, figures(body))),
   opens: true,
 });
 
@@ -186,6 +210,7 @@ function said(body) {
 /** What the model answered, split into thought, speech and marks. */
 export function answer(body) {
   const why = trouble(body);
+  if (body.name === "tick") return [why && el("p", { className: "outcome" }, why), quote("thought", thoughtIn(body.text))];
   if (body.reading) return [why && el("p", { className: "outcome" }, why), body.text && quote("thought", body.text)];
   const said = isOpen(body) ? openly(body.text) : parts(body.text ?? "", body.schema || PRIVATE.has(body.name));
   return [why && el("p", { className: "outcome" }, why), ...said];

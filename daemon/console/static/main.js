@@ -29,6 +29,7 @@ async function refresh() {
   const state = await ask("/console/state");
   showState(state);
   document.body.dataset.world = state.rehearsed.workspace ? "local" : "none";
+  document.body.dataset.inner = state.inner ? "there" : "none";
   document.body.dataset.model = state.rehearsed.model ? "script" : "real";
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
@@ -55,7 +56,7 @@ async function openCall(seq) {
 function cover(open) {
   byId("call").hidden = !open;
   const covered = open && document.body.dataset.world === "local";
-  for (const part of document.querySelectorAll("#journal > header, #entries, #tree, #readings")) part.inert = covered;
+  for (const part of document.querySelectorAll("#journal > header, #entries, #tree, #readings, #inner")) part.inert = covered;
 }
 
 function closeCall() {
@@ -106,7 +107,7 @@ async function openLink(id) {
   document.body.dataset.thread = id;
   journal.show("thread");
   const [opened] = (await ask(`/console/threads/${encodeURIComponent(id)}`)).entries;
-  const local = opened && document.body.dataset.world === "local";
+  const local = opened?.kind === "thread" && document.body.dataset.world === "local";
   if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);
 }
 

@@ -1,5 +1,6 @@
 // The threads of conversations as a tree: what was said and thought in each, its branches, its plan, its state.
 
+import { thoughtIn } from "./musings.js";
 import { above } from "./names.js";
 import { isCalled, pathOf } from "./readings.js";
 import { freely, isOpen, privately } from "./sections.js";
@@ -9,7 +10,7 @@ const MOST = 400;
 const TALK = new Set([
   "message", "stop", "answer", "timer", "wish", "relayed", "spoken", "asked", "answered", "limit", "remembered",
   "self-call", "inner-message", "system-message", "context-cleared", "action", "thread-ended", "attempt-failed", "restarted",
-  "outage", "given-up", "fault", "log", "reading", "reading-ended",
+  "outage", "given-up", "command", "to-say", "process-ended", "fault", "log", "reading", "reading-ended",
 ]);
 
 export class Thoughts {
@@ -125,6 +126,7 @@ function belongs({ kind, body }) {
 export function thoughtOf({ name, text, schema }) {
   if (!text || schema) return "";
   if (name === "think") return text;
+  if (name === "tick") return thoughtIn(text);
   return isOpen({ name }) ? freely(text) : privately(text);
 }
 

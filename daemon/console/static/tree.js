@@ -3,7 +3,7 @@
 import { atEnd, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
 import { line, quote } from "./lines.js";
-import { shortly } from "./names.js";
+import { INNER, shortly } from "./names.js";
 import { planView } from "./plan.js";
 import { Thoughts, thoughtOf } from "./thoughts.js";
 import { Walk } from "./walk.js";
@@ -67,7 +67,7 @@ export class Tree extends Walk {
   view(node) {
     if (this.views.has(node)) return this.views.get(node);
     const view = {
-      name: el("b", {}, node.parent ? shortly(node.id) : "Conversation"),
+      name: el("b", {}, node.parent ? shortly(node.id) : node.id === INNER ? "Inner life" : "Conversation"),
       last: el("span", { className: "last" }),
       state: el("span", { className: "state" }),
       branches: el("p", { className: "branches" }),

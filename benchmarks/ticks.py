@@ -1,0 +1,108 @@
+"""What a tick of the inner life costs without its model, as notes pile up: it must not grow with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from benchmarks.bare import streamed
+from benchmarks.figure import Figure, seconds, side_by_side
+from benchmarks.ground import Ground, ground
+from daemon.actions.built_in import catalogue
+from daemon.actions.registry import described
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.inner.helping import help_text
+from daemon.inner.state import State
+from daemon.kinds import INNER, ModelCall, Noticed, TickDue
+from daemon.limits import InnerLimits, Limits
+from daemon.processes import PROCESSES, Life, living
+from daemon.soul.limits import Gauge
+from daemon.within import state_of
+
+AT_ONCE = 2_000
+"""Notes that share commits, to get there soon."""
+MORE = 3.0
+"""A tick beside so many notes may take so many times what it takes beside the fewest."""
+
+
+async def ticks(
+    folder: Path, *, notes: Sequence[int] = (100, 10_000, 100_000), rounds: int = 20
+) -> Sequence[Figure]:
+    """A tick beside so many unread notes, in turns with a bare call; and the first look after a start."""
+    figures = list[Figure]()
+    fewest = 0.0
+    for number in notes:
+        place = folder / str(number)
+        place.mkdir()
+        with ExitStack() as stack:
+            async with ground(place) as here:
+                thread = await here.open("channel")
+                await _pile_up(here.world.journal, thread, number)
+                state = state_of(here.world.journal, stack)
+                looked = await seconds(state.update)
+                floor, ours = await _ticked(here, state, rounds)
+        fewest = fewest or ours
+        figures += [
+            Figure(
+                name=f"a tick beside {number:,} notes",
+                value=ours * 1e3,
+                unit="ms",
+                floor=floor * 1e3,
+                aim=f"at most {MORE:g} times that beside the fewest",
+                met=ours <= MORE * fewest,
+            ),
+            Figure(name=f"… the first look at {number:,} notes after a start", value=looked, unit="s"),
+        ]
+    return figures
+
+
+async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float]:
+    """Seconds of a bare call, and of a tick."""
+    journal = here.world.journal
+
+    def call(seq: int) -> ModelCall:
+        entry: Entry[ModelCall] = journal.at(seq)
+        return entry.event
+
+    commands = catalogue().commands
+    life = Life(
+        state=state,
+        definitions={one.name: one for one in commands},
+        help=help_text(described(commands)),
+        limits=InnerLimits(pause=0.0, usd=1e9),
+        call=call,
+    )
+    any_ = Limits()
+    gauge = Gauge(
+        journal, here.world.clock, here.world.budget, turn=any_, thread=any_, person=any_, inner=1e9
+    )
+    soul = replace(here, world=replace(here.world, processes=living(PROCESSES, life), gauge=gauge))
+    taker, numbers = soul.turns(), count()
+    request = here.request(await here.turn("any"))
+
+    async def tick() -> None:
+        event = TickDue(why="the pause is over")
+        await journal.append(INNER, event, key=f"due:{next(numbers)}")
+        assert await taker.take(INNER)
+
+    await tick()
+    floor, ours = await side_by_side(rounds, lambda: streamed(here.bare, request), tick)
+    return floor, ours
+
+
+async def _pile_up(journal: Journal, thread: str, number: int) -> None:
+    """So many people have said something."""
+
+    async def say(place: int) -> None:
+        said = Noticed(
+            user=f"U{place % 50}", name=f"Person {place % 50}", text=f"Line {place} of talk.", ts=f"{place}.5"
+        )
+        await journal.append(thread, said, key=f"noticed:T:channel:{place}.5", author=said.user)
+
+    for start in range(0, number, AT_ONCE):
+        await asyncio.gather(*map(say, range(start, min(start + AT_ONCE, number))))

@@ -1,0 +1,73 @@
+"""What a person was told that is noted about them, what they corrected of it, and what is to be forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from daemon.engine.event import Event, Input, Rank, StepEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotesShown(StepEvent):
+    """A person is shown what is noted about them, in this order: number 1 is the first of these entries.
+
+    Not `listed`: these are the versions of one note, which they named by its number.
+    """
+
+    kind: ClassVar[str] = "notes-shown"
+    stays: ClassVar[tuple[str, ...]] = ("person",)
+    person: str
+    seqs: tuple[int, ...]
+    listed: bool = True
+
+    def line(self) -> str:
+        return f"{len(self.seqs)} about {self.person}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected(StepEvent):
+    """The person whom the entry `of` is about wants it to read so. It may be known where that one may."""
+
+    kind: ClassVar[str] = "corrected"
+    stays: ClassVar[tuple[str, ...]] = ("person",)
+    of: int
+    person: str
+    name: str
+    text: str
+
+    def line(self) -> str:
+        return f"{self.of}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToForget(StepEvent):
+    """A person wants this to be forgotten: these notes about them, or (none) all that there is of them."""
+
+    kind: ClassVar[str] = "to-forget"
+    pending: ClassVar[bool] = True
+    closed_by: ClassVar[frozenset[str]] = frozenset({"forget-done"})
+    state: ClassVar[str] = "to be forgotten"
+    stays: ClassVar[tuple[str, ...]] = ("person",)
+    person: str
+    seqs: tuple[int, ...] = ()
+
+    def line(self) -> str:
+        return f"{len(self.seqs)} notes about {self.person}" if self.seqs else f"all of {self.person}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetDone(Input):
+    """It is forgotten: whoever wanted it is to be told."""
+
+    kind: ClassVar[str] = "forget-done"
+    rank: ClassVar[Rank] = Rank.RESUME
+    stays: ClassVar[tuple[str, ...]] = ("person",)
+    person: str
+    all: bool
+
+    def line(self) -> str:
+        return self.person
+
+
+FORGETTING: tuple[type[Event], ...] = (NotesShown, Corrected, ToForget, ForgetDone)

@@ -1,0 +1,47 @@
+"""Whom a name meant when it was written down: names are not unique, and change. For lineage.py."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.kinds import Said
+
+
+class Naming:
+    """Who was called what, where, as of the entries that were taken so far.
+
+    So nobody can take the name of somebody else to be shown, or to have forgotten, what was noted about them.
+    """
+
+    def __init__(self) -> None:
+        self._here: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._anywhere: defaultdict[str, set[str]] = defaultdict(set)
+        self._spoke = set[tuple[str, str]]()
+
+    def take(self, entry: Entry[Any]) -> None:
+        """The next entry."""
+        event = entry.event
+        if isinstance(event, Said) and event.name and not entry.forgotten:
+            name = event.name.casefold()
+            self._here[entry.thread.partition(".")[0], name].add(event.user)
+            self._anywhere[name].add(event.user)
+            self._spoke.add((entry.thread.partition(".")[0], event.user))
+
+    def whose(self, name: str, thread: str) -> str:
+        """The person of this name in this conversation, else the only one of all; empty where unsure."""
+        if not name:
+            return ""
+        here = self._here.get((thread.partition(".")[0], name.casefold()), set())
+        anywhere = self._anywhere.get(name.casefold(), set())
+        for found in (here, anywhere):
+            if len(found) == 1:
+                return next(iter(found))
+            if found:
+                return ""
+        return ""
+
+    def spoke(self, person: str, thread: str) -> bool:
+        """Has this person said anything in this conversation?"""
+        return (thread.partition(".")[0], person) in self._spoke

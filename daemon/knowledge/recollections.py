@@ -1,0 +1,190 @@
+"""What is noted about people, for those people themselves: where it is from, and who else may know it.
+
+A projection of the journal. A note is what was learned about somebody in one channel, or something that the
+soul wanted to remember about them; its latest version counts. A person is shown what they may know: all that
+was learned from what they said, and what was noted where they were, or could be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
+from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered
+from daemon.knowledge.naming import Naming
+from daemon.knowledge.places import Channel, Places, may_know
+from daemon.ports import Hold
+
+CHUNK = 100
+"""Entries that are folded at once, while nobody else can do anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One note about a person: the entry that holds it now, where it is from, and who can read there.
+
+    `fixed`: it can be forgotten, but not corrected.
+    """
+
+    seq: int
+    text: str
+    place: str
+    audience: str
+    at: float
+    fixed: bool = False
+
+
+class Records(Protocol):
+    """What else keeps something about people: the inner life."""
+
+    async def about(self, person: str, thread: str) -> Sequence[Known]:
+        """What is recorded about this person, and may be known in this thread, a DM of theirs."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Note:
+    """What is noted: all its versions, oldest first, and the conversation that it stands in."""
+
+    person: str
+    thread: str
+    learned: bool
+    versions: list[int] = field(default_factory=list)
+
+
+class Recollections:
+    """All notes about all people. `direct` finds the conversation in which someone is told something."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        places: Places,
+        direct: Callable[[str, Hold], Awaitable[str]],
+        records: Records | None = None,
+    ) -> None:
+        self._journal = journal
+        self._places = places
+        self._direct = direct
+        self._records = records
+        self._one = asyncio.Lock()
+        self._erasures = -1
+        self._clear()
+
+    async def direct(self, person: str) -> str:
+        """The conversation in which this person alone is told something. Raises SpeechFailed."""
+        return await self._direct(person, _free)
+
+    def is_direct(self, thread: str, person: str) -> bool:
+        """Is this a DM with them?"""
+        opened = self._journal.latest(thread.partition(".")[0], Opened)
+        return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
+
+    async def about(self, person: str, thread: str) -> Sequence[Known]:
+        """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
+        await self._update()
+        notes = [note for note in self._notes if note.person == person and self._is_shown(note, thread)]
+        known = [self._known(self._journal.at(note.versions[-1]), note) for note in notes]
+        more = await self._records.about(person, thread) if self._records else ()
+        return sorted([*known, *more], key=lambda one: one.seq)
+
+    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
+        """All versions of the note about this person whose latest is this entry; none: there is no such note.
+
+        What the inner life keeps has one version.
+        """
+        await self._update()
+        for note in self._notes:
+            if note.person == person and note.versions[-1] == seq:
+                return tuple(note.versions)
+        return (seq,) if seq and seq not in self._of else ()
+
+    def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
+        """The last list that they were shown before the entry `before`."""
+        for one in reversed(self._journal.kind(NotesShown)):
+            if one.event.listed and one.event.person == person and one.seq < before:
+                return one
+        return None
+
+    def _is_shown(self, note: Note, thread: str) -> bool:
+        if note.learned or self._naming.spoke(note.person, note.thread):
+            return True
+        here, there = self._places.of(thread), self._places.of(note.thread)
+        if here is None or there is None:
+            return False
+        return may_know(here.before(ALWAYS), there.before(ALWAYS))
+
+    def _known(self, entry: Entry[Any], note: Note) -> Known:
+        channel = self._places.of(note.thread)
+        return Known(
+            seq=entry.seq,
+            text=entry.event.text,
+            place=channel.name if channel else "",
+            audience=channel.before(ALWAYS).audience if channel else "",
+            at=entry.at,
+        )
+
+    # Folding
+
+    def _clear(self) -> None:
+        self._folded = 0
+        self._naming = Naming()
+        self._notes = list[Note]()
+        self._of = dict[int, Note]()
+        self._learned = dict[tuple[str, int], Note]()
+
+    async def _update(self) -> None:
+        async with self._one:
+            if self._erasures != self._journal.erasures:  # words were forgotten
+                self._erasures = self._journal.erasures
+                self._clear()
+            self._places.update()
+            while entries := self._journal.since(self._folded, CHUNK):
+                for entry in entries:
+                    self._naming.take(entry)
+                    self._take(entry)
+                self._folded = entries[-1].seq
+                await asyncio.sleep(0)
+
+    def _take(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if entry.forgotten:
+            return
+        match event:
+            case PersonLearned():
+                channel = self._places.of(entry.thread)
+                if channel and event.text:
+                    self._learn(entry, channel)
+            case Remembered():
+                person = self._naming.whose(event.about, entry.thread)
+                if person:
+                    self._add(entry, Note(person=person, thread=entry.thread, learned=False))
+            case Corrected():
+                note = self._of.get(event.of)
+                if note and note.versions[-1] == event.of:
+                    self._append(note, entry.seq)
+
+    def _learn(self, entry: Entry[PersonLearned], channel: Channel) -> None:
+        """What was made from anything but the latest does not count (people.py)."""
+        known = self._learned.get((entry.event.person, channel.number))
+        if known is None:
+            note = Note(person=entry.event.person, thread=entry.thread, learned=True)
+            self._learned[entry.event.person, channel.number] = note
+            self._add(entry, note)
+        elif entry.event.since >= known.versions[-1]:
+            self._append(known, entry.seq)
+
+    def _add(self, entry: Entry[Any], note: Note) -> None:
+        self._notes.append(note)
+        self._append(note, entry.seq)
+
+    def _append(self, note: Note, seq: int) -> None:
+        note.versions.append(seq)
+        self._of[seq] = note
+
+
+def _free() -> None:
+    """Nothing is lost where this is done twice."""

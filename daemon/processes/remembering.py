@@ -1,0 +1,229 @@
+"""Someone asks what is noted about them (`!memory`), corrects it, or wants it forgotten (`!forget`).
+
+It is answered in their DM, also when it was asked elsewhere, and only about the person who asks. The thread
+remembers nothing of it. A number means what the last list that they were shown said it means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Result
+from daemon.kinds import Corrected, ForgetDone, Message, NotesShown, ToForget
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.wording import LABELS, fill, labels
+from daemon.ports import Choice
+from daemon.process import MentalProcess, Question, Turn, Words
+
+NAME = "remembering"
+READERS = "prompts/readers"
+FORGOTTEN = "prompts/sentences/memory/forgotten"
+FORGOTTEN_NOTE = "prompts/sentences/memory/forgotten_note"
+LONGEST = 1_500
+"""Characters of a correction."""
+PATIENCE = 86_400.0
+"""Seconds after which nothing is forgotten, because nobody has confirmed it."""
+ASKED = re.compile(
+    r"!(memory|forget)(?:\s+(?P<what>me|\d{1,6}))?\s*(?::\s*(?P<text>.+))?", re.IGNORECASE | re.DOTALL
+)
+
+
+class Known(Protocol):
+    """One note about somebody, as it is shown to them."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def audience(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def fixed(self) -> bool: ...
+
+
+class Notes(Protocol):
+    """What is noted about people, and where each is told of it."""
+
+    async def direct(self, person: str) -> str:
+        """The conversation in which this person alone is told something."""
+
+    def is_direct(self, thread: str, person: str) -> bool:
+        """Is this a DM with them?"""
+
+    async def about(self, person: str, thread: str) -> Sequence[Known]:
+        """What is noted about them, as far as they are shown it in this DM of theirs."""
+
+    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
+        """All versions of a note about them whose latest is this entry; none where there is no such note."""
+
+    def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
+        """The last list that they were shown before the entry `before`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembering:
+    """The process, where notes are kept."""
+
+    notes: Notes
+
+    async def __call__(self, turn: Turn) -> WorkingMemory:
+        """Do what was asked; or tell that it is done."""
+        first = turn.inputs[0].event
+        if isinstance(first, ForgetDone):
+            await turn.say(_sentence(turn, FORGOTTEN if first.all else FORGOTTEN_NOTE))
+        elif isinstance(first, Message) and not first.bot:
+            await self._answer(turn, first)
+        return working_memory(())
+
+    async def _answer(self, turn: Turn, asked: Message) -> None:
+        if not self.notes.is_direct(turn.thread, asked.user):
+            await self._hand_on(turn, asked)
+            return
+        command, what, text = parsed(asked.text)
+        if command == "forget" and what == "me":
+            await self._forget(turn, asked.user, (), _sentence(turn, "prompts/sentences/memory/forget_me"))
+        elif what.isdecimal() and (command == "forget" or text):
+            await self._about_one(turn, asked, int(what), text if command == "memory" else "")
+        elif command == "memory" and not (what or text):
+            await self._show(turn, asked.user)
+        else:
+            await turn.say(_sentence(turn, "prompts/sentences/memory/help"))
+
+    async def _hand_on(self, turn: Turn, asked: Message) -> None:
+        """It was asked where others read: it is answered in their DM."""
+
+        async def find(_: Turn) -> Result:
+            return Result(value=await self.notes.direct(asked.user))
+
+        found = await turn.step("direct", asked.user, find, Result)
+        own = replace(asked, address="dm")
+        await turn.send("memory", str(found.event.value), own)
+
+    async def _show(self, turn: Turn, person: str) -> None:
+        """All that is noted, numbered; which number means which is recorded."""
+
+        async def look(_: Turn) -> NotesShown:
+            known = await self.notes.about(person, turn.thread)
+            return NotesShown(person=person, seqs=tuple(one.seq for one in known))
+
+        shown = await turn.step("notes", person, look, NotesShown)
+        known = {one.seq: one for one in await self.notes.about(person, turn.thread)}
+        readers = labels(turn.text(READERS))
+        items = [
+            fill(
+                turn.text("prompts/sentences/memory/note"),
+                number=str(number),
+                text=known[seq].text,
+                place=known[seq].place,
+                date=f"{datetime.fromtimestamp(known[seq].at, UTC):%Y-%m-%d}",
+                readers=readers.get(known[seq].audience, readers.get("unknown", "")),
+            )
+            for number, seq in enumerate(shown.event.seqs, 1)
+            if seq in known
+        ]
+        if items:
+            await turn.say(fill(turn.text("prompts/sentences/memory/notes"), notes="\n".join(items)))
+        else:
+            await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
+
+    async def _about_one(self, turn: Turn, asked: Message, number: int, text: str) -> None:
+        """Correct a note, or have it forgotten (without a text)."""
+        person = asked.user
+
+        async def look(_: Turn) -> NotesShown:
+            """Which note it is as of now: what they confirm is what they were asked about."""
+            seq = self._meant(person, number, turn.number)
+            return NotesShown(person=person, seqs=await self.notes.versions(seq, person), listed=False)
+
+        meant = await turn.step("note", [person, number], look, NotesShown)
+        found = [
+            one for one in await self.notes.about(person, turn.thread) if one.seq in meant.event.seqs[-1:]
+        ]
+        if not found:
+            await turn.say(fill(turn.text("prompts/sentences/memory/unknown"), number=str(number)))
+        elif not text:
+            words = turn.text("prompts/sentences/memory/forget_note")
+            question = fill(words, number=str(number), text=found[0].text)
+            await self._forget(turn, person, meant.event.seqs, question)
+        elif found[0].fixed:
+            await turn.say(fill(turn.text("prompts/sentences/memory/fixed"), number=str(number)))
+        else:
+            of = meant.event.seqs[-1]
+            await turn.once(Corrected(of=of, person=person, name=asked.name, text=text[:LONGEST]))
+            await turn.say(fill(turn.text("prompts/sentences/memory/corrected"), number=str(number)))
+
+    def _meant(self, person: str, number: int, before: int) -> int:
+        """The entry that this number stood for in the last list; 0: there was none."""
+        shown = self.notes.shown(person, before)
+        if shown is None or not 1 <= number <= len(shown.event.seqs):
+            return 0
+        return shown.event.seqs[number - 1]
+
+    async def _forget(self, turn: Turn, person: str, seqs: Sequence[int], question: str) -> None:
+        """Once they have confirmed it, it is to be; what is to be forgotten is done beside all else."""
+        words = labels(turn.text(LABELS))
+        confirm = Question(
+            text=question,
+            to=(person,),
+            choices=(
+                Choice(label=words.get("forget", "forget"), value="forget", style="danger"),
+                Choice(label=words.get("keep", "keep"), value="keep"),
+            ),
+            wait=PATIENCE,
+        )
+        answer = await turn.ask("forget", confirm)
+        if answer.value != "forget":
+            await turn.say(_sentence(turn, "prompts/sentences/memory/kept"))
+            return
+        await turn.say(_sentence(turn, "prompts/sentences/memory/forgetting"))
+        await turn.once(ToForget(person=person, seqs=tuple(seqs)))
+
+
+def parsed(text: str) -> tuple[str, str, str]:
+    """Which command it is, about which number (or me), and the new words; empty where there is none."""
+    found = ASKED.fullmatch(text[text.find("!") :].strip())  # nothing but our name stands before it
+    if not found:
+        return "", "", ""
+    return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()
+
+
+def _sentence(turn: Turn, name: str) -> str:
+    return turn.text(name).strip()
+
+
+async def _nowhere(turn: Turn) -> WorkingMemory:
+    """Where no notes are kept."""
+    await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
+    return working_memory(())
+
+
+PROCESS = MentalProcess(
+    name=NAME,
+    run=_nowhere,
+    called="someone asks with `!memory` or `!forget`",
+    texts={
+        READERS: Words(None),
+        "prompts/sentences/memory/notes": Words({"notes"}, "notes"),
+        "prompts/sentences/memory/note": Words({"number", "text", "place", "date", "readers"}, "text"),
+        "prompts/sentences/memory/nothing": Words(),
+        "prompts/sentences/memory/unknown": Words({"number"}),
+        "prompts/sentences/memory/fixed": Words({"number"}),
+        "prompts/sentences/memory/corrected": Words({"number"}),
+        "prompts/sentences/memory/help": Words(),
+        "prompts/sentences/memory/forget_me": Words(),
+        "prompts/sentences/memory/forget_note": Words({"number", "text"}, "text"),
+        "prompts/sentences/memory/kept": Words(),
+        "prompts/sentences/memory/forgetting": Words(),
+        FORGOTTEN: Words(),
+        FORGOTTEN_NOTE: Words(),
+    },
+)

@@ -1,0 +1,278 @@
+"""Forgets what people want to be forgotten, beside all else that goes on (`to-forget`, `forgotten`).
+
+What is begun is seen through whatever happens: each step may be done again, and what is to be done is read
+from the journal. Whatever was made from such words by then, by turns that were at work, is forgotten, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from daemon.engine.erasing import Forgotten
+from daemon.engine.event import Entry, Input, only
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Asked, Spawned, TurnBegan, Waiting
+from daemon.kinds import (
+    INNER,
+    ForgetDone,
+    Opened,
+    ProcessEnded,
+    ProcessStarted,
+    Spoken,
+    StopAsked,
+    TickDue,
+    ToForget,
+)
+from daemon.knowledge.lineage import Lineage, Wanted
+from daemon.knowledge.traces import Traces
+from daemon.ports import Clock
+
+CHUNK = 50
+"""Entries that are looked at while nobody else can do anything."""
+PATIENCE = 30.0
+"""Seconds in which a turn may end by itself that has such words in mind; then it is stopped."""
+PAUSE = 5.0
+"""Seconds until it is tried again."""
+SELF = "soul"
+"""The thread of what belongs to no conversation."""
+LET_GO = (Input, Asked, Waiting, Spawned)
+WHY = "somebody wanted it to be forgotten"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """What is being forgotten: all of this person (`all`), or only some notes.
+
+    What came after `until` (Unix seconds) stays. `started` are the processes among it, `said` what the soul
+    said, each message by its channel and ts.
+    """
+
+    person: str
+    all: bool
+    until: float
+    started: Sequence[Entry[ProcessStarted]]
+    said: Sequence[tuple[str, str]]
+
+
+Clear = Callable[[Gone], Awaitable[object]]
+"""Clears something outside of the journal. It may be called again. Raises OSError."""
+
+
+class Eraser:
+    """While inside, what is to be forgotten is. `wake` is told of a thread for which something has come."""
+
+    def __init__(
+        self, journal: Journal, clock: Clock, wake: Callable[[str], None], clear: Sequence[Clear] = ()
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._wake = wake
+        self._clear = clear
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._for_ever(), name="forgetting")
+        self._task.add_done_callback(_ended)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _for_ever(self) -> None:
+        while True:
+            changed = self._journal.changed
+            try:
+                for left in self._journal.pending(Forgotten):
+                    await self._journal.erase(left)
+                for asked in self._journal.pending(ToForget):
+                    await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
+            except (JournalError, OSError) as error:
+                log.warning("Forgetting is tried again in a moment. %s", error)
+                await self._clock.sleep(PAUSE)
+            else:
+                await changed.wait()
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    """An owner reads it: what is still to be forgotten waits for the next start."""
+    error = None if task.cancelled() else task.exception()
+    if error:
+        log.critical("Forgetting failed. Start the daemon anew.", exc_info=error)
+
+
+class Forgetting:
+    """One thing that is to be forgotten, seen through."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        wake: Callable[[str], None],
+        clear: Sequence[Clear],
+        asked: Entry[ToForget],
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._wake = wake
+        self._clear = clear
+        self._asked = asked
+        self._key = asked.key
+        self._round = f"{asked.key}!forgotten#"
+        before = journal.kind(Forgotten, since=asked.seq)
+        self._rounds = [one for one in before if one.key.startswith(self._round)]
+        """What was forgotten for it so far."""
+        wanted = Wanted(person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone)
+        self._found = Lineage(journal.kinds, wanted, Traces())
+        self._since = 0
+        self._passed = set[int]()
+        """Half turns that nobody waits for any more."""
+
+    async def run(self) -> None:
+        """Until nothing of it is left; then whoever wanted it is told."""
+        while True:
+            found = await self._look()
+            if await self._let_end(found):
+                continue  # and more may have come of it
+            new = sorted(found.seqs - self._gone - {self._asked.seq})
+            if not new:
+                break
+            await self._forget(new)
+        await self._tell()
+
+    @property
+    def _gone(self) -> set[int]:
+        return {seq for one in self._rounds for seq in one.event.seqs}
+
+    async def _look(self) -> Lineage:
+        """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
+        while entries := self._journal.since(self._since, CHUNK):
+            for entry in entries:
+                self._found.take(entry)
+            self._since = entries[-1].seq
+            await asyncio.sleep(0)
+        return self._found
+
+    async def _let_end(self, found: Lineage) -> bool:
+        """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
+
+        One that does not end by itself is stopped, if it has seen any of it, or goes on where any stands.
+        """
+        half = [entry for entry in self._journal.pending(TurnBegan) if self._may_mind(entry, found)]
+        if not half:
+            return False
+        until = self._clock.now() + PATIENCE
+        while self._journal.still_pending([entry.seq for entry in half]):
+            left = until - self._clock.now()
+            if left <= 0:
+                break
+            await self._pause(left)
+        for entry in half:
+            if self._minds(entry, found):
+                await self._stop(entry)
+            else:
+                self._passed.add(entry.seq)
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        """Until something was written, and for so long at the most."""
+        written = asyncio.create_task(self._journal.changed.wait())
+        over = asyncio.create_task(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({written, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            written.cancel()
+            over.cancel()
+            await asyncio.gather(written, over, return_exceptions=True)
+
+    def _minds(self, began: Entry[TurnBegan], found: Lineage) -> bool:
+        return began.event.execution in found.executions or began.thread in found.threads
+
+    def _may_mind(self, began: Entry[TurnBegan], found: Lineage) -> bool:
+        """It has seen any of it; or it began before that was forgotten, and may have it in mind."""
+        if began.event.execution in found.executions:
+            return True
+        last = max((one.seq for one in self._rounds), default=0)
+        if began.seq < last:
+            return began.seq not in self._passed
+        return not last and self._minds(began, found)
+
+    async def _stop(self, began: Entry[TurnBegan]) -> None:
+        """As if somebody had said so."""
+        key = f"{self._key}!stop:{began.seq}"
+        if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
+            person = self._asked.event.person
+            stop = StopAsked(user=person, name="", text="", ts=f"{self._clock.now():.6f}", by="forgetting")
+            await self._journal.append(began.thread, stop, key=key, author=person, cause=self._asked.seq)
+            self._wake(began.thread)
+
+    async def _forget(self, seqs: Sequence[int]) -> None:
+        """Let go of what waits, clear what is outside, blank the rest."""
+        entries = [one for some in _parts(seqs) for one in self._journal.many(some)]
+        await self._end_processes(entries)
+        gone = Gone(
+            person=self._asked.event.person,
+            all=not self._asked.event.seqs,
+            until=self._asked.at,
+            started=[one for one in entries if isinstance(one.event, ProcessStarted)],
+            said=[*self._said(entries)],
+        )
+        for clear in self._clear:
+            await clear(gone)
+        taken = {seq for began in self._journal.pending(TurnBegan) for seq in began.event.inputs}
+        waits = [one.seq for one in entries if isinstance(one.event, LET_GO) and one.seq not in taken]
+        slept = any(one.thread == INNER for one in entries if isinstance(one.event, Waiting))
+        forgotten = await self._journal.forget(
+            seqs,
+            thread=SELF,
+            key=f"{self._round}{len(self._rounds) + 1}",
+            why=WHY,
+            author="core",
+            cause=self._asked.seq,
+            lets_go=waits,
+        )
+        self._rounds.append(forgotten)
+        if slept:
+            due = TickDue(why="what was waited for is forgotten")
+            await self._journal.append(INNER, due, key=f"{forgotten.key}!tick", author="core")
+            self._wake(INNER)
+
+    def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:
+        for one in only(Spoken, entries):
+            opened = self._journal.latest(one.thread.partition(".")[0], Opened)
+            if opened:
+                yield opened.event.channel, one.event.ts
+
+    async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
+        """What still runs has come to nothing: what it would say is not heard any more."""
+        for one in entries:
+            if isinstance(one.event, ProcessStarted) and self._journal.is_pending(one.seq):
+                ended = ProcessEnded(process=one.seq, name=one.event.name, status="error", result="")
+                key = f"{one.key}!ended"
+                await self._journal.append(
+                    one.thread, ended, key=key, author="core", cause=one.seq, closes=[one.seq]
+                )
+
+    async def _tell(self) -> None:
+        asked = self._asked
+        await self._journal.append(
+            asked.thread,
+            ForgetDone(person=asked.event.person, all=not asked.event.seqs),
+            key=f"{self._key}!told",
+            author="core",
+            closes=[asked.seq],
+        )
+        self._wake(asked.thread)
+
+
+def _parts(seqs: Sequence[int]) -> Sequence[Sequence[int]]:
+    return [seqs[start : start + CHUNK] for start in range(0, len(seqs), CHUNK)]

@@ -1,0 +1,185 @@
+"""The script has an inner life: it reads notes, writes down what they say, and sleeps when nothing is new.
+
+All that it goes by stands in the seven contexts of the request. Asked what is new in one answer beside
+another, it compares their words, and says so.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.wanted import looked_for
+
+CONTEXT = re.compile(r'<context n="\d" name="(\w+)">\n(.*?)\n</context>', re.S)
+NOTE = re.compile(r"<note ([^<>]*)>\n(.*?)\n</note>", re.S)
+PROCESS = re.compile(r"<process ([^<>]*)>", re.S)
+ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+LISTED = re.compile(r"^note (\d+)(?:, \w+| may not be known in this view: read it alone)$", re.M)
+BETWEEN = re.compile(r"<before>\n(.*)\n</before>\s*<now>\n(.*)\n</now>", re.S)
+WOKEN = re.compile(r"^why you think now: notes came", re.M)
+ADVICE = "anti_stagnation"
+NONE = "none"
+"""What stands in a context that is empty."""
+WANTS = '{"new":'
+WORD = re.compile(r"[^\W\d_]{3,}")
+SPOKEN = ("dm", "mention", "channel")
+"""Where the words of people come from."""
+AT_ONCE = 3
+"""Notes that it reads in one tick."""
+HOUR = 3600
+LONGEST = 160
+
+Command = tuple[str, Mapping[str, Any], str]
+"""Its type, its arguments, and what it is for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A note that it has read."""
+
+    id: str
+    source: str
+    who: str
+    place: str
+    text: str
+
+    @property
+    def told(self) -> str:
+        """The note as it stands in the diary."""
+        where = f", in {self.place}" if self.place else ""
+        return f"{self.who}{where}: “{_short(self.text)}”"
+
+
+def mused(body: Body) -> str:
+    """What is thought in a tick, or said of two answers; "" where the request asks for something else."""
+    asked = "\n".join(texts(body["messages"][-1]["content"]))
+    found = BETWEEN.search(asked)
+    if found and WANTS in asked:
+        return _compared(found[1], found[2])
+    contexts = {name: text for name, text in CONTEXT.findall(asked)}
+    if "notes" not in contexts or "settings" not in contexts:
+        return ""
+    return _thought(contexts)
+
+
+def _compared(before: str, now: str) -> str:
+    """Honest: what has a word that the other one lacks is new to it, for it knows nothing of meanings."""
+    known = set(WORD.findall(html.unescape(before).casefold()))
+    fresh = [word for word in WORD.findall(html.unescape(now).casefold()) if word not in known]
+    why = f"Only the later one says “{fresh[0]}”." if fresh else "It has no word that the earlier one lacks."
+    return json.dumps({"new": bool(fresh), "why": why}, ensure_ascii=False)
+
+
+def _thought(contexts: Mapping[str, str]) -> str:
+    notes = [_note(*found) for found in NOTE.findall(contexts["notes"])]
+    shown = {note.id for note in notes}
+    unread = [id for id in dict.fromkeys(LISTED.findall(contexts["notes"])) if id not in shown][:AT_ONCE]
+    ended = [_attributes(found) for found in PROCESS.findall(contexts.get("process_log", ""))]
+    over = [one for one in ended if one.get("ended") and one.get("id")]
+    said: list[str] = []
+    commands: list[Command] = []
+    if over:
+        said.append(f"{_several(len(over), 'program')} came to an end. I write down how, and put it away.")
+        commands += [one for process in over for one in _put_away(process)]
+    if notes:
+        said.append(_remark(notes))
+        commands += [one for note in notes for one in _kept(note, contexts.get("llm_recent_responses", ""))]
+    if unread:
+        said.append(f"{_several(len(unread), 'note')} that I have not read: I look at what was said.")
+        commands.append(("notes.read", {"ids": [int(id) for id in unread]}, "see what was said"))
+    if not commands:
+        said.append(_nothing(contexts))
+        until = {"notes": {"priority": "important"}, "seconds": HOUR}
+        commands.append(("cycle.idle", until, "nothing is to be done"))
+    return f"{chr(10).join(said)}\n\n{_section(commands)}"
+
+
+def _nothing(contexts: Mapping[str, str]) -> str:
+    woken = "What woke me was answered where it was said. " if WOKEN.search(contexts["settings"]) else ""
+    circle = "I am told that I go in circles: better to rest. " if contexts.get(ADVICE, NONE) != NONE else ""
+    return f"{woken}{circle}Nothing is new, so I sleep until something important comes, or for an hour."
+
+
+def _remark(notes: Sequence[Note]) -> str:
+    """Who did what, and what it is about, as far as a script can tell."""
+    wrote = [note for note in notes if note.source != "reaction"]
+    reacted = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
+    topics = list(dict.fromkeys(f"“{topic}”" for topic in map(_topic, wrote) if topic))
+    about = f", as far as I can tell about {_listed(topics)}" if topics else ""
+    people = list(dict.fromkeys(note.who for note in wrote))
+    return " ".join([*([f"{_listed(people)} wrote{about}."] if people else []), *reacted])
+
+
+def _kept(note: Note, replies: str) -> Iterator[Command]:
+    """What is kept of a note: a line of the diary, and of who said what two concepts and their link."""
+    yield "diary.add", {"text": note.told}, f"keep what note {note.id} says"
+    topic = _topic(note)
+    if not topic or note.source not in SPOKEN:
+        return
+    concepts = {
+        note.who: f"Somebody who writes in {note.place or 'a conversation'}.",
+        topic: f"Came up in: {note.told}",
+    }
+    for name, description in concepts.items():
+        if f'"name": {json.dumps(name, ensure_ascii=False)}' not in html.unescape(replies):
+            yield "concepts.add", {"name": name, "description": description}, ""
+    yield "links.add", {"from": note.who, "to": topic, "relation": "spoke of"}, ""
+
+
+def _put_away(process: Mapping[str, str]) -> Iterator[Command]:
+    name, status = process.get("name", "a program"), process.get("status", "over")
+    yield "diary.add", {"text": f"The program {name} ended: {status}."}, "keep how it ended"
+    yield "process.mark", {"id": int(process["id"])}, "it is dealt with"
+
+
+def _note(head: str, text: str) -> Note:
+    about = _attributes(head)
+    return Note(
+        id=about.get("id", "0"),
+        source=about.get("source", ""),
+        who=about.get("from", "somebody").split("@")[-1],
+        place=about.get("in", ""),
+        text=html.unescape(text),
+    )
+
+
+def _topic(note: Note) -> str:
+    """A word of it that says something: the longest one, as it stands there."""
+    word = max(looked_for(note.text.replace(note.who, "")), key=len, default="")
+    found = re.search(re.escape(word), note.text, re.I)
+    return found[0] if found else word
+
+
+def _attributes(head: str) -> dict[str, str]:
+    return {name: html.unescape(value) for name, value in ATTRIBUTE.findall(head)}
+
+
+def _section(commands: Sequence[Command]) -> str:
+    lines = ["# Commands:"]
+    for number, (name, args, description) in enumerate(commands[:20], 1):
+        one = {"cmd_id": str(number), "type": name, "args": args}
+        if description:
+            one["description"] = description
+        lines.append(json.dumps(one, ensure_ascii=False))
+    return "\n".join([*lines, "# End of commands"])
+
+
+def _several(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """`a, b and c`"""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _short(words: str) -> str:
+    flat = " ".join(words.split())
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST].rstrip()}…"

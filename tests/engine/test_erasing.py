@@ -1,0 +1,197 @@
+"""Words are forgotten: their bytes are gone, all else stays, and a kill anywhere changes nothing of that."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.blanking import START
+from daemon.engine.erasing import Forgotten
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Match, Result, Waiting
+from daemon.engine.reading import reading
+from daemon.engine.store import Store
+from daemon.engine.verify import verify
+from daemon.engine.writer import Work, Writer
+from tests.clock import FakeClock
+from tests.engine.harness import Pressed, Said
+
+KINDS = [Said, Pressed]
+SECRET = "marzipan"
+MANY = 450
+"""More than are blanked at once."""
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+async def filled(journal: Journal, many: int = MANY) -> list[Entry[Said]]:
+    """What was said, each with the secret in it."""
+    said = []
+    for number in range(many):
+        text = f"{number}: {SECRET} " * 20
+        entry, _ = await journal.append("ann", Said(text=text), key=f"said:{number}")
+        said.append(entry)
+    return said
+
+
+def bytes_of(home: Path) -> bytes:
+    """All that stands in the journal's files."""
+    return b"".join(path.read_bytes() for path in home.glob("journal.db*"))
+
+
+async def forget(journal: Journal, said: list[Entry[Said]]) -> None:
+    seqs = [entry.seq for entry in said]
+    await journal.forget(seqs, thread="soul", key="wish", why="Ann wants it", lets_go=seqs)
+
+
+async def test_the_words_are_gone_and_all_else_stays(tmp_path: Path, clock: FakeClock) -> None:
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        first, *others = await filled(journal)
+        assert SECRET.encode() in bytes_of(tmp_path)
+        await forget(journal, others)
+        assert journal.at(first.seq) == first
+        for entry in others:
+            left: Entry[Any] = journal.at(entry.seq)
+            assert left.event == Said(text="")
+            same = ("seq", "thread", "author", "key", "cause", "closes", "at")
+            assert [getattr(left, name) for name in same] == [getattr(entry, name) for name in same]
+            assert left.forgotten
+        assert verify(journal).violations == []
+        assert [entry.seq for entry in journal.pending(Said)] == [first.seq], "nobody goes on with the others"
+        await journal.forget([first.seq], thread="soul", key="another", why="Ann wants it")
+        assert SECRET.encode() not in bytes_of(tmp_path)
+
+
+async def test_what_comes_again_under_its_key_stays_forgotten(tmp_path: Path, clock: FakeClock) -> None:
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        said = await filled(journal, 3)
+        await forget(journal, said)
+        again, new = await journal.append("ann", Said(text=SECRET), key="said:1")
+        assert (new, again.event.text, again.seq) == (False, "", said[1].seq)
+        assert SECRET.encode() not in bytes_of(tmp_path)
+
+
+def copied(home: Path) -> Path:
+    """The journal's files in another folder."""
+    copy = home / "copy"
+    copy.mkdir()
+    for file in home.glob("journal.db*"):
+        shutil.copy(file, copy)
+    return copy
+
+
+class Frail(Writer):
+    """A writer that does no more once it has done so much."""
+
+    left = 0
+
+    def _use(self) -> None:
+        type(self).left -= 1
+        if self.left < 0:
+            raise sqlite3.OperationalError("the life is over")
+
+    def work(self, work: Work) -> Any:
+        def do(store: Store) -> None:
+            self._use()
+            work.do(store)
+            self._use()
+
+        return super().work(Work(do=do, done=work.done))
+
+    def _insert(self, append: Any) -> Any:
+        self._use()
+        return super()._insert(append)
+
+
+@pytest.mark.parametrize("at", range(1, 11))
+async def test_a_kill_at_any_boundary_ends_forgotten(tmp_path: Path, clock: FakeClock, at: int) -> None:
+    """What was recorded is seen through at the next start, before anybody reads."""
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        said = await filled(journal)
+    Frail.left = at
+    killed = False
+    journal = Journal(tmp_path / "journal.db", clock, KINDS, Frail)
+    async with journal:
+        try:
+            await forget(journal, said)
+        except JournalError:
+            killed = True
+        copy = copied(tmp_path)  # as it stood when the life ended: nothing is closed in order
+    assert killed == (at < 10)
+    async with Journal(copy / "journal.db", clock, KINDS) as journal:
+        assert SECRET.encode() not in bytes_of(copy)
+        assert {entry.event.text for entry in journal.kind(Said)} == {""}
+        assert verify(journal).violations == []
+        assert not journal.pending(Said)
+    with reading(copy / "journal.db", KINDS) as read:
+        assert [entry.kind for entry in read.entries()][MANY:] == ["forgotten", "erased"]
+
+
+async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        said = await filled(journal)
+        with reading(tmp_path / "journal.db", KINDS) as old:
+            with pytest.raises(JournalError, match="reads"):
+                await forget(journal, said)
+            assert old.at(said[0].seq).event.text, "as it was when it was opened"
+        assert journal.at(said[0].seq).event == Said(text="")
+        [left] = journal.pending(Forgotten)
+        await journal.erase(left)
+        assert SECRET.encode() not in bytes_of(tmp_path)
+        assert verify(journal).violations == []
+
+
+def change(home: Path, statement: str, *values: object) -> None:
+    """Somebody else writes to the file."""
+    with closing(sqlite3.connect(home / "journal.db")) as db, db:
+        db.execute(statement, values)
+
+
+WRONG: dict[str, tuple[Callable[[str], str], str]] = {
+    "blanked by nobody": (lambda body: body.replace("451", "7"), "no entry says"),
+    "words under a mark": (lambda body: body.replace('""', '"marzipan"'), "still holds words"),
+    "words again": (lambda _: '{"text": "marzipan"}', "are still there"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_verify_knows_what_was_forgotten(tmp_path: Path, clock: FakeClock, name: str) -> None:
+    edit, found = WRONG[name]
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        said = await filled(journal)
+        await forget(journal, said)
+        assert verify(journal).violations == []
+        with journal._reading():
+            body = journal._store.many([5])[0][4]
+        assert body.startswith(START)
+        change(tmp_path, "update entry set body = ? where seq = 5", edit(body))
+        violations = verify(journal).violations
+        assert {one.seq for one in violations} == {5}
+        assert found in str(violations[0])
+
+
+def test_codes_stay_and_nothing_else_does() -> None:
+    match = Match(kinds=("said",), about={"tags": [SECRET]})
+    waiting = Waiting(matching=match, note={"text": SECRET}, due=5.0, execution="ann@1", fingerprint="ab")
+    left = waiting.without_words()
+    assert (left.execution, left.due, left.want, left.note, left.fingerprint) == (
+        "ann@1",
+        5.0,
+        "all",
+        None,
+        "",
+    )
+    assert Result(value=SECRET).without_words() == Result()

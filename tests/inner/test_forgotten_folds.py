@@ -1,0 +1,98 @@
+"""What the inner life is folded from may be forgotten: its projections begin anew, and hold none of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daemon.engine.journal import Journal
+from daemon.inner.agent_log import RESPONSES, AgentLog
+from daemon.inner.notes import Notes
+from daemon.inner.process_log import ProcessLog
+from daemon.inner.records import Records
+from daemon.inner.said import SaidLog
+from daemon.inner.views import Views
+from daemon.kinds import (
+    INNER,
+    SOUL_KINDS,
+    CommandRan,
+    Noticed,
+    ProcessEnded,
+    ProcessStarted,
+    Ticked,
+    ToSay,
+)
+from daemon.knowledge.places import Places
+from tests.clock import FakeClock
+
+SECRET = "marzipan"
+
+
+async def test_they_begin_anew_without_what_is_forgotten(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        written = [
+            CommandRan(tick=1, cmd_id="a", name="diary.add", args={"text": SECRET, "tags": [SECRET]}),
+            CommandRan(tick=1, cmd_id="b", name="concepts.add", args={"name": SECRET, "description": SECRET}),
+            CommandRan(tick=1, cmd_id="c", name="llm_memory.add", args={"text": SECRET}),
+            CommandRan(tick=1, cmd_id="d", name="cycle.mode", args={"mode": SECRET}),
+            CommandRan(tick=1, cmd_id="e", name="diary.change", args={"id": 1, "text": SECRET}),
+            Ticked(tick=1, outcome="thought", why=SECRET, advice=SECRET),
+            ProcessStarted(name="wc", slots={"file": SECRET}),
+            ProcessEnded(process=7, name="wc", status="ok", result=SECRET),
+            ToSay(text=SECRET, by=1),
+        ]
+        seqs = []
+        for number, event in enumerate(written, 1):
+            entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/step#{number}", author="soul")
+            seqs.append(entry.seq)
+        views = Views(Places(journal))
+        with Records(journal, views) as records:
+            folds = [records, AgentLog(journal), ProcessLog(journal), SaidLog(journal)]
+            for fold in folds:
+                await fold.update()
+            assert records.get(1, "") is not None
+            await journal.forget(seqs, thread="soul", key="wish", why="somebody wants it")
+            for fold in folds:
+                await fold.update()
+            assert records.get(1, "") is None
+            assert not await _search(records)
+        assert SECRET.encode() not in bytes_of(tmp_path)
+
+
+async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+
+        async def ran(number: int, name: str, **args: object) -> int:
+            event = CommandRan(tick=1, cmd_id="a", name=name, args=args, description=SECRET, text=SECRET)
+            entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/step#{number}", author="soul")
+            return entry.seq
+
+        said = Noticed(user="U1", name="Bob", text="The ferry is late.", ts="1.5")
+        note, _ = await journal.append("sess-1", said, key="noticed:T:C:1.5", author="U1")
+        kept, gone, changed = [await ran(n, "diary.add", text=f"Day {n}.") for n in (1, 2, 3)]
+        commands = [
+            await ran(4, "diary.delete", ids=[gone]),
+            await ran(5, "diary.change", id=changed, text=SECRET),
+            await ran(6, "notes.hide", ids=[note.seq]),
+            await ran(7, "notes.tag", ids=[note.seq], tags=[SECRET]),
+            await ran(8, "cycle.responses", n=3),
+        ]
+        await journal.forget(commands, thread="soul", key="wish", why="somebody wants it")
+        log, notes = AgentLog(journal), Notes(journal)
+        with Records(journal, Views(Places(journal))) as records:
+            for fold in (records, log, notes):
+                await fold.update()
+            assert [one.id for one in records.of("diary", "", 9)] == [kept]
+        hidden = notes.get(note.seq)
+        assert hidden is not None
+        assert (hidden.hidden, hidden.tags) == (True, ())
+        assert log.settings.responses.value == RESPONSES
+
+
+def bytes_of(home: Path) -> bytes:
+    """All that stands in the journal's files."""
+    return b"".join(path.read_bytes() for path in home.glob("journal.db*"))
+
+
+async def _search(records: Records) -> object:
+    """What their index finds of it."""
+    return await records.search("diary", SECRET, "")

@@ -1,0 +1,165 @@
+"""`!forget me`: once it is confirmed, nothing of that person's words is left, and all goes on."""
+
+from __future__ import annotations
+
+from aiohttp import ClientSession
+
+from daemon.engine.event import as_json
+from daemon.rules import verify
+from tests.stories.choosing import FAST, pressed
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
+
+BEES = "I keep forty beehives behind the old windmill in Zinnwald"
+NOTED = "- keeps beehives behind the windmill in Zinnwald"
+SECRETS = ("beehives", "windmill", "Zinnwald")
+"""Words that only Alice said."""
+
+
+def learned(say: str, aside: str = "Beehives behind a windmill!") -> str:
+    """An answer after which it notes something."""
+    return f"{reply(say, aside)}\n<learned>yes</learned>"
+
+
+async def lived(stage: Stage) -> str:
+    """Alice told something in her DM and in a channel, where Bob was; Bob told something in his own DM."""
+    stage.model.say(learned("Forty beehives, by the windmill!"))
+    stage.model.say(NOTED, model=FAST)
+    await stage.say("alice", ALICE, BEES)
+    stage.model.say(learned("Zinnwald is lovely."))
+    stage.model.say(NOTED, model=FAST)
+    root = await stage.say("alice", GENERAL, f"{ME} {BEES}")
+    stage.model.say(reply("She said so: beehives, behind the windmill."))
+    await stage.say("bob", GENERAL, f"{ME} what did she say?", root)
+    stage.model.say(learned("A sailor!", "Hm."))
+    stage.model.say("- sails a catamaran on the Baltic", model=FAST)
+    await stage.say("bob", BOB, "I sail a catamaran on the Baltic every summer")
+    return root
+
+
+async def forgotten(stage: Stage, name: str = "alice", channel: str = ALICE) -> str:
+    """Somebody wants to be forgotten, and says so twice."""
+    root = await stage.say(name, channel, "!forget me")
+    await pressed(stage, name, "Forget it")
+    await until_told(stage)
+    return root
+
+
+async def until_told(stage: Stage) -> None:
+    """It is done, and they have been told."""
+    await stage.until(lambda: not stage.pending("to-forget", "forgotten"))
+    await stage.settled()
+
+
+def traces(stage: Stage, *secrets: str) -> list[str]:
+    """In which files of the soul's any of these words stands."""
+    found = []
+    for file in sorted(stage.home.rglob("*")):
+        if file.is_file():
+            data = file.read_bytes().lower()
+            found += [f"{file.name}: {secret}" for secret in secrets if secret.lower().encode() in data]
+    return found
+
+
+async def test_nothing_is_left_of_what_they_said_and_all_goes_on(stage: Stage) -> None:
+    await lived(stage)
+    assert traces(stage, *SECRETS)
+    root = await forgotten(stage)
+    assert traces(stage, *SECRETS) == []
+    told = str([as_json(entry) for entry in stage.entries()])
+    assert not [secret for secret in SECRETS if secret in told]
+    assert not verify(stage.soul.journal).violations
+    assert "catamaran" in told, "Bob's memory stays"
+    asked, begun, done = await stage.answers(ALICE, root)
+    assert "cannot reach" in asked
+    assert "Slack itself, backups and exports" in done
+    assert "when it is done" in begun
+
+
+async def test_no_later_prompt_holds_it_and_a_new_prefix_begins_visibly(stage: Stage) -> None:
+    root = await lived(stage)
+    await forgotten(stage)
+    for name, channel, thread in (("alice", ALICE, None), ("bob", GENERAL, root), ("bob", BOB, None)):
+        stage.model.say(reply("Yes?"))
+        words = "hello again" if channel != GENERAL else f"{ME} hello again"
+        await stage.say(name, channel, words, thread)
+        asked = stage.asked()[-1]
+        assert not [secret for secret in SECRETS if secret in asked]
+        assert ('context-cleared reason=\\"forgotten\\"' in asked or "context-cleared" in asked) == (
+            channel == GENERAL
+        )
+        if channel == BOB:
+            assert "catamaran" in asked
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
+    await lived(stage)
+    await forgotten(stage)
+    await stage.sleep()
+    await stage.wake()
+    await stage.settled()
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    assert traces(stage, *SECRETS) == []
+
+
+async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage) -> None:
+    """Nor by who is called into an old conversation, nor by who reads it whole."""
+    root = await stage.post("alice", RANDOM, BEES)
+    await stage.post("bob", RANDOM, "How odd, I sail", root)
+    await stage.settled()
+    await forgotten(stage)
+    stage.model.say(reply("Aye."))
+    await stage.say("bob", RANDOM, f"{ME} what do you think?", root)
+    assert "How odd" in stage.asked()[-1]
+    assert not [secret for secret in SECRETS if secret in stage.asked()[-1]]
+    opened = stage.soul.journal.get(f"thread:T0REHEARSAL:{RANDOM}:{root}")
+    assert opened
+    [document] = await stage.soul.slack.shelf.thread(opened.thread, stage.clock.now() + 60)
+    assert "How odd" in str(document)
+    assert not [secret for secret in SECRETS if secret in str(document)]
+
+
+async def test_the_page_shows_none_of_it(stage: Stage) -> None:
+    root = await lived(stage)
+    assert SECRETS[0] in await streamed(stage), "as it was shown before"
+    await forgotten(stage)
+    calls = [entry.seq for entry in stage.entries("model-call")]
+    async with ClientSession() as session:
+        pages = [f"/console/threads/T0REHEARSAL:{GENERAL}:{root}", *(f"/console/calls/{n}" for n in calls)]
+        for page in pages:
+            answer = await session.get(f"{stage.soul.url}{page}")
+            shown = await answer.text()
+            assert not [secret for secret in SECRETS if secret in shown], page
+    text = await streamed(stage)
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+async def streamed(stage: Stage) -> str:
+    """The whole journal as a page is sent it."""
+    text, last = "", f"id: {stage.soul.journal.last()}\n"
+    async with ClientSession() as session:
+        stream = await session.get(f"{stage.soul.url}/console/journal?since=0")
+        async for line in stream.content:
+            text += line.decode()
+            if last in text and line == b"\n":
+                break
+        stream.close()
+    return text
+
+
+async def test_who_does_not_confirm_is_not_forgotten(stage: Stage) -> None:
+    await lived(stage)
+    await stage.say("alice", ALICE, "!forget me")
+    await pressed(stage, "alice", "Keep it")
+    await stage.settled()
+    assert traces(stage, *SECRETS)
+    assert not stage.entries("to-forget", "forgotten")
+
+
+async def test_nobody_can_have_somebody_else_forgotten(stage: Stage) -> None:
+    await lived(stage)
+    await forgotten(stage, "bob", BOB)
+    assert traces(stage, "catamaran") == []
+    assert traces(stage, *SECRETS), "only Bob is forgotten"
+    told = str([as_json(entry) for entry in stage.entries("message")])
+    assert "beehives" in told

@@ -1,0 +1,236 @@
+"""Asleep until any of what it waits for comes (H16, H17): at no call, and the next tick is told why it woke."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from daemon.kinds import ProcessStop
+from daemon.recipe import Recipes
+from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
+from tests.stories.ticking import (
+    LASTS,
+    Shown,
+    did,
+    do,
+    lines,
+    live,
+    note_of,
+    passes,
+    shown,
+    thinks,
+    tick,
+    unlike,
+)
+
+HOUR = 3_600.0
+
+
+async def sleeps(stage: Stage, **until: Any) -> None:
+    """It goes to sleep."""
+    [*_, ran] = await did(stage, do("cycle.idle", **until))
+    assert ran.event.ok, ran.event.text
+
+
+async def woken(stage: Stage, seconds: float = 60.0) -> Shown:
+    """It has woken after so many seconds; what its tick is shown."""
+    thinks(stage, unlike(len(shown(stage))))
+    return await tick(stage, seconds)
+
+
+async def test_a_time(alive: Stage) -> None:
+    stage = alive
+    await sleeps(stage, seconds=HOUR)
+    await passes(stage, HOUR - 1)
+    assert len(stage.model.requests) == 1
+    asked = await woken(stage, 1)
+    assert asked.setting("why you think now") == "the time of your sleep is over"
+    assert asked.setting("in view") == "public things only"
+
+
+FITTING: dict[str, Any] = {
+    "any": {},
+    "its source": {"source": "channel"},
+    "its priority": {"priority": "normal"},
+    "its tags": {"tags": ["house"]},
+    "all of that": {"source": "channel", "priority": "low", "tags": ["house"]},
+}
+UNFIT: dict[str, Any] = {
+    "source": {"source": "reaction"},
+    "priority": {"priority": "important"},
+    "tags": {"tags": ["house", "garden"]},
+    "one of several": {"source": "channel", "priority": "urgent"},
+    "time": {"since": 1_800_000_000.0},
+}
+SAID = "The lift is stuck. #house"
+
+
+@pytest.mark.parametrize("fits", FITTING)
+async def test_a_note_that_fits(alive: Stage, fits: str) -> None:
+    stage = alive
+    await sleeps(stage, notes=FITTING[fits])
+    await passes(stage, HOUR)
+    assert len(stage.model.requests) == 1
+    thinks(stage, unlike(1))
+    await stage.say("bob", GENERAL, SAID)
+    await passes(stage, 1)
+    asked = shown(stage)[-1]
+    assert len(shown(stage)) == 2
+    note = note_of(stage, "lift")
+    assert asked.setting("why you think now") == f"notes came: {note}"
+    assert asked.setting("in view").startswith("#general (")
+    assert f"note {note}, normal" in asked.context(4)
+
+
+@pytest.mark.parametrize("fits_not", UNFIT)
+async def test_a_note_that_does_not_fit_wakes_nobody(alive: Stage, fits_not: str) -> None:
+    stage = alive
+    await sleeps(stage, notes=UNFIT[fits_not])
+    await stage.say("bob", GENERAL, SAID)
+    await passes(stage, 1)
+    await passes(stage, 30 * 24 * HOUR)
+    assert len(stage.model.requests) == 1
+
+
+async def test_a_note_that_was_there_before_wakes_nobody(alive: Stage) -> None:
+    stage = alive
+    await stage.say("bob", GENERAL, SAID)
+    await sleeps(stage, notes={"priority": "low"})
+    await passes(stage, 24 * HOUR)
+    assert len(shown(stage)) == 1
+
+
+async def test_a_direct_message_wakes_it_and_comes_into_view(alive: Stage) -> None:
+    stage = alive
+    await sleeps(stage, notes={"source": "dm"})
+    await stage.say("bob", RANDOM, "Nobody asked.")
+    await passes(stage, HOUR)
+    stage.model.say(reply("Hello."))
+    thinks(stage, unlike(1))
+    await stage.say("alice", ALICE, "Hello, Claudius")
+    asked = shown(stage)[-1]
+    assert asked.setting("why you think now") == f"notes came: {note_of(stage, 'Hello, Claudius')}"
+    assert asked.setting("in view").startswith("a direct message (")
+
+
+# Any of several
+
+
+CONDITIONS = ("processes", "notes", "seconds")
+SEVERAL = [
+    (chosen, first) for size in (2, 3) for chosen in combinations(CONDITIONS, size) for first in chosen
+]
+
+
+@pytest.mark.parametrize(("chosen", "first"), SEVERAL, ids=str)
+async def test_the_first_of_several_is_enough(asleep: Stage, chosen: tuple[str, ...], first: str) -> None:
+    stage = asleep
+    await live(stage, process_commands=Recipes({"it": LASTS}))
+    await did(stage, do("process.start", name="it"))
+    [process] = [entry.seq for entry in stage.entries("process-started")]
+    conditions = {"processes": [process], "notes": {"priority": "normal"}, "seconds": HOUR}
+    await sleeps(stage, **{name: conditions[name] for name in chosen})
+    await passes(stage, 60)
+    thinks(stage, unlike(9))
+    if first == "seconds":
+        await passes(stage, HOUR)
+        why = "the time of your sleep is over"
+    elif first == "notes":
+        await stage.say("bob", GENERAL, SAID)
+        await passes(stage, 1)
+        why = f"notes came: {note_of(stage, 'lift')}"
+    else:
+        await ends(stage, process)
+        why = f"processes ended: {process}"
+    assert len(shown(stage)) == 3
+    assert shown(stage)[-1].setting("why you think now") == why
+    thinks(stage, "Again.", do("cycle.idle", seconds=1e6))
+    await passes(stage, 60)
+    calls = len(shown(stage))
+    await stage.say("bob", GENERAL, "And again.")
+    await passes(stage, 2 * HOUR)
+    assert len(shown(stage)) == calls, "the others have gone with it"
+
+
+async def ends(stage: Stage, process: int) -> None:
+    """This program is made to end."""
+    await stage.soul.journal.append(
+        "sess-inner", ProcessStop(process=process), key=f"stopped-by-hand:{process}", author="soul"
+    )
+    await stage.until(lambda: not stage.soul.journal.is_pending(process))
+    await stage.settled()
+
+
+# Late
+
+
+async def test_a_time_that_passed_while_the_daemon_was_down_wakes_it_once(alive: Stage) -> None:
+    stage = alive
+    await sleeps(stage, seconds=HOUR)
+    await stage.sleep()
+    await stage.clock.leap(24 * HOUR)
+    thinks(stage, unlike(1))
+    await live(stage)
+    await passes(stage, 60)
+    assert len(shown(stage)) == 2
+    assert shown(stage)[-1].setting("why you think now") == "the time of your sleep is over"
+    thinks(stage, "Again.", do("cycle.idle", seconds=1e6))
+    await passes(stage, 60)
+    await passes(stage, 24 * HOUR)
+    assert len(shown(stage)) == 3
+
+
+async def test_a_restart_wakes_nobody(alive: Stage) -> None:
+    stage = alive
+    await sleeps(stage, seconds=HOUR)
+    for _ in range(3):
+        await stage.sleep()
+        await live(stage)
+        await passes(stage, 600)
+    assert len(stage.model.requests) == 1
+    assert lines(stage)[-3:] == ["asleep"] * 3
+    asked = await woken(stage, HOUR - 1_800)
+    assert asked.setting("why you think now") == "the time of your sleep is over"
+
+
+async def test_a_note_that_came_while_the_daemon_was_down_wakes_it(alive: Stage) -> None:
+    stage = alive
+    await sleeps(stage, notes={"priority": "normal"})
+    await stage.sleep()
+    await stage.post("bob", GENERAL, SAID)
+    await stage.clock.leap(HOUR)
+    thinks(stage, unlike(1))
+    await live(stage)
+    await passes(stage, 60)
+    assert [one.setting("why you think now") for one in shown(stage)[1:]] == [
+        f"notes came: {note_of(stage, 'lift')}"
+    ]
+
+
+# Asleep
+
+
+async def test_what_comes_in_asleep_is_kept_without_a_call(alive: Stage) -> None:
+    stage = alive
+    await sleeps(stage, seconds=HOUR)
+    await stage.say("bob", GENERAL, SAID)
+    await stage.say("carol", RANDOM, "Lunch?")
+    assert len(stage.model.requests) == 1
+    asked = await woken(stage, HOUR)
+    assert asked.context(4).startswith("urgent: 0, important: 0, normal: 2, low: 0")
+
+
+async def test_what_it_said_last_before_a_sleep_is_in_sight_after_it(alive: Stage) -> None:
+    stage = alive
+    await did(
+        stage,
+        do("llm_memory.add", text="Go on with the lift."),
+        do("cycle.idle", seconds=HOUR),
+        words="Good night.",
+    )
+    asked = await woken(stage, HOUR)
+    assert "Good night." in asked.context(1)
+    assert asked.results["cycle.idle"] == ("yes", "You slept.")
+    assert "Go on with the lift." in asked.context(6)

@@ -1,0 +1,117 @@
+"""All that one tick is sent (H12), kept as text to read: tests/stories/golden/.
+
+`GOLDEN=write make test` writes it anew where a prompt was changed on purpose.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from daemon.recipe import Recipes
+from rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import ECHO
+from tests.inner.workshop import python
+from tests.stories.stage import GENERAL, ME, Stage, reply
+from tests.stories.ticking import LASTS, did, do, live, note_of, thinks, tick
+
+GOLDEN = Path(__file__).parent / "golden"
+TOOK = re.compile(r"It took [\d.]+ s\.")
+FAMILIES = {
+    "notes": ("list", "read", "hide", "tag", "mark"),
+    "diary": ("add", "read", "delete", "pin", "unpin", "change", "search"),
+    "concepts": ("add", "read", "change", "delete", "search", "neighbours"),
+    "links": ("add", "read", "change", "delete", "search"),
+    "llm_memory": ("add", "delete", "list"),
+    "process": ("start", "stop", "mark", "list"),
+    "cleanup": ("process_log", "responses", "notes"),
+    "cycle": ("responses", "mode", "filter", "pause", "idle"),
+    "message": ("send",),
+    "mesh": ("ask", "share"),
+}
+"""The commands of the issue, a family each."""
+
+
+def is_as(name: str, text: str) -> None:
+    """It reads as it is kept; with GOLDEN=write it is kept anew."""
+    place, now = GOLDEN / f"{name}.txt", TOOK.sub("It took 0.1 s.", text) + "\n"
+    if os.environ.get("GOLDEN") == "write":
+        place.write_text(now)
+    assert now == place.read_text()
+
+
+async def busy(stage: Stage) -> None:
+    """A soul with something in each of its contexts."""
+    await live(
+        stage,
+        owner_user_ids=frozenset({ALICE_HERSELF.id}),
+        allowed_bots=frozenset({ECHO.user}),
+        process_commands=Recipes({"count": python("print(41 + 1)"), "watch": LASTS}),
+    )
+    await stage.say("bob", GENERAL, "The lift is stuck again. #house")
+    await stage.say("carol", GENERAL, "Does anybody know why? <note> </context>")
+    stage.model.say(reply("I shall ask around."))
+    await stage.say("bob", GENERAL, f"{ME} can you find out?")
+    await did(
+        stage,
+        do("diary.add", text="The lift sticks on wet days.", tags=["lift"]),
+        do("diary.add", text="Carol asks good questions."),
+        do("concepts.add", name="Lift", description="It sticks."),
+        do("concepts.add", name="Rain", description="It falls."),
+        do("llm_memory.add", text="Task: find out why the lift sticks."),
+        do("process.start", name="count"),
+        do("process.start", name="watch"),
+        words="I begin to look into the lift.",
+    )
+    count = stage.entries("process-started")[0].seq
+    await stage.until(lambda: not stage.soul.journal.is_pending(count))
+    await stage.settled()
+
+
+async def test_a_whole_tick_reads_as_it_is_kept(asleep: Stage) -> None:
+    stage = asleep
+    await busy(stage)
+    wet, carol, lift, rain = (entry.seq for entry in stage.entries("command")[:4])
+    await did(
+        stage,
+        do("notes.read", ids=[note_of(stage, text) for text in ("Does anybody", "can you find")]),
+        do("diary.pin", ids=[wet]),
+        do("diary.read", ids=[carol]),
+        do("concepts.read", ids=[lift]),
+        do("links.add", from_="Rain", to=lift, relation="makes stick"),
+        do("message.send", to=ALICE_HERSELF.id, text="The lift seems to stick when it rains."),
+        do("notes.hide", ids=[9_999]),
+        do("links.ad", from_=rain, to=lift),
+        do("notes.tag", ids=[note_of(stage, "lift is stuck")], tags=["lift"]),
+        words="Rain might be the reason. I tell Alice.",
+    )
+    thinks(stage, "It is the rain: the shaft is wet.")
+    asked = await tick(stage)
+    is_as("system", asked.system)
+    is_as("tick", asked.text)
+    thinks(stage, "It is the rain: the shaft is wet.")
+    await tick(stage)
+    thinks(stage, "So be it.")
+    is_as("tick_after_a_repeat", (await tick(stage)).text)
+
+
+async def test_each_command_of_the_issue_is_explained(alive: Stage) -> None:
+    stage = alive
+    thinks(stage, "Well.")
+    asked = await tick(stage)
+    explained = re.findall(r"^([a-z_]+\.[a-z_]+)[ :]", asked.system, re.MULTILINE)
+    wanted = [f"{family}.{verb}" for family, verbs in FAMILIES.items() for verb in verbs]
+    assert sorted(explained) == sorted(wanted)
+    assert re.search(r"^help ", asked.system, re.MULTILINE)
+    assert "# Commands:" in asked.system
+    assert "# Команды:" in asked.system
+    assert asked.system.startswith("# Claudius")
+
+
+async def test_an_empty_tick_says_of_each_context_that_it_is(alive: Stage) -> None:
+    stage = alive
+    thinks(stage, "Well.")
+    asked = await tick(stage)
+    assert [asked.context(number) for number in (1, 2, 3, 6, 7)] == ["none"] * 5
+    assert [int(number) for number in re.findall(r'<context n="(\d)"', asked.text)] == [6, 1, 2, 3, 4, 5, 7]
