@@ -130,11 +130,8 @@ class AgentLog(Fold):
 
     @property
     def last(self) -> Line | None:
-        """The last tick in which anything was asked or done."""
-        for line in reversed(self.lines):
-            if line.entry.event.outcome != "asleep":
-                return line
-        return None
+        """The last tick in which the model answered: what it did is to be shown until it answers again."""
+        return self.thoughts[-1] if self.thoughts else None
 
     @property
     def thoughts(self) -> Sequence[Line]:

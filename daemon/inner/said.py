@@ -21,7 +21,7 @@ class SaidLog(Fold):
     def _take(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, SaidOut):
             self._new.append(entry)
-        elif entry.event.outcome != "asleep":
+        elif entry.event.answer:  # who did not answer may not have been asked
             self._new = [one for one in self._new if one.seq > entry.event.tick]
 
     def lines(self) -> Sequence[str]:

@@ -192,7 +192,7 @@ class Tick:
         contexts = self._contexts(due)
         limited = await self._turn.limit()
         if limited:
-            await self._over(contexts, "over-budget")
+            await self._over(contexts, due)
             return
         memory = system
         if self._turn.log:  # what it did before its code changed: no context holds that yet
@@ -204,19 +204,21 @@ class Tick:
         if call.event.outcome == "refused":
             _, call = await self._turn.talk("tick", memory, "fallback")
         if call.event.outcome == "over-budget":
-            await self._over(contexts, "over-budget")
+            await self._over(contexts, due)
         elif call.event.outcome not in ("ok", "cut"):
             outcome: Any = "refused" if call.event.outcome == "refused" else "failed"
             await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
-            await self._pause(self._pause_after(()), "the pause is over")
+            await self._later(due, self._pause_after(()))
         else:
             await self._follow(contexts, call)
 
-    async def _over(self, contexts: Contexts, outcome: Any) -> None:
+    async def _over(self, contexts: Contexts, due: Sequence[Entry[TickDue]]) -> None:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
-        await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
+        await self._note(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
         left = DAY - self._now % DAY
-        await self._pause(max(left, self._life.limits.pause), "a new day has begun")
+        notes = [seq for entry in due for seq in entry.event.notes]
+        why = f"{due[-1].event.why}; a new day has begun" if notes else "a new day has begun"
+        await self._turn.wait(within=max(left, self._life.limits.pause), note={"inner": why, "woke": notes})
 
     async def _note(self, contexts: Contexts, line: Ticked) -> None:
         """The line of the log with which the tick ends."""

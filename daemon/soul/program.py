@@ -22,6 +22,8 @@ from daemon.kinds import (
     CellRan,
     Observed,
     Spoken,
+    TickDue,
+    Ticked,
     ToSay,
     TurnBegan,
     TurnEnded,
@@ -155,7 +157,7 @@ class Soul(Program):
         """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
-            await turn.wait(within=RECOVERY, note={"inner": "a tick failed"})
+            await _tick_failed(turn)
         await turn.relay(NO_ANSWER)
         await turn.became("refused")
         if not turn.is_refused:
@@ -208,6 +210,16 @@ class Soul(Program):
 
     async def went_down(self, ctx: Context, waiting: Entry[Outage]) -> None:
         await outage.tell(Turn(self._world, ctx), waiting)
+
+
+async def _tick_failed(turn: Turn) -> None:
+    """It is a line of the log of the inner life, and what had woken it is not forgotten."""
+    due = only(TickDue, turn.inputs)
+    why = due[-1].event.why if due else ""
+    if not turn.execution.entries(Ticked):
+        await turn.once(Ticked(tick=turn.number, outcome="failed", why=why))
+    woke = [seq for entry in due for seq in entry.event.notes]
+    await turn.wait(within=RECOVERY, note={"inner": "a tick failed", "woke": woke})
 
 
 async def _let_go(turn: Turn) -> None:

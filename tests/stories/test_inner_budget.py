@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from daemon.limits import Limits
 from tests.stories.stage import ALICE, GENERAL, Stage, reply
-from tests.stories.ticking import COMPARES, Shown, do, lines, live, passes, shown, thinks, tick, unlike
+from tests.stories.ticking import (
+    COMPARES,
+    Shown,
+    did,
+    do,
+    lines,
+    live,
+    note_of,
+    passes,
+    shown,
+    thinks,
+    tick,
+    unlike,
+)
 
 DAY = 86_400.0
 
@@ -17,7 +30,8 @@ def until_midnight(stage: Stage) -> float:
 def spent(stage: Stage, asked: Shown) -> float:
     """What all model calls before this tick have cost."""
     tick = int(asked.setting("tick"))
-    return sum(entry.event.cost for entry in stage.entries("model-call") if entry.seq < tick)
+    costs: list[float] = [entry.event.cost for entry in stage.entries("model-call") if entry.seq < tick]
+    return sum(costs)
 
 
 async def test_what_is_spent_is_told_and_begins_anew_each_day(alive: Stage) -> None:
@@ -123,3 +137,34 @@ async def test_notes_come_in_while_nothing_may_be_spent(asleep: Stage) -> None:
     thinks(stage, unlike(2))
     asked = await tick(stage, until_midnight(stage))
     assert asked.context(4).startswith("urgent: 0, important: 0, normal: 1, low: 0")
+
+
+async def test_what_its_last_commands_came_to_is_shown_the_next_day(asleep: Stage) -> None:
+    stage = asleep
+    await live(stage, inner_life_daily_usd=0.005)
+    [spring] = [one.seq for one in await did(stage, do("diary.add", text="Spring has come."))]
+    await passes(stage, 60)
+    assert lines(stage)[-1] == "over-budget"
+    thinks(stage, unlike(2), do("diary.read", ids=[spring]))
+    asked = await tick(stage, until_midnight(stage))
+    assert asked.results["diary.add"] == ("yes", f"added: its id is {spring}")
+    await passes(stage, 60)
+    assert lines(stage)[-1] == "over-budget"
+    thinks(stage, unlike(3))
+    asked = await tick(stage, until_midnight(stage))
+    assert "Spring has come." in asked.context(3)
+
+
+async def test_the_note_that_woke_it_is_not_forgotten_over_night(asleep: Stage) -> None:
+    stage = asleep
+    await live(stage, inner_life_daily_usd=0.005)
+    await did(stage, do("cycle.idle", notes={"source": "channel"}))
+    await passes(stage, 60)
+    await stage.say("bob", GENERAL, "The lift is stuck.")
+    await passes(stage, 1)
+    assert lines(stage)[-1] == "over-budget"
+    thinks(stage, unlike(2))
+    asked = await tick(stage, until_midnight(stage))
+    note = note_of(stage, "lift is stuck")
+    assert asked.setting("why you think now") == f"notes came: {note}; a new day has begun"
+    assert asked.setting("in view").startswith("#general (")

@@ -1,4 +1,4 @@
-"""Asleep until any of what it waits for comes (H16, H17): at no call, and the next tick is told why it woke."""
+"""Asleep until any of what it waits for comes (H16, H17): at no call, and then it is told why it woke."""
 
 from __future__ import annotations
 

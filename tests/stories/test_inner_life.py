@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from daemon.kinds import INNER, TurnEnded
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.ticking import PAUSE, did, do, does, lines, live, passes, shown, thinks, tick, unlike

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,7 @@ async def test_what_was_answered_in_its_conversation_is_marked_so(alive: Stage) 
 
 # H8: auto mode
 
-FILTERS = {
+FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "all": ({}, {"paper", "Lunch", "lift", "tada"}),
     "priority or higher": ({"priority": "normal"}, {"paper", "Lunch", "lift"}),
     "source": ({"source": "reaction"}, {"tada"}),

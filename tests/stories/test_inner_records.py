@@ -1,4 +1,4 @@
-"""What it writes down (H6, H10): each command of diary, concepts, links and llm_memory, in the next request."""
+"""What it writes down (H6, H10): each command of its diary, graph and llm_memory, in the next request."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_what_is_not_there_is_refused(alive: Stage, command: Command) -> N
     assert (done, "is known here" in why) == ("no", True)
 
 
-# H10: llm_memory
+# What it notes for itself, in H10
 
 
 async def test_llm_memory_is_in_sight_of_each_tick_until_it_is_deleted(alive: Stage) -> None:

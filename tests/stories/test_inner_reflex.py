@@ -90,7 +90,7 @@ async def test_context_7_names_the_strategy_and_the_reason_once(alive: Stage) ->
     assert (await shows(stage)).context(7) == "none"
 
 
-# H19: alike
+# What is only alike, in H19
 
 
 @pytest.mark.parametrize(("new", "outcome"), [(True, "thought"), (False, "repeated")])
