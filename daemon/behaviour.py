@@ -40,7 +40,7 @@ from daemon.soul.past import Pasts
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
-from daemon.within import alive, means_of, state_of
+from daemon.within import alive, kept_of, means_of, state_of
 
 
 def processes_of(
@@ -101,7 +101,8 @@ def world_of(
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
     processes = processes or processes_of(settings, stack, journal, clock, texts, slack)
     inner = settings.inner.usd if settings.inner else 0.0
-    processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct))
+    kept = kept_of(journal, stack)
+    processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct, kept))
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in texts.playbooks if name != EXPERT]

@@ -14,6 +14,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
 from daemon.inner.helping import help_text
+from daemon.inner.keeping import Kept
 from daemon.inner.neighbours import Neighbours
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
@@ -43,6 +44,12 @@ def state_of(journal: Journal, stack: ExitStack) -> State:
         said=SaidLog(journal),
         views=views,
     )
+
+
+def kept_of(journal: Journal, stack: ExitStack) -> Kept:
+    """What it keeps about people, to be shown to them: folded only when somebody asks."""
+    places = Places(journal)
+    return Kept(journal, places, stack.enter_context(Records(journal, Views(places))))
 
 
 def means_of(

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 from daemon.actions.action import Args, Definition
 from daemon.actions.own_processes import Own
 from daemon.engine.event import Entry
+from daemon.engine.keys import context_of, step_of
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
 from daemon.ism import Refused
@@ -69,7 +70,8 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
         begun = log.journal.pending(ProcessStarted, thread=INNER)
         if sum(one.seq < tick.id for one in begun) >= MOST_RUNNING:  # the same whenever this runs again
             raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
-        started = await tick.turn.once(ProcessStarted(name=args.name, slots=args.slots, view=tick.view))
+        wanted = ProcessStarted(name=args.name, slots=args.slots, view=tick.view)
+        started = _begun(log, tick, wanted) or await tick.turn.once(wanted)
         return Done(text=f"Process {started.seq} ({args.name}) is started. You hear of it when it has ended.")
 
     return Definition(
@@ -79,6 +81,16 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
         args=Start,
         inner=True,
     )
+
+
+def _begun(log: ProcessLog, tick: Tick, wanted: ProcessStarted) -> Entry[ProcessStarted] | None:
+    """The same program, where a command of this tick has begun it and was killed before it was recorded: the
+    tick may have begun again since, under other keys."""
+    for one in log.journal.of(INNER, ProcessStarted, since=tick.id):
+        same = (one.event.name, one.event.slots) == (wanted.name, wanted.slots)
+        if same and log.journal.get(step_of(context_of(one.key))) is None:
+            return one
+    return None
 
 
 def _stop(log: ProcessLog) -> Definition:

@@ -132,8 +132,8 @@ class Supervisor:
         event = entry.event
         if isinstance(event, ProcessStarted):
             self._watch(entry)
-        elif isinstance(event, ProcessStop) and event.process in self._watched:
-            self._watched[event.process].set()
+        elif isinstance(event, ProcessStop | ProcessEnded) and event.process in self._watched:
+            self._watched[event.process].set()  # an end that others wrote: it is forgotten
         elif isinstance(event, CommandRan) and event.name == CLEANUP and event.ok:
             self._tidy()
 

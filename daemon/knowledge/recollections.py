@@ -45,6 +45,9 @@ class Records(Protocol):
     async def about(self, person: str, thread: str) -> Sequence[Known]:
         """What is recorded about this person, and may be known in this thread, a DM of theirs."""
 
+    async def versions(self, seq: int) -> Sequence[int]:
+        """All entries in which the record stands whose text this one holds; none: it holds none."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Note:
@@ -92,15 +95,12 @@ class Recollections:
         return sorted([*known, *more], key=lambda one: one.seq)
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """All versions of the note about this person whose latest is this entry; none: there is no such note.
-
-        What the inner life keeps has one version.
-        """
+        """All versions of the note about this person whose latest is this entry; none: there is none."""
         await self._update()
         for note in self._notes:
             if note.person == person and note.versions[-1] == seq:
                 return tuple(note.versions)
-        return (seq,) if seq and seq not in self._of else ()
+        return tuple(await self._records.versions(seq)) if self._records and seq else ()
 
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""

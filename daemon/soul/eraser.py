@@ -243,7 +243,8 @@ class Forgetting:
         self._rounds.append(forgotten)
         if slept:
             due = TickDue(why="what was waited for is forgotten")
-            await self._journal.append(INNER, due, key=f"{forgotten.key}!tick", author="core")
+            key = f"tick-after-forgetting:{forgotten.seq}"  # of no execution: it was made from nothing
+            await self._journal.append(INNER, due, key=key, author="core")
             self._wake(INNER)
 
     def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:

@@ -68,8 +68,8 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: nobody sleeps until what is no process ends",
         "actions/cycle_commands.py",
-        "            if one is None or not",
-        "            if one is not None and not",
+        "        if unknown:\n",
+        "        if not known and not unknown:\n",
         f"{BOUNDS}a_sleep_until_what_is_no_process_ends_is_refused",
     ),
     rule(
@@ -141,22 +141,22 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: own replies are shown where they may be known",
         CONTEXTS,
-        "cleared and self.knows(tick.entry.event.view)",
+        "cleared and self.knows(tick.entry.event.view, tick.entry.seq)",
         "cleared",
         f"{ELSEWHERE}[llm_recent_responses-bob]",
     ),
     rule(
         "inner life: so are processes",
         CONTEXTS,
-        "self.state.processes.processes(self.knows)",
-        "self.state.processes.processes(lambda _: True)",
+        "processes(self.knows):\n            if not self.knows(process.view, process.id):",
+        "processes(lambda _: True):\n            if self.knows(process.view) is None:",
         f"{ELSEWHERE}[process_log-bob]",
     ),
     rule(
         "inner life: so is what commands came to",
         CONTEXTS,
-        "        if not self.knows(ran.view):",
-        "        if self.knows(ran.view) is None:",
+        "        if not self.knows(ran.view, seq):",
+        "        if self.knows(ran.view, seq) is None:",
         f"{ELSEWHERE}[process_log-nobody]",
     ),
     rule(
@@ -183,14 +183,14 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: so are settings",
         CONTEXTS,
-        "        if not self.knows(setting.view):",
+        "        if not self.knows(setting.view, setting.wrote):",
         "        if self.knows(setting.view) is None:",
         f"{ELSEWHERE}[settings-bob]",
     ),
     rule(
         "inner life: so is what the reflex says",
         CONTEXTS,
-        "tick.advice if self.knows(tick.view) else ELSEWHERE",
+        "tick.advice if self.knows(tick.view, last.entry.seq) else ELSEWHERE",
         "tick.advice",
         f"{ELSEWHERE}[anti_stagnation-bob]",
     ),
@@ -207,8 +207,8 @@ FOLDED: tuple[Mutant, ...] = (
     rule(
         "inner life: a fold goes back",
         "inner/fold.py",
-        "            if self.folded >= before:",
-        "            if self.folded < 0:",
+        "            if self.folded >= before or",
+        "            if self.folded < 0 or",
         "tests/inner/test_fold.py::test_it_goes_on_and_back",
     ),
     rule(
@@ -217,6 +217,13 @@ FOLDED: tuple[Mutant, ...] = (
         "if not ran.ok or ran.taken_from or",
         "if not ran.ok or",
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
+    ),
+    rule(
+        "inner life: a program that was begun is not begun by a tick that begins again",
+        "actions/process_commands.py",
+        "_begun(log, tick, wanted) or await",
+        "await",
+        NEW_CODE,
     ),
     rule(
         "inner life: a message that was taken over is counted once",
@@ -241,4 +248,23 @@ FOLDED: tuple[Mutant, ...] = (
     ),
 )
 
-INNER: tuple[Mutant, ...] = (*TICKS, *WAITS, *VIEWS, *FOLDED)
+OLDER: tuple[Mutant, ...] = (
+    rule(
+        "older journals: a kind is read by what it was called",
+        "kinds/thoughts.py",
+        '    formerly: ClassVar[tuple[str, ...]] = ("note",)\n',
+        "",
+        "tests/core/test_golden.py::test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly"
+        "[afterthought]",
+    ),
+    rule(
+        "older journals: a wait asks the same as it did",
+        "engine/asking.py",
+        "fingerprint(name, _compared(event), within)",
+        "fingerprint(name, event, within)",
+        "tests/engine/test_golden.py::test_each_turn_is_replayed_to_the_same_end_and_nothing_is_done_again"
+        "[approval]",
+    ),
+)
+
+INNER: tuple[Mutant, ...] = (*TICKS, *WAITS, *VIEWS, *FOLDED, *OLDER)

@@ -224,7 +224,9 @@ class FileModel:
         seen = since_spoken(request["messages"])
         if self.sees_all:
             seen = "\n".join(text for role, text in request["messages"] if role != "system")
-        reply = self.script(seen or str(request["trailing"]), calls)
+        trailing = str(request["trailing"])
+        is_tick = "<context " in trailing
+        reply = self.script(trailing if is_tick else seen or trailing, calls)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
             assert hear is not None
             await self.clock.go_on(self.pace)

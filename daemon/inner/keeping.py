@@ -1,0 +1,61 @@
+"""What the inner life keeps about people, for those people themselves: for `!memory` and `!forget`.
+
+Implements knowledge/recollections.py's Records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
+from daemon.inner.record import Record
+from daemon.inner.records import Records
+from daemon.kinds import CommandRan, Heard, Message
+from daemon.knowledge.places import Places
+from daemon.knowledge.recollections import Known
+
+CHANGE = ".change"
+
+
+class Kept:
+    """Finds it among these records, of which no tick makes use."""
+
+    def __init__(self, journal: Journal, places: Places, records: Records) -> None:
+        self._journal = journal
+        self._places = places
+        self._records = records
+
+    async def about(self, person: str, thread: str) -> Sequence[Known]:
+        """What is recorded about this person, and may be known in this thread, a DM of theirs."""
+        found = await self._records.about(self._names(person), thread)
+        return [self._known(one) for one in found]
+
+    async def versions(self, seq: int) -> Sequence[int]:
+        """All entries in which the record stands whose text this one holds; none: it holds none."""
+        entry = next(iter(self._journal.many([seq])), None)
+        if entry is None or not isinstance(entry.event, CommandRan):
+            return ()
+        first = int(entry.event.args.get("id", seq)) if entry.event.name.endswith(CHANGE) else seq
+        later = [
+            one.seq
+            for one in self._journal.kind(CommandRan, since=first)
+            if one.event.name.endswith(CHANGE) and one.event.args.get("id") == first
+        ]
+        return [first, *later]
+
+    def _names(self, person: str) -> Sequence[str]:
+        """What they were called whenever they said something."""
+        said = self._journal.kind(Message, Heard)
+        return list(dict.fromkeys(one.event.name for one in said if one.event.user == person))
+
+    def _known(self, record: Record) -> Known:
+        channel = self._places.of(record.view) if record.view else None
+        return Known(
+            seq=record.wrote,
+            text=f"{record.name}: {record.text}" if record.name else record.text,
+            place=channel.name if channel else "",
+            audience=channel.before(ALWAYS).audience if channel else "public",
+            at=record.changed_at,
+            fixed=True,
+        )
