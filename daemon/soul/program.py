@@ -10,6 +10,7 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, only
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
+from daemon.engine.keys import context_of
 from daemon.engine.kinds import Intent, Outage, Waiting, Woke
 from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
@@ -216,7 +217,8 @@ async def _tick_failed(turn: Turn) -> None:
     """It is a line of the log of the inner life, and what had woken it is not forgotten."""
     due = only(TickDue, turn.inputs)
     why = due[-1].event.why if due else ""
-    if not turn.execution.entries(Ticked):
+    told = turn.world.journal.recorded(turn.execution.id)
+    if all(context_of(one.key) == turn.ctx.path for one in only(Ticked, told)):  # these words may run again
         await turn.once(Ticked(tick=turn.number, outcome="failed", why=why))
     woke = [seq for entry in due for seq in entry.event.notes]
     await turn.wait(within=RECOVERY, note={"inner": "a tick failed", "woke": woke})

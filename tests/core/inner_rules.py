@@ -124,7 +124,7 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: a tick that failed is followed by another",
         "soul/program.py",
-        '            await turn.wait(within=RECOVERY, note={"inner": "a tick failed"})\n',
+        "            await _tick_failed(turn)\n",
         "            pass\n",
         f"{AGAIN}[inner-life-fails]",
     ),

@@ -107,7 +107,10 @@ def answered(text: str) -> ModelCall:
 
 
 async def repeats(one: Ticking) -> None:
-    line = Ticked(tick=2, outcome="repeated", reflex="rephrase", advice=SECRET, view=one.alice)
+    call = await one.office.write(INNER, answered("the same"))
+    line = Ticked(
+        tick=2, outcome="repeated", answer=call.seq, reflex="rephrase", advice=SECRET, view=one.alice
+    )
     await one.office.write(INNER, line)
 
 
