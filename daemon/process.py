@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from daemon.engine.event import Entry, Input, StepEvent
-from daemon.engine.kinds import Match
+from daemon.engine.kinds import Match, Waiting
 from daemon.kinds import (
     InnerMessage,
     Limited,
@@ -232,8 +232,8 @@ class Turn(Protocol):
         """When one of these entries is closed, one that matches has come, or so many seconds are over, this
         thread hears of it; what it waited for before in this way it waits for no more."""
 
-    async def waiting(self) -> Sequence[Mapping[str, Any]]:
-        """What this thread waits for in this way: the notes of its waits."""
+    async def waiting(self) -> Sequence[Waiting]:
+        """What this thread waits for in this way."""
 
     async def call(
         self,

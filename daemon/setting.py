@@ -247,6 +247,10 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
 }
 
 
+OWN = ("think", "read")
+"""What the inner life may start besides programs (daemon/actions/own_processes.py)."""
+
+
 def recipes(text: str) -> Recipes:
     """Programs that may be run: `name=program argument {slot}`, with semicolons between.
 
@@ -259,6 +263,8 @@ def recipes(text: str) -> Recipes:
             name, recipe = _recipe(entry)
             if name in found:
                 raise ValueError("has a name that was there before")
+            if name in OWN:
+                raise ValueError("has a name of the soul's own processes")
         except ValueError as error:
             raise ValueError(f"holds an entry that {error} (number {place} of {len(entries)})") from None
         found[name] = recipe

@@ -71,7 +71,6 @@ class BreakingOut:
         state, now = self.contexts.state, self.contexts.now
         _, notebook = state.records.llm_memory(now.view, 100_000)
         far = state.records.far(now.view, now.tick, FAR)
-        asked = [line.entry.at for line in state.log.lines if line.entry.event.reflex == "owner"]
         return Around(
             repeated=answer,
             now=now.at,
@@ -81,7 +80,7 @@ class BreakingOut:
             tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook[:TASKS]],
             neighbours=now.neighbours,
             owners=now.owners,
-            owner_asked=asked[-1] if asked else None,
+            owner_asked=state.log.owner_asked,
         )
 
     def _answers(self) -> Sequence[int]:

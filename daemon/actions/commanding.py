@@ -54,12 +54,12 @@ class Commanding:
         return await self.turn.step("command", [self.id, command.cmd_id, command.name, args], do, CommandRan)
 
     async def refuse(self, fault: Fault) -> Entry[CommandRan]:
-        """Nothing is done; the next tick sees why, and how it is written."""
+        """Nothing is done; the next tick sees why, and how it is written. A mere warning refuses nothing."""
         event = CommandRan(
             tick=self.id,
             cmd_id=fault.cmd_id,
-            name=fault.name,
-            ok=False,
+            name="" if fault.repaired else fault.name,
+            ok=fault.repaired,
             text=fault.line(),
             view=self.view,
         )

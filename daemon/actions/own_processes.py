@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lxml import etree
-
 from daemon.inner.carrying_out import Done, Tick
 from daemon.ism import Refused
 from daemon.kinds import InnerMessage
+from daemon.mind.payloads import element
 
 LONGEST = 8_000
 """Characters of what a branch is begun with."""
@@ -29,6 +28,8 @@ class Own:
         """Begin it."""
         if set(slots) != set(self.slots):
             raise Refused(f"{name} has the slots {', '.join(self.slots)}, and needs a value for each.")
+        if not all(value.strip() for value in slots.values()):
+            raise Refused("A slot is empty: write what it is about.")
         if sum(map(len, slots.values())) > LONGEST:
             raise Refused(f"At most {LONGEST:,} characters begin a branch.")
         tree = tick.turn.tree
@@ -46,14 +47,14 @@ def _task(slots: Mapping[str, str]) -> str:
 
 def _reading(slots: Mapping[str, str]) -> str:
     """The action with which the branch begins."""
-    action = etree.Element("ReadDeeply")
-    for name, value in (("question", slots["question"]), ("source", "folders"), ("names", slots["path"])):
-        etree.SubElement(action, name).text = value
-    return etree.tostring(action, encoding="unicode")
+    asked = element("question", slots["question"])
+    where = element("source", "folders") + element("names", slots["path"])
+    return f"<ReadDeeply>{asked}{where}</ReadDeeply>"
 
 
 def own_processes(*, folders: bool) -> Mapping[str, Own]:
     """By name; without the owner's folders nothing can be read."""
-    think = {"think": Own(slots=("task",), first=_task)}
-    read = {"read": Own(slots=("question", "path"), first=_reading)}
-    return think | read if folders else think
+    own = {"think": Own(slots=("task",), first=_task)}
+    if folders:
+        own["read"] = Own(slots=("question", "path"), first=_reading)
+    return own

@@ -13,11 +13,13 @@ from typing import Any, Literal, cast
 from daemon.engine.event import Entry
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
-from daemon.kinds import INNER, CommandRan, ModelCall, Ticked
+from daemon.kinds import INNER, CommandRan, InnerBegan, ModelCall, Ticked
 
 MOST = 200
-"""Ticks that are kept at hand: more than anybody asks for."""
+"""Ticks that are kept at hand, and so many of those in which the model answered."""
 DAY = 86_400.0
+ASKS_OWNER = "owner"
+"""The strategy of the reflex by which an owner is asked."""
 RESPONSES = 5
 """Own replies that a tick sees where the soul says nothing else."""
 NEW = frozenset(
@@ -60,13 +62,28 @@ class Line:
         return not any(one.event.ok and one.event.name in NEW for one in self.commands)
 
 
+@dataclass(slots=True, kw_only=True)
+class Paid:
+    """What the inner life has cost since midnight (UTC), up to an entry."""
+
+    midnight: float = 0.0
+    upto: int = 0
+    usd: float = 0.0
+
+
 class AgentLog(Fold):
     """The last ticks, in order, and the settings of the cycle."""
 
-    kinds = (Ticked, CommandRan)
+    kinds = (Ticked, CommandRan, InnerBegan)
 
     def _clear(self) -> None:
         self.lines = deque[Line](maxlen=MOST)
+        self.thoughts = deque[Line](maxlen=MOST)
+        """The ticks in which the model answered, in order."""
+        self.last_at = 0.0
+        """When the last tick was over in which anything was to be asked, or the daemon was started."""
+        self.owner_asked: float | None = None
+        """When the reflex last had an owner asked."""
         self.settings = Settings()
         self.cleared = 0
         """The seq up to which the soul wanted its own replies out of sight."""
@@ -74,15 +91,17 @@ class AgentLog(Fold):
         """The commands of the tick that is under way."""
         self._day = 0.0
         self._messages = 0
+        self._paid = Paid()
 
     def _take(self, entry: Entry[Any]) -> None:
         if entry.at // DAY != self._day:
             self._day, self._messages = entry.at // DAY, 0
+        if isinstance(entry.event, InnerBegan):
+            self.last_at = entry.at
+            return
         if isinstance(entry.event, Ticked):
-            if self.lines and self.lines[-1].entry.event.tick == entry.event.tick:
-                self.lines.pop()  # it began again: what it came to at last is told
             mine = [one for one in self.sent if one.seq in entry.event.commands]
-            self.lines.append(Line(entry=cast(Entry[Ticked], entry), commands=mine))
+            self._end(Line(entry=cast(Entry[Ticked], entry), commands=mine))
             self.sent = []
             return
         self.sent.append(cast(Entry[CommandRan], entry))
@@ -90,10 +109,26 @@ class AgentLog(Fold):
             self._messages += entry.event.name == "message.send"
             self._set(cast(Entry[CommandRan], entry))
 
+    def _end(self, line: Line) -> None:
+        """A tick is over, or something has happened between two."""
+        event = line.entry.event
+        for kept in (self.lines, self.thoughts):
+            if kept and kept[-1].entry.event.tick == event.tick:
+                kept.pop()  # it began again: what it came to at last is told
+        self.lines.append(line)
+        if event.answer:
+            self.thoughts.append(line)
+        if event.outcome != "asleep":
+            self.last_at = line.entry.at
+        if event.reflex == ASKS_OWNER:
+            self.owner_asked = line.entry.at
+
     def _set(self, entry: Entry[CommandRan]) -> None:
         event = entry.event
         args: Mapping[str, Any] = event.args
         now = self.settings
+        if entry.forgotten:
+            return
         match event.name:
             case "cycle.responses":
                 self.settings = replace(
@@ -103,7 +138,7 @@ class AgentLog(Fold):
                 self.settings = replace(
                     now, mode=Setting(value=args["mode"], view=event.view, wrote=entry.seq)
                 )
-                if args.get("filter"):
+                if args.get("filter") is not None:
                     self.settings = replace(
                         self.settings, filter=Setting(value=args["filter"], view=event.view, wrote=entry.seq)
                     )
@@ -120,9 +155,17 @@ class AgentLog(Fold):
         """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
         counts it, with comparisons and branches.
         """
-        calls = self.journal.kind(ModelCall, at=now // DAY * DAY)
-        mine = [one.event for one in calls if one.seq < before and one.thread.partition(".")[0] == INNER]
-        return sum(call.cost for call in mine if not call.taken_from)
+        midnight = now // DAY * DAY
+        if midnight != self._paid.midnight or before <= self._paid.upto:
+            self._paid = Paid(midnight=midnight)
+        paid = self._paid
+        for one in self.journal.kind(ModelCall, since=paid.upto, at=midnight):
+            if one.seq >= before:
+                break
+            paid.upto = one.seq
+            if one.thread.partition(".")[0] == INNER and not one.event.taken_from:
+                paid.usd += one.event.cost
+        return paid.usd
 
     def messages(self, now: float) -> int:
         """How many messages it wanted sent on this UTC day by then."""
@@ -132,11 +175,6 @@ class AgentLog(Fold):
     def last(self) -> Line | None:
         """The last tick in which the model answered: what it did is to be shown until it answers again."""
         return self.thoughts[-1] if self.thoughts else None
-
-    @property
-    def thoughts(self) -> Sequence[Line]:
-        """The ticks at hand in which the model answered, in order."""
-        return [line for line in self.lines if line.entry.event.answer]
 
     def fruitless(self) -> int:
         """How many ticks in a row have left nothing new."""

@@ -1,15 +1,15 @@
 """What a tick is shown: the seed's seven contexts, each a region of working memory, from stable to volatile.
 
-Only what may be known in the tick's view is in them. Built from the state as of the tick's begin: pure.
+Only what may be known in the tick's view is in them. It reads the state as of the tick's begin, and collects
+in `saw` the entries whose words it showed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from daemon.engine.reading import ALWAYS
 from daemon.inner.agent_log import Line, Setting
@@ -166,7 +166,8 @@ class Contexts:
         notes = self.state.notes
         lines = [", ".join(f"{priority}: {count}" for priority, count in notes.counts().items())]
         if self.state.log.settings.mode.value == "auto":
-            wanted = notes.matching(Filter.of(self._filter()), self.knows, LISTED)
+            asked = replace(Filter.of(self.state.log.settings.filter.value), unread=True)
+            wanted = notes.matching(asked, self.knows, LISTED)
             lines += [self._note(seq) for seq in wanted]
             hidden = sum(notes.counts().values()) - len(wanted)
             lines.append(f"not shown: {hidden}")
@@ -186,11 +187,6 @@ class Contexts:
             return f"note {seq} may not be known in this view: read it alone"
         self.saw.append(note.said)
         return self.state.notes.words(note, self.knows)
-
-    def _filter(self) -> Mapping[str, Any]:
-        """Which notes it wants to see in auto mode."""
-        found: Mapping[str, Any] = self.state.log.settings.filter.value
-        return found
 
     # 5
 

@@ -16,8 +16,10 @@ from daemon.kinds.perceptions import Said
 INNER = "sess-inner"
 """The thread of the inner life: the one id that is not derived, and a thread without an address."""
 
-FOLDED = frozenset({"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup"})
-"""The families of commands that say what becomes of notes, records and processes."""
+FAMILIES = frozenset(
+    {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}
+)
+"""The families of commands whose names are told, and counted, also when their words are forgotten."""
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
 """Of a process in the process log. `close`: it was dealt with, and is out of sight."""
@@ -103,7 +105,7 @@ class CommandRan(StepEvent):
         """What is left of it when it is forgotten: which notes and records it was about, lest one that was
         deleted or hidden comes back."""
         about = {name: self.args[name] for name in ("id", "ids", "read") if name in self.args}
-        known = self.ok and self.name.partition(".")[0] in FOLDED
+        known = self.ok and self.name.partition(".")[0] in FAMILIES
         return replace(
             self,
             cmd_id="",

@@ -10,7 +10,7 @@ from daemon.actions.action import Definition
 from daemon.actions.breaking_out import BreakingOut
 from daemon.actions.commanding import Commanding
 from daemon.engine.event import Entry, only
-from daemon.engine.kinds import Match
+from daemon.engine.kinds import Match, Waiting
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.reflex import only_waits
@@ -42,6 +42,10 @@ ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
 DAY = 86_400.0
+NEARLY = 0.5
+"""Seconds by which a wait may end before a pause is over: dates are read twice."""
+FAILED = 300.0
+"""Seconds at the least until it is tried again, where the model failed or refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +87,8 @@ class Tick:
             if not await self._turn.waiting():
                 await self._pause(self._life.limits.pause, "the pause is over")
             return
-        elif self._too_early(due):
-            await self._later(due, self._last_at + self._life.limits.pause - self._now)
+        elif self._too_early():
+            await self._later(due, self._life.limits.pause - self._since_last)
             return
         await self._think(system, due)
 
@@ -94,13 +98,14 @@ class Tick:
         """The daemon was started: is nothing to be thought yet? The first tick comes when a pause is over."""
         pause = self._life.limits.pause
         waits = await self._turn.waiting()
-        if not due and any(note.get("idle") for note in waits):
+        if not due and any(one.note.get("idle") for one in waits):
             await self._asleep("the daemon was started")
             return True
         if not pause:
             return False
         await self._asleep("the daemon was started")
-        await self._later(due, pause, waits)
+        left = [one.due - self._now for one in waits if one.due and not due]
+        await self._later(due, max([pause, *left]), waits)
         return True
 
     async def _asleep(self, why: str) -> None:
@@ -121,22 +126,22 @@ class Tick:
         return "; ".join(lines)
 
     @property
-    def _last_at(self) -> float:
-        lines = [line for line in self._state.log.lines if line.entry.event.outcome != "asleep"]
-        return lines[-1].entry.at if lines else 0.0
+    def _since_last(self) -> float:
+        return self._now - self._state.log.last_at
 
-    def _too_early(self, due: Sequence[Entry[TickDue]]) -> bool:
-        return self._now < self._last_at + self._life.limits.pause - 0.5
+    def _too_early(self) -> bool:
+        """Less than a pause after the last tick; one that is dated later than now says nothing of that."""
+        return 0 <= self._since_last < self._life.limits.pause - NEARLY
 
     async def _later(
-        self, due: Sequence[Entry[TickDue]], seconds: float, waits: Sequence[Mapping[str, Any]] = ()
+        self, due: Sequence[Entry[TickDue]], seconds: float, waits: Sequence[Waiting] = ()
     ) -> None:
         """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
         why = due[-1].event.why if due else "the daemon was started"
         woke = [seq for entry in due for seq in entry.event.notes]
-        for note in waits:
-            if not due and note.get("woke"):
-                why, woke = note["inner"], note["woke"]
+        for wait in waits:
+            if not due and wait.note.get("woke"):
+                why, woke = wait.note["inner"], wait.note["woke"]
         await self._turn.wait(within=seconds, note={"inner": why, "woke": woke})
 
     async def _pause(self, seconds: float, why: str) -> None:
@@ -162,9 +167,9 @@ class Tick:
             return self._thread_of(notes[-1])
         if last is None or any(one.event.ok and one.event.name == "cycle.idle" for one in last.commands):
             return PUBLIC
-        read = [one.event for one in last.commands if one.event.ok and one.event.name == "notes.read"]
-        if read and read[-1].shows:
-            return self._thread_of(read[-1].shows[-1])
+        done = [one.event for one in last.commands if one.event.ok and one.event.name == "notes.read"]
+        if done and done[-1].shows:
+            return self._thread_of(done[-1].shows[-1])
         return last.entry.event.view
 
     def _thread_of(self, seq: int) -> str:
@@ -208,7 +213,7 @@ class Tick:
         elif call.event.outcome not in ("ok", "cut"):
             outcome: Any = "refused" if call.event.outcome == "refused" else "failed"
             await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
-            await self._later(due, self._pause_after(()))
+            await self._later(due, max(FAILED, self._pause_after(())))
         else:
             await self._follow(contexts, call)
 

@@ -114,11 +114,11 @@ class Voice(Scope):
             await self.ctx.unwatch(before.event.inputs)
         await self.ctx.watch(closed=closed, want="any", matching=matching, within=within, note=note)
 
-    async def waiting(self) -> Sequence[Mapping[str, Any]]:
-        """What this thread waits for in this way: the notes of its waits."""
+    async def waiting(self) -> Sequence[Waiting]:
+        """What this thread waits for in this way."""
         found = await self.ctx.notice("waits", self._waits)
         seqs = found.event.inputs if found else ()
-        return [entry.event.note for entry in self.world.journal.many(seqs)]
+        return [entry.event for entry in self.world.journal.many(seqs)]
 
     def _waits(self) -> Received | None:
         waits = self.world.journal.pending(Waiting, thread=self.thread)

@@ -82,8 +82,8 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: whatever wakes it, the pause is kept",
         LIFE,
-        "return self._now < self._last_at",
-        "return self._now < 0 * self._last_at",
+        "return 0 <= self._since_last <",
+        "return 0 > self._since_last <",
         f"{BOUNDS}what_wakes_it_too_soon_is_thought_about_when_the_pause_is_over",
     ),
     rule(
@@ -110,8 +110,8 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: what woke it is kept over more than one start",
         LIFE,
-        'if not due and note.get("woke"):',
-        'if due and note.get("woke"):',
+        'if not due and wait.note.get("woke"):',
+        'if due and wait.note.get("woke"):',
         f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
     ),
     rule(
@@ -235,7 +235,7 @@ FOLDED: tuple[Mutant, ...] = (
     rule(
         "inner life: a tick that began again is one line",
         "inner/agent_log.py",
-        "                self.lines.pop()",
+        "                kept.pop()",
         "                pass",
         f"{PRIVATE}a_tick_that_began_again_is_one_line",
     ),

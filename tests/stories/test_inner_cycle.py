@@ -119,6 +119,8 @@ async def test_what_it_set_survives_a_restart(alive: Stage) -> None:
     await live(stage)
     thinks(stage, unlike(1))
     await passes(stage, 60)
+    assert len(shown(stage)) == 1, "the pause that it set goes on"
+    await passes(stage, 60)
     asked = shown(stage)[-1]
     assert asked.setting("own replies in sight") == "2"
     assert asked.setting("mode") == '"auto"'

@@ -97,7 +97,7 @@ async def test_what_a_model_refuses_costs_nothing_that_it_was_to_see(alive: Stag
     await passes(stage, PAUSE)
     assert lines(stage)[-1] == "refused"
     thinks(stage, unlike(9))
-    asked = await tick(stage)
+    asked = await tick(stage, 5 * PAUSE)
     assert "The lift is stuck." in asked.context(4)
     assert asked.setting("in view").startswith("#general (")
 
@@ -120,5 +120,5 @@ async def test_what_both_refuse_is_over_and_the_next_tick_comes(asleep: Stage) -
     await passes(stage, PAUSE)
     assert lines(stage)[-1] == "refused"
     thinks(stage, unlike(9))
-    asked = await tick(stage)
+    asked = await tick(stage, 5 * PAUSE)
     assert asked.context(1) == "none"
