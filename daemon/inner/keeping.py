@@ -53,9 +53,17 @@ class Kept:
         channel = self._places.of(record.view) if record.view else None
         return Known(
             seq=record.wrote,
-            text=f"{record.name}: {record.text}" if record.name else record.text,
+            text=_words(record),
             place=channel.name if channel else "",
             audience=channel.before(ALWAYS).audience if channel else "public",
             at=record.changed_at,
             fixed=True,
         )
+
+
+def _words(record: Record) -> str:
+    """A record in a sentence: of a concept with its name, of a link with its ends."""
+    if record.source:
+        source, target = record.ends
+        return f"{source} {record.text} {target}"
+    return f"{record.name}: {record.text}" if record.name else record.text
