@@ -82,8 +82,11 @@ class Contexts:
 
     def new_notes(self) -> bool:
         """Has any note come since the tick before this one began?"""
+        return bool(self._new_notes())
+
+    def _new_notes(self) -> Sequence[int]:
         last = self.state.log.last
-        return bool(self.state.notes.new_since(last.entry.event.tick if last else 0))
+        return self.state.notes.new_since(last.entry.event.tick if last else 0)
 
     def advice(self) -> str:
         """What the last reflex asks of this tick, in words of the view in which it went in circles."""
@@ -196,6 +199,7 @@ class Contexts:
             f"time: {_date(now.at)} UTC",
             f"tick: {now.tick}",
             f"why you think now: {now.why}",
+            f"notes that came since your last reply: {len(self._new_notes())}",
             f"in view: {self._in_view()}",
             f"you: {plain(now.name)}; your owners: {', '.join(now.owners) or 'nobody'}",
             f"mode: {self._told(settings.mode)}",
