@@ -60,7 +60,7 @@ REFERENCES: tuple[tuple[type[Event], Callable[[Any], Sequence[int]]], ...] = (
     (PersonLearned, lambda event: [event.since]),
     (Answered, lambda event: [event.input, event.asked]),
     (Woke, lambda event: event.matched),
-    (Ticked, lambda event: [event.answer, *event.shows]),
+    (Ticked, lambda event: [event.answer, *event.shows, *event.saw]),
     (CommandRan, lambda event: event.shows),
     (ProcessStop, lambda event: [event.process]),
     (ProcessEnded, lambda event: [event.process]),
@@ -148,7 +148,8 @@ class Lineage:
         if execution:
             self.executions.add(execution)
             self.seqs.update(self._inputs.pop(execution, ()))
-        if execution and self._is_about(entry):  # whatever it is, it was thought of before it was noted
+        thought_before = self._is_about(entry) or isinstance(entry.event, Ticked)
+        if execution and thought_before:  # whatever it is, it was thought of before it was written down
             self.seqs.update(self._steps.pop(execution, ()))
         for text, name, few in _worded(entry.event):
             self._traces.add(text, name, few)

@@ -216,6 +216,7 @@ async def test_a_name_is_whose_it_was_when_it_was_written(life: Life) -> None:
 async def test_ticks_records_and_processes_that_saw_it(life: Life) -> None:
     said = await life.say(await life.open("general"), "Alice", BEES)
     first = f"{INNER}@{said.seq}"
+    thought = await life.step(first, called(trailing="<context>Bees, then.</context>"))
     ticked = await life.step(first, Ticked(tick=1, outcome="thought", saw=(said.seq,)))
     second = f"{INNER}@{ticked.seq}"
     idle = await life.step(second, Ticked(tick=2, outcome="thought"))
@@ -231,6 +232,7 @@ async def test_ticks_records_and_processes_that_saw_it(life: Life) -> None:
     third = f"{INNER}@{ended.seq}"
     read = await life.step(third, CommandRan(tick=3, cmd_id="c", name="diary.read", shows=(kept.seq,)))
     found = life.forgotten()
+    assert thought.seq in found, "it was thought of with this in sight"
     assert {ticked.seq, shown.seq, kept.seq, started.seq, ended.seq, read.seq} <= found
     assert idle.seq not in found
 

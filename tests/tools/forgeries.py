@@ -214,6 +214,14 @@ def lose_a_page(copy: Forgery) -> int:
     return 0
 
 
+def forget_and_keep_the_words(copy: Forgery) -> int:
+    message = copy.seqs("message")[0]
+    copy.db.execute(
+        """update entry set body = '{"forgotten": 1, ' || substr(body, 2) where seq = ?""", (message,)
+    )
+    return message
+
+
 FORGERIES: dict[str, tuple[Forge, ...]] = {
     "gone": (delete_an_answer,),
     "pending": (open_what_was_closed, leave_out_a_receipt),
@@ -241,6 +249,7 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
     "receipt": (leave_out_a_receipt, receive_for_no_speech, receive_and_not_close),
     "step": (feel_outside_of_a_turn, feel_under_another_turn),
     "woke": (wake_from_no_wait, wake_and_not_close),
+    "blank": (forget_and_keep_the_words,),
     "stamp": (claim_a_message_twice, stream_into_a_message_that_was_said, say_it_in_another_message),
     "shape": (lose_a_bit, find_a_text_under_bytes),
     "key": (use_a_key_twice,),
