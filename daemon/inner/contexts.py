@@ -107,9 +107,8 @@ class Contexts:
             for tick in self.state.log.thoughts
             if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view, tick.entry.seq)
         ]
-        return "\n".join(
-            self._reply(line) for line in shown[len(shown) - count if count < len(shown) else 0 :]
-        )
+        first = max(0, len(shown) - count)
+        return "\n".join(map(self._reply, shown[first:]))
 
     def _reply(self, line: Line) -> str:
         tick = line.entry.event

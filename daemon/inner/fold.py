@@ -47,18 +47,13 @@ class Fold:
                 await self._rest()
             self._seen = last
 
-    async def anew(self) -> None:
-        """Let go of all that is in it: entries were blanked. The next update reads them as they are now."""
-        async with self._one:
-            self._begin_anew()
-
     def _begin_anew(self) -> None:
         self.folded = self._seen = 0
         self._erasures = self.journal.erasures
         self._clear()
 
     async def _rest(self) -> None:
-        """Between two chunks, and after the last one: let others do something."""
+        """After each chunk: let others do something."""
         await asyncio.sleep(0)
 
     def _clear(self) -> None:

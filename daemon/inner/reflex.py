@@ -91,11 +91,6 @@ def judge(now: str, last: Sequence[str], *, waits: bool = False, fruitless: int 
     return Judged(verdict=verdict, similarity=similarity, before=before)
 
 
-def novelty(answer: str, last: Sequence[str]) -> float:
-    """How new an answer is beside the last ones, from 0 (one of them again) to 1 (nothing in common)."""
-    return 1.0 - _most_alike(answer, last)[0]
-
-
 def _most_alike(now: str, last: Sequence[str]) -> tuple[float, str]:
     """How alike the most similar of them is, the latest one where several are."""
     if not last:

@@ -33,14 +33,17 @@ class Views:
 
         In sight of public things only, what is public may be known, and nothing else. `before` says as of
         which entry; what a thread that is no conversation holds is nobody else's. `wrote` is the entry in
-        which it was written: what was public inside is in it, and others may have come to read here since.
+        which it was written. A channel may since have been shared with outsiders: what was written there
+        before may rest on public things that they cannot read, and so it stays hidden.
         """
         return self.knowing(here, before)(there, wrote)
 
     def knowing(self, here: str, before: int = ALWAYS) -> Knows:
-        """The same for many views, as it is now: it looks into the journal once."""
+        """The same for many views: it looks into the journal once, and answers as of `before`."""
         self._places.update()
         inside = self._audience(here, before)
+        channel = self._places.of(here) if here else None
+        opened = channel.opened(before) if channel else 0
 
         @cache
         def may_know_here(there: str) -> bool:
@@ -56,8 +59,6 @@ class Views:
         def knows(there: str, wrote: int = ALWAYS) -> bool:
             return may_know_here(there) and not (wrote < opened and self.together(here, there))
 
-        channel = self._places.of(here) if here else None
-        opened = channel.opened(before) if channel else 0
         return knows
 
     def together(self, here: str, there: str) -> bool:

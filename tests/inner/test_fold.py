@@ -105,15 +105,11 @@ async def test_what_is_damaged_is_left_out(journal: Journal, tmp_path: Path) -> 
     assert journal.damage
 
 
-async def test_what_was_blanked_is_read_anew(journal: Journal, tmp_path: Path) -> None:
+async def test_what_was_forgotten_is_read_anew(journal: Journal) -> None:
     fold = Noted(journal)
     seq = await note(journal, "a secret")
     await fold.update()
-    with closing(sqlite3.connect(tmp_path / "journal.db")) as file, file:
-        file.execute("update entry set body = json_set(body, '$.text', '') where seq = ?", (seq,))
-    await fold.update()
     assert fold.texts == ["a secret"]
-    await fold.anew()
-    assert fold.texts == []
+    await journal.forget([seq], thread="soul", key="wish", why="somebody wants it")
     await fold.update()
     assert fold.texts == [""]

@@ -323,7 +323,7 @@ async def test_what_is_blanked_in_the_file_is_shown_no_more(soul: Keeper, tmp_pa
         file.execute("update entry set body = json_set(body, '$.args', json('{}')) where seq = ?", (number,))
     assert await soul.get(number) is None
     assert await soul.found(DIARY, "cake food") == []
-    await soul.records.anew()
+    await soul.records.update(number)  # goes back, and begins anew
     again = await soul.add("diary.add", text="A cake more.")
     assert await soul.texts(DIARY) == ["A cake more."]
     assert await soul.found(DIARY, "cake food") == [again]

@@ -23,7 +23,6 @@ from daemon.inner.reflex import (
     compared,
     effect,
     judge,
-    novelty,
     only_waits,
     rating,
     verdict_of,
@@ -132,9 +131,9 @@ def test_no_reply_is_too_odd(reply: str) -> None:
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
 def test_novelty_is_a_share(answer: str, last: list[str]) -> None:
-    assert 0.0 <= novelty(answer, last) <= 1.0
-    assert novelty(answer, []) == 1.0
-    assert novelty(answer, [*last, answer]) == 0.0
+    assert 0.0 <= judge(answer, last).novelty <= 1.0
+    assert judge(answer, []).novelty == 1.0
+    assert judge(answer, [*last, answer]).novelty == 0.0
 
 
 def test_a_model_is_asked_without_any_context() -> None:
