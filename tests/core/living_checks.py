@@ -31,7 +31,7 @@ from daemon.kinds import (
 from daemon.within import state_of
 from tests.core.outside import StoryClock, read
 
-STILL = ("journal", "_one", "_views", "_words", "_seen", "folded", "_as_of")
+STILL = ("journal", "_one", "_views", "_words", "_seen", "folded", "_as_of", "_paid")
 """What of a fold is no part of what it holds."""
 
 
