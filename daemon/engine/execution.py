@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from daemon.engine.attempts import failures
 from daemon.engine.event import Entry, Event, Input, Rank, StepEvent
-from daemon.engine.exceptions import Fenced, JournalError, Nondeterminism, RunAgain
+from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
 from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, restarted
 from daemon.engine.kinds import (
     Answered,
@@ -31,11 +31,11 @@ from daemon.engine.kinds import (
 from daemon.engine.outage import Around, Outages
 from daemon.engine.reading import Reading
 from daemon.engine.record import Record
+from daemon.engine.unawaited import Unawaited, patiently
 from daemon.engine.writer import Fence
 
 E = TypeVar("E", bound=Event)
-PATIENCE = 600
-"""Seconds for which what was done is kept that the journal does not take."""
+S = TypeVar("S", bound=StepEvent)
 
 
 class Execution:
@@ -48,6 +48,7 @@ class Execution:
         self.began = began
         self.thread = began.thread
         self.epoch = epoch
+        self._fence = Fence(thread=self.thread, epoch=epoch)
         self.id = began.event.execution
         self.turn = began.key.removesuffix("/began")
         self.first = began if self.turn == self.id else _beginning(journal, self.id)
@@ -58,7 +59,11 @@ class Execution:
         self.latched: Nondeterminism | None = None
         self.reached = self.id
         """The key that was taken last: where a failure happened."""
-        self._names = set[str]()
+        self.names = set[str]()
+        """The ids that its contexts have taken for threads under this one."""
+        self._none_since: int | None = None
+        """What had arrived when there was no news."""
+        self._lifetime: list[Entry[Event]] | None = None
         *self.abandoned, current = journal.paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
@@ -68,6 +73,7 @@ class Execution:
             if other != self.path:
                 beside += journal.under(other)
         self.record = Record(self.path, mine, beside)
+        self._unawaited = Unawaited(journal, self.record, self._written)
         self.fix_log()
         self._used = {entry.event.input for entry in [*self.log, *mine] if isinstance(entry.event, Answered)}
         self._received = {
@@ -131,8 +137,9 @@ class Execution:
     ) -> Entry[E]:
         """A new entry of this attempt; it closes what is `moot`, too, if nothing else has by then.
 
-        Raises Fenced where a later attempt has taken over.
+        What was appended soon is on disk before. Raises Fenced where a later attempt has taken over.
         """
+        await self.saved()
         entry, new = await self.journal.append(
             thread or self.thread,
             event,
@@ -141,16 +148,46 @@ class Execution:
             cause=self.began.seq if cause is None else cause,
             closes=closes,
             moot=moot,
-            fence=Fence(thread=self.thread, epoch=self.epoch),
+            fence=self._fence,
         )
         if not new:
             raise Fenced(key)
-        self.record.add(entry)
+        self._written(entry)
         if isinstance(event, Outage):
             self._outages.append(cast(Entry[Outage], entry))
         if self.around.replays_always and isinstance(event, StepEvent):
             raise RunAgain(key)
         return entry
+
+    async def append_soon(self, event: S, key: str, *, receipt_of: str = "") -> S:
+        """The same, without waiting for it: only for what may be done again, and what the world does not see.
+
+        It comes to disk in order, before all that is awaited afterwards. Returns the event as it is read
+        back; `receipt_of` is the key of the intent that it closes.
+        """
+        draft = self.journal.draft(
+            self.thread,
+            event,
+            key=key,
+            author=self.around.author,
+            cause=self.began.seq,
+            fence=self._fence,
+        )
+        self._unawaited.add(draft, receipt_of)
+        if self.around.replays_always:
+            await self.saved()
+            raise RunAgain(key)
+        return draft.event
+
+    async def saved(self) -> None:
+        """Until all that was appended soon is on disk. Raises Fenced and JournalError."""
+        await self._unawaited.wait()
+
+    def _written(self, entry: Entry[Any]) -> None:
+        """This is on disk, and was appended by this attempt."""
+        self.record.add(entry)
+        if self._lifetime is not None:
+            self._lifetime.append(entry)
 
     # What comes to it
 
@@ -161,7 +198,12 @@ class Execution:
 
     def news(self) -> list[Entry[Input]]:
         """What of it may concern a running execution: stops and messages."""
-        return [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        arrived = self.journal.arrived(self.thread)
+        if arrived == self._none_since:  # where there is none, there is none until something arrives
+            return []
+        found = [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        self._none_since = None if found else arrived
+        return found
 
     def unheard(self) -> list[Entry[Input]]:
         """What of that it has not received yet; nothing while it replays."""
@@ -246,7 +288,15 @@ class Execution:
         return failures(self.journal, self.turn)
 
     def lifetime(self) -> list[Entry[Event]]:
-        """All that is recorded of it, with its turns, the attempts at them and its outages, in order."""
+        """All that is recorded of it, with its turns, the attempts at them and its outages, in order.
+
+        Read once: nobody else records anything of it as long as this attempt lasts.
+        """
+        if self._lifetime is None:
+            self._lifetime = self._recorded_so_far()
+        return self._lifetime
+
+    def _recorded_so_far(self) -> list[Entry[Event]]:
         began = self.journal.of(self.thread, TurnBegan, since=self.first.seq)
         later = [one for one in began if one.event.execution == self.id]
         turns = [one.key.removesuffix("/began") for one in later]
@@ -265,12 +315,11 @@ class Execution:
     async def keep(self, event: E, key: str) -> Entry[E]:
         """Append what was done already and may have cost something: where the journal cannot be written it
         is kept, and tried again, for as long as ten minutes."""
-        for _ in range(PATIENCE):
-            try:
-                return await self.append(event, key)
-            except JournalError:
-                await self.clock.sleep(1.0)
-        return await self.append(event, key)
+        return await patiently(lambda: self.append(event, key), self.clock)
+
+    async def all_saved(self) -> None:
+        """The same wait as `saved`, and as patient, where something was done that may have cost something."""
+        await patiently(self.saved, self.clock)
 
     @property
     def parent(self) -> str:
@@ -281,17 +330,6 @@ class Execution:
         """The entry that began this thread, if it is under another one and has not ended."""
         above = self.journal.pending(Spawned, thread=self.parent)
         return next((entry for entry in above if entry.event.thread == self.thread), None)
-
-    def free_name(self, label: str) -> str:
-        """An id for a thread under this one that no other has."""
-        taken = self._names | {entry.event.thread for entry in self.journal.of(self.thread, Spawned)}
-        name = plain = f"{self.thread}.{label}"
-        n = 0
-        while name in taken:
-            n += 1
-            name = f"{plain}-{n}"
-        self._names.add(name)
-        return name
 
     # Its end
 

@@ -102,6 +102,10 @@ class Reading:
         with self._reading():
             return self._of_all(self._store.kind(self.kinds.names(kinds), since, at))
 
+    def newest(self, *kinds: type[Event]) -> int:
+        """A number that is another one whenever an entry of these kinds was written."""
+        return self.last()
+
     def seqs(self, *kinds: type[Event], since: int = 0) -> list[int]:
         """Which entries are of these kinds, after a seq, in order: for those who read them in parts."""
         with self._reading():

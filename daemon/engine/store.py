@@ -176,6 +176,11 @@ class Store:
         found = self._rows("key = ?", key)
         return found[0] if found else None
 
+    def seq_of(self, key: str) -> int | None:
+        """Which entry is under this key."""
+        found = self._db.execute("select seq from entry where key = ?", (key,)).fetchone()
+        return found[0] if found else None
+
     def many(self, seqs: Sequence[int]) -> list[Stored]:
         """The entries of these seqs that are there, in order of seq."""
         return self._rows("seq in (select value from json_each(?))", json.dumps(list(seqs)))

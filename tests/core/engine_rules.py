@@ -74,8 +74,8 @@ REPLAY: tuple[Mutant, ...] = (
     rule(
         "engine: appends are fenced by the attempt",
         "engine/execution.py",
-        "            fence=Fence(thread=self.thread, epoch=self.epoch),\n",
-        "",
+        "self._fence = Fence(thread=self.thread, epoch=epoch)",
+        "self._fence = None",
         f"{LEASES}an_attempt_that_was_overtaken_writes_nothing",
     ),
     rule(
