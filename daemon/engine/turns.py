@@ -245,7 +245,6 @@ class Turns:
         except Suspended:
             suspends = True
             execution.record.ends(execution.path)
-        await execution.saved()
         void = [] if execution.stale else execution.void_answers()
         if void or execution.abandoned:
             await self._program.void(Context(execution, part(execution.turn, "void")), void)

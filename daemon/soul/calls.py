@@ -131,7 +131,7 @@ class Calling:
         reply = Reply(outcome="over-budget", model=self.model, failure=reached or "")
         if granted:
             reply = await llm.call(self.request, hear, execution.check_lease, execution.stopping)
-        await execution.all_saved()  # the call did not wait for that, and what it saw is named by seq
+        await execution.all_saved()  # the call did not wait, but names what it saw
         made = self._event(reply)
         self._world.reach.noted(made)
         return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +12,16 @@ from daemon.actions.action import Run as AnyRun
 from daemon.actions.run import Run, play
 from daemon.actions.thinking import RESPOND
 from daemon.engine.event import only
-from daemon.kinds import Acted, Observed
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Acted, ModelCall, Observed, RunTold
 from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.process import Process, Transition, Turn
 from daemon.processes.problem_solving import NAME
 from daemon.reply import Reply
 from daemon.soul.turn import Turn as SoulTurn
-from tests.core.outside import echo, note, read
+from tests.core.minds import once_effect
+from tests.core.outside import StoryClock, echo, note, read
 from tests.lives import Boundary
 
 ROUNDS = 8
@@ -61,6 +64,20 @@ def running(home: Path) -> Mapping[str, Process]:
         return await play(Run(turn, book, actions, ROUNDS))
 
     return {"conversation": conversation}
+
+
+def ran_well(home: Path) -> None:
+    """What cannot be undone was done once, and each choice names all that the chooser had been told."""
+    once_effect(home)
+    asyncio.run(_check_told(home))
+
+
+async def _check_told(home: Path) -> None:
+    async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
+        told = [entry.seq for entry in journal.kind(RunTold)]
+        for call in journal.kind(ModelCall):
+            before = {seq for seq in told if seq < call.seq}
+            assert call.event.name != "choose" or before <= {*call.event.seqs}, f"{call.key} was told more"
 
 
 def choosing(seen: str, calls: int) -> Reply:

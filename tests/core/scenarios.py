@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from tests.core.choosers import choosing, running
+from tests.core.choosers import choosing, ran_well, running
 from tests.core.living import ALONE, PLAN, begins, fails, goes_on
 from tests.core.living_checks import lived_well
 from tests.core.minds import (
@@ -296,7 +296,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         script=choosing,
         processes=running,
         sees_all=True,
-        extra=once_effect,
+        extra=ran_well,
     ),
     "stubborn": Scenario(
         events=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, max_attempts=40, extra=given_up

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, StepEvent
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.kinds import Asked, Intent, Outage, Outcome, Received, Restarted, Result, Woke
 from daemon.engine.program import Program
@@ -202,6 +202,30 @@ class Weathers(Toy):
         await do(ctx, self._world, "tell")
 
 
+async def looks_up(ctx: Context, world: World) -> None:
+    """It finds another thing each time, and waits for no record of that; what comes afterwards does."""
+
+    async def look() -> Outcome:
+        await world.do("look")
+        return Outcome(result=len(world.done()))
+
+    for _ in range(2):
+        found = [(await ctx.effect_soon(Intent(name="look"), look)).result for _ in range(2)]
+        _, told = await ctx.record_soon(Result(value=found), "told")
+        await call(ctx, world, "think", told.value)
+    found = [(await ctx.effect_soon(Intent(name="look"), look)).result]
+    await ctx.record_soon(Result(value=found), "told")
+    await do(ctx, world, "charge")
+
+
+def in_order(world: World, entries: Sequence[Any]) -> str | None:
+    """All that was looked up and told stands before what was done in the end."""
+    steps = [entry.key.partition("/")[2] for entry in entries if isinstance(entry.event, StepEvent)]
+    if sorted(steps[-2:]) != ["charge#1", "charge#1!done"]:
+        return f"the end was recorded before {steps[-1]}"
+    return never_restarted("charge")(world, entries)
+
+
 def weathered(world: World, entries: Sequence[Any]) -> str | None:
     """All was heard, it was told once, and never was more than one wait open."""
     waiting, most = set[int](), 0
@@ -273,6 +297,7 @@ SCENARIOS: dict[str, Scenario] = {
     "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
     "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
     "received late": Scenario(programs=[toy(hears_late)], comes=[hears()], check=never_restarted("heard-2")),
+    "looks up": Scenario(programs=[toy(looks_up)], comes=[hears()], check=in_order),
     "outage": Scenario(programs=[Weathers], comes=[hears()], check=weathered),
     "reminded": Scenario(
         programs=[toy(reminded)],
