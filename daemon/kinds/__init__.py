@@ -28,6 +28,7 @@ from daemon.kinds.lives import (
     Fault,
     StatusCleared,
     Text,
+    TextSet,
 )
 from daemon.kinds.perceptions import (
     Afterthought,
@@ -125,6 +126,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     Answered,
     Limited,
     Text,
+    TextSet,
     Fault,
     Noticed,
     Reacted,
@@ -203,6 +205,7 @@ __all__ = [
     "StopAsked",
     "SystemMessage",
     "Text",
+    "TextSet",
     "TickDue",
     "Ticked",
     "Timer",

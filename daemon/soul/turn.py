@@ -213,8 +213,7 @@ class Turn(Voice):
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
         said = [entry for entry in (*self.heard, *self._said) if entry.seq not in self._kept]
-        texts = self.first.event.texts
-        core = [self.world.texts.read(texts[name]) for name in (SOUL, SYSTEM) if name in texts]
+        core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         came = in_order(said)
         if self.came:
             came = sorted([*came, *self.came], key=lambda entry: entry.seq)

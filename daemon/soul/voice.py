@@ -52,8 +52,10 @@ class Voice(Scope):
         """The ids of those whose messages it answers."""
         self.log: Memory | None = None
         """What this execution had done before it began again, as its code had changed."""
-        self.wording: dict[str, str] = {}
-        """The owner's texts that this run has read: name to sha256."""
+        self.texts = world.texts.named(self.first.event.texts)
+        """The owner's texts as of the first begin: name to sha256."""
+        self.wording = set[str]()
+        """The names of those that this run has read."""
 
     @property
     def addressed(self) -> bool:
@@ -67,10 +69,10 @@ class Voice(Scope):
 
     def text(self, name: str) -> str:
         """An owner's text as of the first begin."""
-        sha = self.first.event.texts.get(name)
+        sha = self.texts.get(name)
         if sha is None:  # nobody could read what it took up, and it only says so
             return self.world.texts.as_it_is(name)
-        self.wording[name] = sha
+        self.wording.add(name)
         return self.world.texts.read(sha).event.text
 
     async def enter(self, name: str, text: str) -> Memory:
@@ -214,7 +216,7 @@ class Voice(Scope):
             role=role,
             hear=hear,
             schema=schema,
-            wording=dict(self.wording),
+            wording=sorted(self.wording),
             people=self.people,
             partial=partial,
         )
