@@ -6,11 +6,11 @@ below that is a note. No owner is asked, but what is in view has to be public en
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Definition, Strict, command
 from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, told_apart
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.neighbours import MESH
@@ -24,18 +24,16 @@ MOST_SHARED = 10
 """Records that are shared at once."""
 
 
-class Ask(Args):
+class Ask(Strict):
     """What to ask a neighbour."""
 
-    model_config = ConfigDict(extra="forbid")
     to: str
     text: str
 
 
-class Share(Args):
+class Share(Strict):
     """Which records to share with a neighbour."""
 
-    model_config = ConfigDict(extra="forbid")
     to: str
     ids: list[int] = Field(min_length=1, max_length=MOST_SHARED)
 
@@ -63,26 +61,20 @@ def mesh_commands(reach: Reach, records: Records, *, daily: int) -> Sequence[Def
         return await _call(tick, reach, daily, thread, f"{neighbour}\n{_calling_nobody(text)}")
 
     return [
-        _definition(
+        command(
             ASK,
             "Ask a neighbour, another bot, something: by a mention in a channel where both are. "
             "`to` is its name or id, and if you like the channel: Echo in #general.",
             ask,
             Ask,
         ),
-        _definition(
+        command(
             SHARE,
             "Share the words of records (diary, concepts, llm_memory; by their ids) with a neighbour.",
             share,
             Share,
         ),
     ]
-
-
-def _definition(
-    name: str, description: str, perform: Callable[..., Awaitable[Done]], args: type[Args]
-) -> Definition:
-    return Definition(name=name, description=description, perform=perform, args=args, inner=True)
 
 
 async def _met(tick: Tick, reach: Reach, to: str) -> tuple[str, str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from daemon.actions.action import Args, Definition, Perform
+from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Filter, Knows, Note, Priority, Source
 from daemon.inner.note_words import states
@@ -28,10 +28,8 @@ Ids = Annotated[list[int], Field(min_length=1, max_length=AT_ONCE, description="
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^#?[\w-]{1,40}$")]
 
 
-class Which(Args):
+class Which(Strict):
     """Which notes to list."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     priority: Priority | None = Field(default=None, description="of this priority or a higher one")
     source: Source | None = Field(default=None, description="where they come from")
@@ -42,10 +40,8 @@ class Which(Args):
     more: int = Field(default=0, ge=0, description="leave out so many of the newest: to see those before")
 
 
-class These(Args):
+class These(Strict):
     """Some notes."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     ids: Ids
 
@@ -64,10 +60,8 @@ class Mark(These):
     read: bool = Field(default=True, description="false: they are to be looked at again")
 
 
-class Older(Args):
+class Older(Strict):
     """How old notes are that go."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     older_than_days: float | None = Field(
         default=None,
@@ -80,12 +74,12 @@ def note_commands(notes: Notes) -> Sequence[Definition]:
     """The commands about these notes."""
     commands = Commands(notes)
     return (
-        _command("notes.list", "List notes by id, without what they say.", commands.list, Which),
-        _command("notes.read", "See what notes say, in your next tick.", commands.read, These),
-        _command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, These),
-        _command("notes.tag", "Set the tags of notes, by which you find them again.", commands.tag, Tags),
-        _command("notes.mark", "Say whether notes count as read.", commands.mark, Mark),
-        _command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, Older),
+        command("notes.list", "List notes by id, without what they say.", commands.list, Which),
+        command("notes.read", "See what notes say, in your next tick.", commands.read, These),
+        command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, These),
+        command("notes.tag", "Set the tags of notes, by which you find them again.", commands.tag, Tags),
+        command("notes.mark", "Say whether notes count as read.", commands.mark, Mark),
+        command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, Older),
     )
 
 
@@ -164,10 +158,6 @@ class Commands:
         parts += states(note)
         parts += [f"#{name}" for name in note.tagged(_knows(tick))]
         return ", ".join(parts)
-
-
-def _command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
-    return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)
 
 
 def _knows(tick: Tick) -> Knows:

@@ -34,7 +34,7 @@ def test_there_is_each_command_of_the_list(soul: Keeper) -> None:
         *(f"links.{verb}" for verb in ("add", "read", "change", "delete", "search")),
         *(f"llm_memory.{verb}" for verb in ("add", "delete", "list")),
     ]
-    assert all(one.inner and one.effect and one.args for one in commands)
+    assert all(one.inner and one.args for one in commands)
 
 
 async def test_a_diary_entry_is_written_and_read_rewritten_and_deleted(soul: Keeper) -> None:
