@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
 from daemon.inner.reflex import (
+    COMPARE,
     Around,
     Effect,
     Judged,
@@ -25,7 +26,6 @@ from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
 from daemon.process import Turn
 
-COMPARES = "prompts/inner/compare"
 LATELY = 5
 """Own answers that a new one is compared with."""
 FAR = 20
@@ -53,7 +53,7 @@ class BreakingOut:
         if found.verdict != "ask":
             return found.verdict == "repeat", found
         words = {"before": fenced(found.before), "now": fenced(answer)}
-        asked = fill(self.turn.text(COMPARES), **words)
+        asked = fill(self.turn.text(COMPARE), **words)
         compared = await self.turn.call(
             "compare", working_memory([]).with_region("instruction", asked), "fast"
         )

@@ -13,8 +13,8 @@ from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Priority, Source
 from daemon.inner.process_log import ProcessLog
 from daemon.ism import Refused
+from daemon.limits import DAY
 
-DAY = 86_400.0
 YEAR = 366 * DAY
 
 

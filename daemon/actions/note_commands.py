@@ -13,10 +13,11 @@ from pydantic import Field, StringConstraints
 
 from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.note import Filter, Knows, Note, Priority, Source
+from daemon.inner.note import Filter, Knows, Note, Priority, Source, tag_name
 from daemon.inner.note_words import states
-from daemon.inner.notes import DAY, Notes
+from daemon.inner.notes import Notes
 from daemon.ism import Refused
+from daemon.limits import DAY
 from daemon.mind.recall import plain
 
 AT_ONCE = 50
@@ -126,7 +127,7 @@ class Commands:
     async def tag(self, tick: Tick, tags: Tags) -> Done:
         """In this view; where it may not be known, nobody sees them."""
         found = _named([note.id for note in await self._found(tags)])
-        names = " ".join(f"#{name.removeprefix('#').casefold()}" for name in tags.tags)
+        names = " ".join(f"#{tag_name(name)}" for name in tags.tags)
         return Done(text=f"{found}: {names or 'no tags of yours'}.")
 
     async def mark(self, tick: Tick, mark: Mark) -> Done:

@@ -16,6 +16,7 @@ from daemon.engine.event import Entry
 from daemon.engine.keys import context_of, step_of
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
+from daemon.inner.views import anywhere
 from daemon.ism import Refused
 from daemon.kinds import INNER, ProcessEnded, ProcessStarted, ProcessStop
 from daemon.recipe import Recipe
@@ -135,10 +136,9 @@ def _mark(log: ProcessLog) -> Definition:
 def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
     async def perform(tick: Tick, _: Nothing) -> Done:
         await log.update()
-        knows = tick.views.knowing(tick.view)
-        here = [one for one in log.processes(knows) if knows(one.view, one.id)]
+        here = log.processes(tick.views.knowing(tick.view))
         lines = [_line(one) for one in here] or ["No process runs, and none waits to be dealt with."]
-        elsewhere = len(log.processes(lambda _: True)) - len(here)
+        elsewhere = len(log.processes(anywhere)) - len(here)
         if elsewhere:
             lines.append(f"{elsewhere} more were started elsewhere.")
         return Done(text="\n".join([*lines, f"Programs: {_programs(recipes)}."]))

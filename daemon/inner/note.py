@@ -129,11 +129,6 @@ def _reader() -> TypeAdapter[Filter]:
     return TypeAdapter(Filter)
 
 
-def anywhere(view: str) -> bool:
-    """Nothing is withheld: for what no one is shown."""
-    return True
-
-
 def note_of(entry: Entry[Any], where: str) -> Note | None:
     """The note that an entry is, said in a conversation of this kind (dm, channel, group); None: it is none.
 

@@ -23,13 +23,13 @@ from daemon.inner.note import (
     Note,
     Priority,
     Tag,
-    anywhere,
     note_of,
     tag_name,
     written,
 )
 from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
+from daemon.inner.views import anywhere
 from daemon.kinds import (
     CommandRan,
     Heard,
@@ -43,8 +43,8 @@ from daemon.kinds import (
     TurnBegan,
     TurnEnded,
 )
+from daemon.limits import DAY
 
-DAY = 86_400.0
 GAVE_UP = ("failed", "abandoned")
 GONE = 0
 """Stands for the entry with the words of what was taken back."""

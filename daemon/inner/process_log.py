@@ -51,9 +51,9 @@ class ProcessLog(Fold):
         ThreadEnded,
     )
 
-    def processes(self, seen: Callable[[str], bool]) -> Sequence[Process]:
-        """Those that were not dealt with yet, in order, as far as their view may be `seen`."""
-        return [one for one in self._all.values() if one.status != "close" and seen(one.view)]
+    def processes(self, knows: Callable[[str, int], bool]) -> Sequence[Process]:
+        """Those that were not dealt with yet, in order, of those that may be known."""
+        return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
     def running(self) -> Sequence[Process]:
         """Those that have not ended."""

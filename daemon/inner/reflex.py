@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from daemon.kinds import Ticked
+from daemon.limits import DAY
 from daemon.mind.recall import fenced
 from daemon.mind.stagnation import mark_of, profile
 
@@ -33,7 +34,6 @@ FRUITLESS = 3
 """After so many ticks in a row without a new record or note it is asked in any case."""
 OWNER_EVERY = 6 * 3600.0
 """Seconds after which an owner may be asked again."""
-DAY = 86_400.0
 SHORTEST = 60.0
 """Seconds that a pause is doubled from, where there is none."""
 RECENT = 12

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daemon.inner import reaching
 from daemon.inner.reaching import Shared
-from daemon.inner.record import LINKS, Record
+from daemon.inner.record import LINKS, words
 from daemon.inner.records import Records
 
 
@@ -16,10 +16,6 @@ def shared(records: Records) -> reaching.Records:
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:
         await records.update()
         may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
-        return [Shared(id=one.id, text=_words(one), view=one.view, wrote=one.wrote) for one in may_go]
+        return [Shared(id=one.id, text=words(one), view=one.view, wrote=one.wrote) for one in may_go]
 
     return brought
-
-
-def _words(record: Record) -> str:
-    return f"{record.name}: {record.text}" if record.name else record.text

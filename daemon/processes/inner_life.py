@@ -17,6 +17,7 @@ from daemon.inner.reflex import only_waits
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
+    INNER_WAIT,
     CommandRan,
     Heard,
     InnerBegan,
@@ -29,7 +30,7 @@ from daemon.kinds import (
     TickDue,
     Ticked,
 )
-from daemon.limits import InnerLimits
+from daemon.limits import DAY, InnerLimits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import SOUL, fill, name_of
@@ -41,7 +42,6 @@ COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
-DAY = 86_400.0
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
 FAILED = 300.0
@@ -141,11 +141,11 @@ class Tick:
         woke = [seq for entry in due for seq in entry.event.notes]
         for wait in waits:
             if not due and wait.note.get("woke"):
-                why, woke = wait.note["inner"], wait.note["woke"]
-        await self._turn.wait(within=seconds, note={"inner": why, "woke": woke})
+                why, woke = wait.note[INNER_WAIT], wait.note["woke"]
+        await self._turn.wait(within=seconds, note={INNER_WAIT: why, "woke": woke})
 
     async def _pause(self, seconds: float, why: str) -> None:
-        await self._turn.wait(within=seconds, note={"inner": why})
+        await self._turn.wait(within=seconds, note={INNER_WAIT: why})
 
     # What it is asked
 
@@ -223,7 +223,8 @@ class Tick:
         left = DAY - self._now % DAY
         notes = [seq for entry in due for seq in entry.event.notes]
         why = f"{due[-1].event.why}; a new day has begun" if notes else "a new day has begun"
-        await self._turn.wait(within=max(left, self._life.limits.pause), note={"inner": why, "woke": notes})
+        within = max(left, self._life.limits.pause)
+        await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": notes})
 
     async def _note(self, contexts: Contexts, line: Ticked) -> None:
         """The line of the log with which the tick ends."""
@@ -293,7 +294,7 @@ class Tick:
             wanted.get("processes", ()),
             matching,
             wanted.get("seconds"),
-            note={"inner": "the time of your sleep is over", "idle": True},
+            note={INNER_WAIT: "the time of your sleep is over", "idle": True},
         )
 
     def _pause_after(self, done: Sequence[CommandRan]) -> float:
