@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
+from daemon.inner.record import LLM_MEMORY
 from daemon.inner.reflex import (
     COMPARE,
     Around,
@@ -69,7 +70,7 @@ class BreakingOut:
 
     def _around(self, answer: str, pause: float) -> Around:
         state, now = self.contexts.state, self.contexts.now
-        _, notebook = state.records.llm_memory(now.view, 100_000)
+        notebook = state.records.of(LLM_MEMORY, now.view, TASKS)
         far = state.records.far(now.view, now.tick, FAR)
         return Around(
             repeated=answer,
@@ -77,7 +78,7 @@ class BreakingOut:
             seed=now.tick,
             pause=pause,
             diary=[Thing(id=one.id, text=one.text, at=one.at) for one in far],
-            tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook[:TASKS]],
+            tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook],
             neighbours=now.neighbours,
             owners=now.owners,
             owner_asked=state.log.owner_asked,

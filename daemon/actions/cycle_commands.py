@@ -79,7 +79,8 @@ def _idle(log: ProcessLog) -> Perform:
         if not args.processes and args.notes is None and args.seconds is None:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
         await log.update()
-        known = {one.id for one in log.all() if tick.views.may_know(tick.view, one.view)}
+        knows = tick.views.knowing(tick.view)
+        known = {one.id for one in log.all() if knows(one.view)}
         unknown = [id for id in args.processes if id not in known]
         if unknown:
             named = ", ".join(map(str, unknown))

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from daemon.actions.action import Definition, Strict, command
-from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, told_apart
+from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, why_not
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.neighbours import MESH
-from daemon.inner.reaching import Reach, Records, Shared
+from daemon.inner.reaching import BringShared, Reach, Shared
 from daemon.ism import Refused
 from daemon.kinds import ToSay
 
@@ -38,7 +38,7 @@ class Share(Strict):
     ids: list[int] = Field(min_length=1, max_length=MOST_SHARED)
 
 
-def mesh_commands(reach: Reach, records: Records, *, daily: int) -> Sequence[Definition]:
+def mesh_commands(reach: Reach, records: BringShared, *, daily: int) -> Sequence[Definition]:
     """mesh.ask and mesh.share, for at most so many messages to and from bots in a UTC day."""
 
     async def ask(tick: Tick, args: Ask) -> Done:
@@ -92,7 +92,7 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
     async def judged() -> str:
         if reach.met_today() >= daily:
             return f"there were {daily} messages to and from bots today, which is as many as may be"
-        return told_apart(tick, reach, thread, text)
+        return why_not(tick, reach, thread, text)
 
     await decided(tick, "may-call", thread, judged)
     place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))

@@ -41,7 +41,7 @@ def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
         async def judged() -> str:
             if reach.sent_today() >= daily:
                 return f"{daily} messages were sent today, which is as many as may be: wait for tomorrow"
-            return told_apart(tick, reach, thread, text)
+            return why_not(tick, reach, thread, text)
 
         await decided(tick, "may-send", thread, judged)
         place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
@@ -103,7 +103,7 @@ def sayable(text: str) -> str:
     return fit
 
 
-def told_apart(tick: Tick, reach: Reach, thread: str, text: str) -> str:
+def why_not(tick: Tick, reach: Reach, thread: str, text: str) -> str:
     """Why this may not be said there; empty where it may."""
     if not tick.views.may_know(thread, tick.view):
         return UNKNOWABLE

@@ -93,10 +93,10 @@ class Commands:
     async def list(self, tick: Tick, which: Which) -> Done:
         """Of each that may be known in view, more than its id and priority."""
         await self._notes.update()
-        knows = _knows(tick)
+        knows = tick.views.knowing(tick.view)
         wanted = Filter.of(which.model_dump(exclude={"more"}, exclude_none=True))
         found = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
-        shown = [self._line(tick, note) for note in map(self._notes.get, found[:PAGE]) if note]
+        shown = [self._line(tick, note, knows) for note in map(self._notes.get, found[:PAGE]) if note]
         lines = [_counted(self._notes), *shown]
         if not shown:
             lines.append("No note that may be known in your present view fits.")
@@ -151,19 +151,14 @@ class Commands:
             raise Refused(f"There is no note {_named(unknown)}: notes.list names those that there are.")
         return list(dict.fromkeys(found))
 
-    def _line(self, tick: Tick, note: Note) -> str:
+    def _line(self, tick: Tick, note: Note, knows: Knows) -> str:
         place = tick.views.place(note.thread)
         parts = [f"{note.id}: {note.priority}, {note.source}"]
         if place:
             parts.append(f"in {plain(place)}")
         parts += states(note)
-        parts += [f"#{name}" for name in note.tagged(_knows(tick))]
+        parts += [f"#{name}" for name in note.tagged(knows)]
         return ", ".join(parts)
-
-
-def _knows(tick: Tick) -> Knows:
-    """What may be known in sight of its view."""
-    return lambda view: tick.views.may_know(tick.view, view)
 
 
 def _counted(notes: Notes) -> str:

@@ -6,7 +6,6 @@ A program is never begun here: an entry says that it is to run, and a supervisor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import Field
 
@@ -167,8 +166,8 @@ def _cleanup(log: ProcessLog) -> Definition:
 
 def usage(name: str, recipe: Recipe) -> str:
     """How a program is started, for the soul."""
-    slots: dict[str, Any] = dict.fromkeys(recipe.slots, "…")
-    return f"{name} with the slots {', '.join(slots)}" if slots else f"{name} without slots"
+    slots = ", ".join(recipe.slots)
+    return f"{name} with the slots {slots}" if slots else f"{name} without slots"
 
 
 def _programs(recipes: Mapping[str, Recipe]) -> str:

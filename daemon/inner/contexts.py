@@ -167,7 +167,7 @@ class Contexts:
         if self.state.log.settings.mode.value == "auto":
             asked = replace(Filter.of(self.state.log.settings.filter.value), unread=True)
             wanted = notes.matching(asked, self.knows, LISTED)
-            lines += [self._note(seq) for seq in wanted]
+            lines += [self._note_in_words(seq) for seq in wanted]
             hidden = sum(notes.counts().values()) - len(wanted)
             lines.append(f"not shown: {hidden}")
         else:
@@ -175,10 +175,10 @@ class Contexts:
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")
-        lines += [self._note(seq) for seq in self._shown("notes.read")]
+        lines += [self._note_in_words(seq) for seq in self._shown("notes.read")]
         return "\n".join(lines)
 
-    def _note(self, seq: int) -> str:
+    def _note_in_words(self, seq: int) -> str:
         note = self.state.notes.get(seq)
         if note is None:
             return f"note {seq} is gone"

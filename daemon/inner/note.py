@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -101,10 +101,6 @@ class Filter:
         except ValidationError as error:
             raise ValueError("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None
         return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))
-
-    def as_json(self) -> dict[str, Any]:
-        """What `of` reads, without what it says nothing of."""
-        return {name: value for name, value in asdict(self).items() if value not in ("", (), None, False)}
 
     def priorities(self) -> tuple[Priority, ...]:
         """Those that are meant."""

@@ -62,7 +62,7 @@ class Shared:
     wrote: int = ALWAYS
 
 
-Records = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
+BringShared = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
 """Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
 
 

@@ -89,10 +89,6 @@ class Records(Fold):
         """What stands in context 3: the records that were asked for, then those that are pinned."""
         return self.those([*asked, *self._pins(view)], view)
 
-    def pinned(self, view: str) -> Sequence[Record]:
-        """Those that are always shown, oldest first."""
-        return self.those(self._pins(view), view)
-
     def _pins(self, view: str) -> Sequence[int]:
         knows = self._knows(view)
         return [number for number in sorted(self._pinned) if self._is_pinned(number, knows)]

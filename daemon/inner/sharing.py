@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.inner import reaching
-from daemon.inner.reaching import Shared
+from daemon.inner.reaching import BringShared, Shared
 from daemon.inner.record import LINKS, words
 from daemon.inner.records import Records
 
 
-def shared(records: Records) -> reaching.Records:
+def shared(records: Records) -> BringShared:
     """Brings the records of these ids, whoever may know them: that is for whoever shares them to see to."""
 
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:

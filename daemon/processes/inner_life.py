@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from daemon.actions.action import Definition
 from daemon.actions.breaking_out import BreakingOut
@@ -72,6 +71,8 @@ class Tick:
         self._life = life
         self._state = life.state
         self._now = turn.began_at
+        self._pause_set: float | None = None
+        """The pause that the soul had set as the tick began."""
 
     async def run(self) -> None:
         """Think, if the time has come; else write down what came, and wait on."""
@@ -211,22 +212,23 @@ class Tick:
         if call.event.outcome == "over-budget":
             await self._over(contexts, due)
         elif call.event.outcome not in ("ok", "cut"):
-            outcome: Any = "refused" if call.event.outcome == "refused" else "failed"
-            await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
+            refused = call.event.outcome == "refused"
+            line = Ticked(tick=contexts.now.tick, outcome="refused" if refused else "failed")
+            await self._write_line(contexts, line)
             await self._later(due, max(FAILED, self._pause_after(())))
         else:
             await self._follow(contexts, call)
 
     async def _over(self, contexts: Contexts, due: Sequence[Entry[TickDue]]) -> None:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
-        await self._note(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
+        await self._write_line(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
         left = DAY - self._now % DAY
         notes = [seq for entry in due for seq in entry.event.notes]
         why = f"{due[-1].event.why}; a new day has begun" if notes else "a new day has begun"
         within = max(left, self._life.limits.pause)
         await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": notes})
 
-    async def _note(self, contexts: Contexts, line: Ticked) -> None:
+    async def _write_line(self, contexts: Contexts, line: Ticked) -> None:
         """The line of the log with which the tick ends."""
         now = contexts.now
         saw = tuple(dict.fromkeys(contexts.saw))
@@ -248,7 +250,7 @@ class Tick:
             await self._break_out(contexts, line, reflex, answer)
             return
         ran = await self._carry_out(contexts, written)
-        await self._note(contexts, replace(line, commands=tuple(one.seq for one in ran)))
+        await self._write_line(contexts, replace(line, commands=tuple(one.seq for one in ran)))
         await self._wait_for(ran)
 
     async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
@@ -256,7 +258,7 @@ class Tick:
         pause = self._pause_after(())
         effect, advice = reflex.effect(answer, pause)
         line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
-        await self._note(contexts, line)
+        await self._write_line(contexts, line)
         await self._pause(max(pause, effect.pause or 0.0), "the pause is over")
 
     # What it wants done
