@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.record import Record
+from daemon.inner.record import Record, words
 from daemon.inner.records import Records
 from daemon.kinds import CommandRan, Heard, Message
 from daemon.knowledge.places import Places
@@ -53,17 +53,9 @@ class Kept:
         channel = self._places.of(record.view) if record.view else None
         return Known(
             seq=record.wrote,
-            text=_words(record),
+            text=words(record),
             place=channel.name if channel else "",
             audience=channel.before(ALWAYS).audience if channel else "public",
             at=record.changed_at,
             fixed=True,
         )
-
-
-def _words(record: Record) -> str:
-    """A record in a sentence: of a concept with its name, of a link with its ends."""
-    if record.source:
-        source, target = record.ends
-        return f"{source} {record.text} {target}"
-    return f"{record.name}: {record.text}" if record.name else record.text

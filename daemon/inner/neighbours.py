@@ -13,13 +13,13 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
 from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, thread_key
 from daemon.knowledge.places import said_unasked
+from daemon.limits import DAY
 from daemon.ports import Clock
 
 HOPS = 3
 """Messages of bots in a thread, ours among them, after which none is answered before a person speaks."""
 MESH = ("mesh.ask", "mesh.share")
 """The commands by which the soul turns to a neighbour."""
-DAY = 86_400.0
 
 
 class Neighbours:

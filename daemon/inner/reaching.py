@@ -14,9 +14,10 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
-from daemon.inner.neighbours import DAY, Neighbours
+from daemon.inner.neighbours import Neighbours
 from daemon.inner.views import Views
 from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
+from daemon.limits import DAY
 from daemon.ports import Clock
 
 PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
@@ -61,7 +62,7 @@ class Shared:
     wrote: int = ALWAYS
 
 
-Records = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
+BringShared = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
 """Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
 
 

@@ -10,6 +10,7 @@ from daemon.engine.event import Event
 from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
 from daemon.kinds.inner import (
     INNER,
+    INNER_WAIT,
     CommandRan,
     InnerBegan,
     Noticed,
@@ -147,6 +148,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
 
 __all__ = [
     "INNER",
+    "INNER_WAIT",
     "SOUL_KINDS",
     "Acted",
     "Afterthought",

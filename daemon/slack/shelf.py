@@ -19,6 +19,7 @@ from daemon.errors import FileRefused
 from daemon.kinds import Opened, Said, SharedFile
 from daemon.knowledge.forgotten import forgotten_until, unsaid
 from daemon.knowledge.places import Places
+from daemon.limits import DAY
 from daemon.ports import Files
 from daemon.slack.archive import Archive, Conversation, at
 from daemon.slack.message import SPOKEN, Message, said
@@ -29,7 +30,6 @@ from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
 
-DAY = 86_400.0
 MOST_FILES = 20
 """Files that are read at once."""
 AT_ONCE = 2

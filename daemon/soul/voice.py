@@ -12,6 +12,7 @@ from daemon.engine.event import Entry, Input, StepEvent
 from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
 from daemon.kinds import (
+    INNER_WAIT,
     Acted,
     Claim,
     ModelCall,
@@ -35,8 +36,6 @@ from daemon.soul.world import World
 S = TypeVar("S", bound=StepEvent)
 TERMINAL = "terminal"
 """Where a thread is that somebody reads in by themselves: nothing is said there."""
-INNER_WAIT = "inner"
-"""What the note of a wait says why the inner life is to think again."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from daemon.inner.reflex import (
     COMPARE,
-    DAY,
     LADDER,
     OWNER_EVERY,
     Around,
@@ -28,6 +27,7 @@ from daemon.inner.reflex import (
     verdict_of,
 )
 from daemon.kinds import Ticked
+from daemon.limits import DAY
 from daemon.mind.wording import WORDING, fill
 from tests.texts import WORDS
 
