@@ -49,7 +49,7 @@ from daemon.soul.message import is_broken_off
 from daemon.soul.reminding import TIMER_FIRED
 from daemon.soul.spent import lifts
 from daemon.soul.taking import THINKING, awaited, from_within, in_order, to_answer
-from daemon.soul.tree import Tree
+from daemon.soul.tree import Tree, branch_of
 from daemon.soul.voice import Voice
 from daemon.soul.world import World
 
@@ -109,7 +109,7 @@ class Turn(Voice):
         """How often it had called itself in this tree since a person spoke, or an owner let it."""
         journal, calls = self.world.journal, 0
         word = journal.latest(self.root, Message, before=self.first.seq)
-        tree = self.root if self.root != INNER else ".".join(self.thread.split(".")[:2])
+        tree = branch_of(self.thread) if self.root == INNER else self.root
         for entry in journal.tree(tree, SelfCall, Answered, since=word.seq if word else 0):
             if entry.seq >= self.first.seq:
                 break
