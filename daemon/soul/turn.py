@@ -73,11 +73,10 @@ class Turn(Voice):
         self.at_once = world.at_once
         self._past = world.pasts.of(self.thread, self.first.seq)
         self._kept = {*self._past.memories, *(memory.seq for memory in self._past.kept)}
-        self._first_inputs = self.execution.first_inputs
         self.tree = Tree(ctx, world.depth)
-        self.came: Sequence[Entry[Any]] = from_within(self._first_inputs)
+        self.came: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
-        self._said = to_answer(self._first_inputs)
+        self._said = to_answer(self.inputs)
         self.answers: Sequence[Entry[Said]] = self._said or self._still_to_answer()
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
         self.mood = self._past.mood or ""
@@ -89,18 +88,8 @@ class Turn(Voice):
     # What it is about
 
     @property
-    def inputs(self) -> Sequence[Entry[Input]]:
-        """All that this execution was begun for."""
-        return self._first_inputs
-
-    @property
-    def number(self) -> int:
-        """The seq of the entry with which this execution first began."""
-        return self.first.seq
-
-    @property
     def late(self) -> bool:
-        """Did all that come after its thread had turned to something else? A timer is never late."""
+        """Did all of it come after its thread had turned to something else? A timer is never late."""
         if not self.came or self._said or self._past.process in (None, THINKING):
             return False
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
@@ -147,13 +136,14 @@ class Turn(Voice):
     @property
     def silent(self) -> bool:
         """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
-        unasked = [one for one in self._first_inputs if isinstance(one.event, ToSay)]
-        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
+        unasked = [one for one in self.inputs if isinstance(one.event, ToSay)]
+        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self.inputs)
 
     @property
     def is_refused(self) -> bool:
         """Does Slack take nothing in this conversation? Then not even its end can be told."""
-        return [one.event.error for one in self.execution.failed[-1:]] == [SpeechRefused.__name__]
+        failed = self.execution.failed
+        return bool(failed) and failed[-1].event.error == SpeechRefused.__name__
 
     @property
     def was_answered(self) -> bool:
@@ -371,7 +361,7 @@ class Turn(Voice):
                 seen += self.world.journal.many(entry.event.seqs)
                 if entry.event.text:
                     seen.append(entry)
-        first = {entry.seq for entry in self._first_inputs}
+        first = {entry.seq for entry in self.inputs}
         accepted = [e for e in self.execution.inputs if e.seq not in first and isinstance(e.event, Said)]
         public: list[Entry[Any]] = [*in_order([*self.heard, *self._said])]
         public += sorted([*self.came, *seen, *accepted], key=lambda entry: entry.seq)

@@ -47,6 +47,8 @@ class Voice(Scope):
         super().__init__(world, ctx)
         self.root = self.thread.partition(".")[0]
         self.first = cast(Entry[TurnBegan], self.execution.first)
+        self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
+        """All that this execution was begun for."""
         self.opened = world.journal.latest(self.root, Opened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
@@ -54,6 +56,11 @@ class Voice(Scope):
         """What this execution had done before it began again, as its code had changed."""
         self.wording: dict[str, str] = {}
         """The owner's texts that this run has read: name to sha256."""
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began."""
+        return self.first.seq
 
     @property
     def addressed(self) -> bool:
