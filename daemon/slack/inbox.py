@@ -117,7 +117,6 @@ class Inbox:
         reaction = reaction_of(event) if self._noticing else None
         if self._noticing and reaction:
             await self._noticing.reaction(reaction)
-        return
 
     async def _stop(self, stop: Stop) -> bool:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
