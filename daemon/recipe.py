@@ -93,5 +93,5 @@ class Recipes(Mapping[str, Recipe]):
     def __len__(self) -> int:
         return len(self._named)
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # a mapping has none, and a dataclass takes no default without
         return hash(frozenset(self._named.items()))
