@@ -93,5 +93,6 @@ class Recipes(Mapping[str, Recipe]):
     def __len__(self) -> int:
         return len(self._named)
 
-    def __hash__(self) -> int:  # a mapping has none, and a dataclass takes no default without
+    def __hash__(self) -> int:
+        # No mapping can be hashed by itself, and the settings, a dataclass, take no such default.
         return hash(frozenset(self._named.items()))
