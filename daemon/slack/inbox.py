@@ -206,7 +206,7 @@ class Inbox:
     async def _judged(self, key: str, message: Message, *, late: bool) -> set[str]:
         known = opened(self._journal, key)
         called_by = known.event.called_by if known else self._begun(message)
-        enough = message.by_bot and self._neighbours.enough(self._me.team, message.channel, message.root)
+        enough = self._allowed.names(message) and self._enough(message)
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             if self._noticing:
@@ -222,6 +222,10 @@ class Inbox:
         )
         await self._complete(entry, message, words)
         return {entry.thread} if isinstance(entry.event, Input) else set()
+
+    def _enough(self, message: Message) -> bool:
+        """Is no bot answered in its thread any more?"""
+        return self._neighbours.enough(self._me.team, message.channel, message.root)
 
     async def _complete(self, entry: Entry[kinds.Said], message: Message, words: Words) -> None:
         """The mention of a message came first, without the files: write it down once more, with them."""
