@@ -1,19 +1,32 @@
-"""What Slack still holds of who was forgotten: it does not come back. For whoever reads Slack."""
+"""What Slack still holds of what was forgotten: it does not come back. For whoever reads Slack."""
 
 from __future__ import annotations
 
+from daemon.engine.erasing import Forgotten
+from daemon.engine.event import only
 from daemon.engine.reading import Reading
 from daemon.kinds import Spoken, ToForget
 
 
-def forgotten_until(journal: Reading, person: str) -> float:
-    """Until when this person was forgotten, in Unix seconds; 0 for who was not."""
-    found = [one for one in journal.kind(ToForget) if one.event.person == person and not one.event.seqs]
-    return max((one.at for one in found), default=0.0)
+class ForgottenWords:
+    """Whose words are forgotten, and which of the soul's: a projection, folded on whenever it is asked."""
 
+    def __init__(self, journal: Reading) -> None:
+        self._journal = journal
+        self._folded = 0
+        self._until: dict[str, float] = {}
 
-def unsaid(journal: Reading) -> frozenset[str]:
-    """The ts of all that the soul said and has forgotten."""
-    if not journal.kind(ToForget):
-        return frozenset()
-    return frozenset(one.event.ts for one in journal.kind(Spoken) if one.forgotten)
+    def until(self, person: str) -> float:
+        """Until when this person was forgotten, in Unix seconds; 0 for who was not."""
+        for asked in self._journal.kind(ToForget, since=self._folded):
+            self._folded = asked.seq
+            whose = asked.event.person
+            if not asked.event.seqs:
+                self._until[whose] = max(asked.at, self._until.get(whose, 0.0))
+        return self._until.get(person, 0.0)
+
+    def unsaid(self) -> frozenset[str]:
+        """The ts of all that the soul said and has forgotten."""
+        seqs = {seq for one in self._journal.kind(Forgotten) for seq in one.event.seqs}
+        entries = self._journal.sound(sorted(seqs))
+        return frozenset(one.event.ts for one in only(Spoken, entries))

@@ -21,7 +21,7 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
-from daemon.knowledge.forgotten import forgotten_until
+from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import said_unasked
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
@@ -59,6 +59,7 @@ class Inbox:
         wake: Callable[[str], None],
         owners: frozenset[str],
         neighbours: Neighbours,
+        forgotten: ForgottenWords,
         notes: bool = False,
     ) -> None:
         self._journal = journal
@@ -70,6 +71,7 @@ class Inbox:
         self._noticing = Noticing(journal, people, me, allowed, self.audiences) if notes else None
         self._owners = owners
         self._neighbours = neighbours
+        self._forgotten = forgotten
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -173,7 +175,7 @@ class Inbox:
         where = self._where(message)
         if self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"):
             return set()
-        if moment(message.changed or message.ts) <= forgotten_until(self._journal, message.author):
+        if moment(message.changed or message.ts) <= self._forgotten.until(message.author):
             return set()
         return await self._message(message, late=late)
 
