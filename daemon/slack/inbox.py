@@ -22,7 +22,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
 from daemon.knowledge.forgotten import ForgottenWords
-from daemon.knowledge.places import said_unasked
+from daemon.knowledge.places import Places
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
 from daemon.slack.names import People, Words
@@ -59,6 +59,7 @@ class Inbox:
         wake: Callable[[str], None],
         owners: frozenset[str],
         neighbours: Neighbours,
+        places: Places,
         forgotten: ForgottenWords,
         notes: bool = False,
     ) -> None:
@@ -71,6 +72,7 @@ class Inbox:
         self._noticing = Noticing(journal, people, me, allowed, self.audiences) if notes else None
         self._owners = owners
         self._neighbours = neighbours
+        self._places = places
         self._forgotten = forgotten
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
@@ -256,8 +258,8 @@ class Inbox:
         """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
         if message.kind == "dm" or message.root == message.ts:
             return None
-        said = said_unasked(self._journal, self._me.team, message.channel, message.root)
-        return said.event.ts if said else None
+        said = self._places.said_unasked(self._me.team, message.channel, message.root)
+        return message.root if said else None
 
     async def _open_thread(self, key: str, message: Message, called_by: str) -> Entry[kinds.Opened]:
         """The conversation that this message opens, and what called the soul into it."""

@@ -66,7 +66,12 @@ class Slack:
         self._notes = notes
         self._open = AsyncExitStack()
         self._scopes = Scopes()
+        self._places = Places(journal)
         self._forgotten = ForgottenWords(journal)
+        self.neighbours = allowed.neighbours
+        """The bots that can be mentioned."""
+        self.meetings = Neighbours(journal, clock, allowed.daily, self._places)
+        """How much there is between them and the soul."""
         self.hearing = Hearing(clock, connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
@@ -91,13 +96,12 @@ class Slack:
                 me=me,
                 fetcher=self.files,
                 journal=self._journal,
-                places=Places(self._journal),
+                places=self._places,
                 forgotten=self._forgotten,
             )
             self.surroundings = History(web, people, me, self._journal, self._forgotten)
-            called = self._owners | self._allowed.neighbours
+            called = self._owners | self.neighbours
             self.speaker = SlackSpeaker(web, self._journal, me, called, people)
-            neighbours = Neighbours(self._journal, self._clock, self._allowed.daily)
             self._inbox = Inbox(
                 self._journal,
                 people,
@@ -105,7 +109,8 @@ class Slack:
                 self._allowed,
                 self._wake,
                 self._owners,
-                neighbours,
+                self.meetings,
+                self._places,
                 self._forgotten,
                 notes=self._notes,
             )
