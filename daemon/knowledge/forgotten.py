@@ -14,7 +14,11 @@ class ForgottenWords:
     def __init__(self, journal: Reading) -> None:
         self._journal = journal
         self._folded = 0
+        """The seq of the last wish to forget, as of `until`."""
         self._until: dict[str, float] = {}
+        self._blanked = 0
+        """The seq of the last entry that says what was forgotten, as of `unsaid`."""
+        self._unsaid = set[str]()
 
     def until(self, person: str) -> float:
         """Until when this person was forgotten, in Unix seconds; 0 for who was not."""
@@ -27,6 +31,8 @@ class ForgottenWords:
 
     def unsaid(self) -> frozenset[str]:
         """The ts of all that the soul said and has forgotten."""
-        seqs = {seq for one in self._journal.kind(Forgotten) for seq in one.event.seqs}
-        entries = self._journal.sound(sorted(seqs))
-        return frozenset(one.event.ts for one in only(Spoken, entries))
+        for forgotten in self._journal.kind(Forgotten, since=self._blanked):
+            entries = self._journal.sound(forgotten.event.seqs)
+            self._unsaid.update(said.event.ts for said in only(Spoken, entries))
+            self._blanked = forgotten.seq
+        return frozenset(self._unsaid)
