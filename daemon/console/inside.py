@@ -64,7 +64,7 @@ class Inside:
                 "budget": self._budget(),
                 "settings": self._settings(),
                 "notes": self._notes(),
-                "processes": [_process(one) for one in [*self.state.processes.all()][: -NEWEST - 1 : -1]],
+                "processes": [_process(one) for one in self.state.processes.all()[: -NEWEST - 1 : -1]],
                 "records": {family: self._records(family) for family in TEXT},
                 **self.ticks(None),
             }

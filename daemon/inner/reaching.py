@@ -138,7 +138,7 @@ class Addresses(Fold):
 
 
 class Reaching:
-    """Implements Reach. `neighbours` are the ids of the bots that are answered; users can be called."""
+    """Implements Reach. `neighbours` are the bots that are answered, by the ids of their users."""
 
     def __init__(
         self, journal: Journal, clock: Clock, doors: Doors, neighbours: frozenset[str], meetings: Neighbours
@@ -146,7 +146,7 @@ class Reaching:
         self._journal = journal
         self._clock = clock
         self._doors = doors
-        self._neighbours = frozenset(bot for bot in neighbours if bot[:1] in ("U", "W"))
+        self._neighbours = neighbours
         self._meetings = meetings
         self._addresses = Addresses(journal)
 

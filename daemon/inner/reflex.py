@@ -190,8 +190,8 @@ class Attempted:
 class Effect:
     """What is other in the next tick.
 
-    It reads the text `advice` filled with `words`, sees the records `shows`, comes `pause` seconds later
-    (None: as ever), and is told to `ask` somebody, `whom`. `name` is that of the strategy.
+    It reads the text `advice` filled with `words`, sees the records `shows`, and comes `pause` seconds later
+    (None: as ever). `name` is that of the strategy.
     """
 
     name: str
@@ -199,8 +199,6 @@ class Effect:
     words: Mapping[str, str] = field(default_factory=dict)
     shows: tuple[int, ...] = ()
     pause: float | None = None
-    ask: Literal["neighbour", "owner"] | None = None
-    whom: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,12 +237,12 @@ def _switch(around: Around, tried: int) -> Mapping[str, Any]:
 
 def _neighbour(around: Around, tried: int) -> Mapping[str, Any]:
     whom = random.Random(around.seed).choice(sorted(around.neighbours))
-    return {"ask": "neighbour", "whom": whom, "words": {"neighbour": whom}}
+    return {"words": {"neighbour": whom}}
 
 
 def _owner(around: Around, tried: int) -> Mapping[str, Any]:
     whom = random.Random(around.seed).choice(sorted(around.owners))
-    return {"ask": "owner", "whom": whom, "words": {"owner": whom}}
+    return {"words": {"owner": whom}}
 
 
 def _pause(around: Around, tried: int) -> Mapping[str, Any]:

@@ -46,6 +46,8 @@ class Voice(Scope):
         super().__init__(world, ctx)
         self.root = self.thread.partition(".")[0]
         self.first = cast(Entry[TurnBegan], self.execution.first)
+        self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
+        """All that this execution was begun for."""
         self.opened = world.journal.latest(self.root, Opened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
@@ -55,6 +57,11 @@ class Voice(Scope):
         """The owner's texts as of the first begin: name to sha256."""
         self.wording = set[str]()
         """The names of those that this run has read."""
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began."""
+        return self.first.seq
 
     @property
     def addressed(self) -> bool:
