@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
+from daemon.engine.answers import Answers
 from daemon.engine.attempts import failures
-from daemon.engine.event import Entry, Event, Input, Rank, StepEvent
+from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, only
 from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
 from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, restarted
 from daemon.engine.kinds import (
@@ -39,9 +40,14 @@ S = TypeVar("S", bound=StepEvent)
 
 
 class Execution:
-    """An execution during one attempt. `epoch` is the seq of the entry that began this attempt: its lease."""
+    """An execution during one attempt. `epoch` is the seq of the entry that began this attempt: its lease.
 
-    def __init__(self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "") -> None:
+    `is_new`: it begins with an entry that was just written, so that nothing can be recorded of it yet.
+    """
+
+    def __init__(
+        self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
+    ) -> None:
         self.around = around
         self.journal = journal = around.journal
         self.clock = around.clock
@@ -64,18 +70,15 @@ class Execution:
         self._none_since: int | None = None
         """What had arrived when there was no news."""
         self._lifetime: list[Entry[Event]] | None = None
-        *self.abandoned, current = journal.paths(self.id)
+        self.is_new = is_new
+        *self.abandoned, current = [self.id] if is_new else journal.paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
-        mine = journal.under(self.path)
-        beside = [*journal.parts(self.path), *journal.parts(self.turn)]
-        for other in [*self.abandoned, current]:
-            if other != self.path:
-                beside += journal.under(other)
+        mine, beside = ([], []) if is_new else self._read(current)
         self.record = Record(self.path, mine, beside)
         self._unawaited = Unawaited(journal, self.record, self._written)
         self.fix_log()
-        self._used = {entry.event.input for entry in [*self.log, *mine] if isinstance(entry.event, Answered)}
+        self._answers = Answers(journal, began, only(Answered, [*self.log, *mine]))
         self._received = {
             seq for entry in mine if isinstance(entry.event, Received) for seq in entry.event.inputs
         }
@@ -88,6 +91,14 @@ class Execution:
         self.outages = Outages(
             self, around, next((entry for entry in self._outages if entry.seq in still), None)
         )
+
+    def _read(self, current: str) -> tuple[list[Entry[Event]], list[Entry[Event]]]:
+        """What is recorded under its path, and what is recorded of it beside that."""
+        beside = [*self.journal.parts(self.path), *self.journal.parts(self.turn)]
+        for other in [*self.abandoned, current]:
+            if other != self.path:
+                beside += self.journal.under(other)
+        return self.journal.under(self.path), beside
 
     def _all_inputs(self) -> list[int]:
         return list(dict.fromkeys([*self.first.event.inputs, *self.began.event.inputs]))
@@ -114,7 +125,7 @@ class Execution:
     def stale(self) -> bool:
         """Did it take up an answer to a question that waits no more?"""
         taken = self.journal.many(self.first.event.inputs)
-        return self.turn == self.id and all(self._question(entry) for entry in taken)
+        return self.turn == self.id and all(self._answers.question(entry) for entry in taken)
 
     def holds(self, path: str) -> bool:
         """Is this context one of its own? What is done beside it, to tell of an outage, waits for none."""
@@ -228,47 +239,12 @@ class Execution:
         self.inputs += [entry for entry in entries if entry.seq not in known]
 
     def answer_to(self, waits: Entry[Any]) -> Entry[Input] | None:
-        """The input of this execution that answers this question or wait; each input answers once.
-
-        One that names the question of an abandoned execution counts where the same is asked again.
-        """
-        for entry in self.inputs:
-            if entry.seq not in self._used and self._answers(entry, waits):
-                self._used.add(entry.seq)
-                return entry
-        return None
-
-    def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
-        if self._named(given) == waits.key:
-            return True
-        asked = self._question(given)
-        if asked is None:
-            return False
-        same = asked.event.fingerprint == waits.event.fingerprint
-        return same and asked.event.execution == self.id and asked.kind == waits.kind
-
-    def _named(self, given: Entry[Input]) -> str:
-        """The key of the question that this input answers: it says so itself, or its turn does."""
-        if given.event.answers or given.seq not in self.began.event.inputs:
-            return given.event.answers
-        return self.began.event.answers
-
-    def _question(self, given: Entry[Input]) -> Entry[Asked] | None:
-        """The question that this input answers."""
-        key = self._named(given)
-        named = self.journal.get(key) if key else None
-        if named is None or not isinstance(named.event, Asked):
-            return None
-        return cast(Entry[Asked], named)
+        """The input of this execution that answers this question or wait; each input answers once."""
+        return self._answers.to(waits, self.inputs)
 
     def void_answers(self) -> list[Entry[Input]]:
         """Answers that it took up, whose question it does not ask any more."""
-        found = []
-        for entry in self.inputs:
-            asked = self._question(entry)
-            if asked and entry.seq not in self._used and not self.journal.is_pending(asked.seq):
-                found.append(entry)
-        return found
+        return self._answers.void(self.inputs)
 
     # Its place among threads
 

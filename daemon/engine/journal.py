@@ -182,7 +182,7 @@ class Journal(Reading):
             return cast(Entry[E], found), False
         if moot:
             return self.at(seq), True
-        return draft.entry(seq), True
+        return self._keep(draft.entry(seq)), True
 
     def draft(
         self,
@@ -252,6 +252,7 @@ class Journal(Reading):
         for some in chunks(forgotten.event.seqs):
             await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
+            self._at_hand.clear()
         await self._writer.perform(Store.scrub)
         await self.append(
             forgotten.thread,

@@ -233,14 +233,14 @@ WAITING: tuple[Mutant, ...] = (
 ANSWERS: tuple[Mutant, ...] = (
     rule(
         "answers: each counts once",
-        "engine/execution.py",
+        "engine/answers.py",
         "if entry.seq not in self._used and self._answers(entry, waits):",
         "if self._answers(entry, waits):",
         f"{AGAIN}[two alike questions]",
     ),
     rule(
         "answers: an old button counts for the same question",
-        "engine/execution.py",
+        "engine/answers.py",
         "        same = asked.event.fingerprint == waits.event.fingerprint\n        return same and",
         "        return False and",
         f"{CHANGES}an_old_button_counts_once_for_the_same_question_after_a_restart",
@@ -255,7 +255,7 @@ ANSWERS: tuple[Mutant, ...] = (
     rule(
         "answers: one that comes too late is known to be stale",
         "engine/execution.py",
-        "return self.turn == self.id and all(self._question(entry) for entry in taken)",
+        "return self.turn == self.id and all(self._answers.question(entry) for entry in taken)",
         "return False",
         f"{CHANGES}a_press_that_comes_too_late_gets_an_execution_of_its_own",
     ),
