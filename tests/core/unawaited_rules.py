@@ -70,4 +70,11 @@ UNAWAITED: tuple[Mutant, ...] = (
         "            if isinstance(append, Append) and isinstance(result, int) and not append.done.done():\n",
         f"{SOON}it_is_heard_though_whoever_brought_it_is_gone",
     ),
+    rule(
+        "looks: what was spent since is counted",
+        "soul/budget.py",
+        "        if newest == self._newest:\n",
+        "        if self._newest is not None:\n",
+        "tests/soul/test_budget.py::test_an_owner_lets_the_day_go_on_by_as_much_again",
+    ),
 )
