@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import NO_DATE, Entry, Event, Input, Kinds
@@ -24,6 +24,15 @@ E = TypeVar("E", bound=Event)
 
 ALWAYS = 2**62
 """Comes after every seq."""
+
+
+class Head(NamedTuple):
+    """An entry without its body."""
+
+    seq: int
+    thread: str
+    kind: str
+    closes: tuple[int, ...]
 
 
 class Reading:
@@ -124,6 +133,11 @@ class Reading:
             rows = self._store.pending(self.kinds.names(kinds), thread)
             return self._of_all(rows) if thread is None else self._entries(rows)
 
+    def pending_seqs(self, *kinds: type[Event]) -> list[int]:
+        """Which pending entries are of these kinds, in order: for those who read them in parts."""
+        with self._reading():
+            return self._store.pending_seqs(self.kinds.names(kinds))
+
     def inputs(self, thread: str) -> list[Entry[Input]]:
         """What waits for this thread to take it up, in order."""
         return self.pending(Input, thread=thread)
@@ -172,6 +186,12 @@ class Reading:
         """
         with self._reading():
             return list(islice(self._sound(self._store.since(seq)), limit))
+
+    def heads(self, seq: int, limit: int = 1000) -> list[Head]:
+        """What the entries after this seq say beside their bodies, which are not read; oldest first."""
+        with self._reading():
+            rows = self._store.heads(seq, limit)
+        return [Head(seq, thread, kind, _closes(closes)) for seq, thread, kind, closes in rows]
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
@@ -307,6 +327,14 @@ def closed_by(text: str) -> tuple[int, ...]:
     if not isinstance(seqs, list) or not all(type(seq) is int for seq in seqs):
         raise ValueError(f"{text} lists no entries")
     return tuple(seqs)
+
+
+def _closes(text: str) -> tuple[int, ...]:
+    """The same; where it is damaged, none."""
+    try:
+        return closed_by(text)
+    except (TypeError, ValueError, RecursionError):
+        return ()
 
 
 @contextmanager

@@ -155,6 +155,14 @@ class Store:
             thread,
         )
 
+    def pending_seqs(self, kinds: Iterable[str]) -> list[int]:
+        """Which pending entries are of these kinds, in order."""
+        found = self._db.execute(
+            "select seq from pending where kind in (select value from json_each(?)) order by seq",
+            (_json(kinds),),
+        )
+        return [seq for (seq,) in found]
+
     def waiting(self, kinds: Iterable[str]) -> list[str]:
         """The threads in which an entry of one of these kinds is pending, those that wait longest first."""
         found = self._db.execute(
@@ -250,6 +258,12 @@ class Store:
         """The entries after this seq, in order; few of them are in memory at once."""
         with closing(self._db.execute(f"select {ROW} from entry where seq > ? order by seq", (seq,))) as rows:
             yield from rows
+
+    def heads(self, seq: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """Seq, thread, kind and what is closed of so many entries after this seq, in order."""
+        return self._db.execute(
+            "select seq, thread, kind, closes from entry where seq > ? order by seq limit ?", (seq, limit)
+        ).fetchall()
 
     def first_after(self, seq: int, now: float) -> tuple[int, float] | None:
         """Seq and time of the first entry after a seq that is not dated after now."""
