@@ -201,7 +201,7 @@ class Reading:
         """What the entries after this seq say beside their bodies, which are not read; oldest first."""
         with self._question:
             rows = self._store.heads(seq, limit)
-        return [Head(seq, thread, kind, _closes(closes)) for seq, thread, kind, closes in rows]
+        return [Head(seq, thread, kind, _closes(closes) or ()) for seq, thread, kind, closes in rows]
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
@@ -225,7 +225,7 @@ class Reading:
     def rows(self) -> Iterator[Stored]:
         """Every entry as it stands in the file, in order; few of them are in memory at once."""
         with self._question:
-            yield from self._store.since(0)
+            yield from self._store.rows()
 
     def entries(self) -> Iterator[Entry[Event]]:
         """The same as entries. Raises JournalDamaged at one that cannot be read."""
@@ -321,20 +321,33 @@ class Question:
 
 def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
     """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
-    amiss = list(strays(row))
-    if amiss:
-        raise ValueError(f"its {', '.join(amiss)}")
     seq, thread, kind, author, body, key, cause, closes, at = row
+    closed = _closes(closes)
+    amiss = () if closed is not None and _looks_right(row) else tuple(strays(row))
+    if closed is None or amiss:
+        raise ValueError(f"its {', '.join(amiss)}")
     return Entry(
         seq=seq,
         thread=thread,
         author=author,
         key=key,
         cause=cause,
-        closes=closed_by(closes),
+        closes=closed,
         at=at,
         event=kinds.load(kind, body),
         forgotten=mark_of(body),
+    )
+
+
+def _looks_right(row: Stored) -> bool:
+    """Are its columns, but for what it closes, as in nearly all rows? Of others each is looked at."""
+    _, thread, kind, author, body, key, cause, _, at = row
+    return (
+        type(thread) is type(kind) is type(author) is type(body) is type(key) is str
+        and bool(thread and kind and author and body and key)
+        and (cause is None or type(cause) is int)
+        and type(at) is float
+        and 0 <= at < NO_DATE
     )
 
 
@@ -347,9 +360,7 @@ def strays(row: Stored) -> Iterator[str]:
             yield name
     if not isinstance(cause, int | None):
         yield "cause"
-    try:
-        closed_by(closes)
-    except (TypeError, ValueError, RecursionError):
+    if _closes(closes) is None:
         yield "closes"
     if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
         yield "at"
@@ -365,12 +376,12 @@ def closed_by(text: str) -> tuple[int, ...]:
     return tuple(seqs)
 
 
-def _closes(text: str) -> tuple[int, ...]:
-    """The same; where it is damaged, none."""
+def _closes(text: str) -> tuple[int, ...] | None:
+    """The same; None where it is damaged."""
     try:
         return closed_by(text)
     except (TypeError, ValueError, RecursionError):
-        return ()
+        return None
 
 
 @contextmanager

@@ -12,11 +12,14 @@ from sys import intern
 from typing import Any
 
 from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent
+from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent, seq_fields
 from daemon.engine.keys import PART
 from daemon.engine.kinds import LEASES, Received, Spawned, TurnBegan, TurnEnded, TurnResumed, Waiting, Woke
 
 Findings = Iterator[tuple[int, str]]
+
+NOTHING = ("", "")
+"""Kind and thread of an entry that is not there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class Ledger:
 
     def kind(self, seq: int | None) -> str:
         """The kind of an entry that was there; empty where there was none."""
-        return self._there.get(seq or 0, ("", ""))[0]
+        return self._there.get(seq or 0, NOTHING)[0]
 
     def event(self, seq: int | None) -> type[Event]:
         """The class of an entry that was there; Event where there was none."""
@@ -67,7 +70,7 @@ class Ledger:
 
     def thread(self, seq: int) -> str:
         """The thread of an entry that was there; empty where there was none."""
-        return self._there.get(seq, ("", ""))[1]
+        return self._there.get(seq, NOTHING)[1]
 
     @property
     def seen_threads(self) -> set[str]:
@@ -80,15 +83,16 @@ class Ledger:
 
     def stands(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
         """One row more, with all that it changes even where its body cannot be read."""
+        event = self.kinds.named(kind) or Event
         self.last = seq
         self._there[seq] = intern(kind), intern(thread)
         for closed in closes:
             self.pending[self.thread(closed)].pop(closed, None)
-        if self.event(seq).pending:
+        if event.pending:
             self.pending[thread][seq] = kind
         if kind in self._leasing:
             self.leases[thread] = seq
-        if issubclass(self.event(seq), TurnEnded):
+        if issubclass(event, TurnEnded):
             self.halves.pop(thread, None)
 
     def fold(self, entry: Entry[Any]) -> None:
@@ -119,7 +123,31 @@ class Ledger:
         )
 
 
-Rule = Callable[[Ledger, Entry[Any]], Findings]
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A check, and whether it may have anything to say of entries of a class: of others it is not asked."""
+
+    check: Callable[[Ledger, Entry[Any]], Findings]
+    concerns: Callable[[type[Event]], bool]
+
+    @property
+    def name(self) -> str:
+        """What a violation of it is called."""
+        return self.check.__name__
+
+
+def everything(_: type[Event]) -> bool:
+    """Concerns every kind."""
+    return True
+
+
+def _names_others(event: Any) -> bool:
+    return bool(seq_fields(event))
+
+
+def these(*classes: type[Event]) -> Callable[[type[Event]], bool]:
+    """Concerns entries of these classes, and of those that derive from them."""
+    return lambda event: issubclass(event, classes)
 
 
 def cause(ledger: Ledger, entry: Entry[Any]) -> Findings:
@@ -188,8 +216,8 @@ def turn(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 def answered(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """A turn closes all that it took, and no other input."""
-    half, event = ledger.halves.get(entry.thread), entry.event
-    if not half or not isinstance(event, TurnEnded):
+    half = ledger.halves.get(entry.thread)
+    if half is None:
         return
     for seq in entry.closes:
         if issubclass(ledger.event(seq), Input) and seq not in ledger.seen[half.execution]:
@@ -227,8 +255,6 @@ def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """What only a turn writes is written by the half turn of its thread, under the name of its execution."""
-    if not entry.event.within_turn:
-        return
     half = ledger.halves.get(entry.thread)
     names = [half.execution, half.id] if half else []
     paths = [f"{name}{mark}" for name in names for mark in ("/", "~", PART)]
@@ -242,4 +268,15 @@ def blank(ledger: Ledger, entry: Entry[Any]) -> Findings:
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 
 
-RULES: tuple[Rule, ...] = (cause, closes, doubled, refers, turn, answered, receipt, woke, step, blank)
+RULES: tuple[Rule, ...] = (
+    Rule(cause, everything),
+    Rule(closes, everything),
+    Rule(doubled, everything),
+    Rule(refers, _names_others),
+    Rule(turn, these(TurnBegan, TurnResumed, TurnEnded)),
+    Rule(answered, these(TurnEnded)),
+    Rule(receipt, lambda event: bool(event.receipt_of) or issubclass(event, TurnEnded)),
+    Rule(woke, these(Input)),
+    Rule(step, lambda event: event.within_turn),
+    Rule(blank, everything),
+)

@@ -38,6 +38,8 @@ REPLAYS: Mapping[str, str] = {
 """Each folded table as a replay of all entries gives it."""
 
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
+PART = 500
+"""Entries that are read at once where all are."""
 FEW = 200
 """Entries that are looked through faster than they are looked up."""
 
@@ -258,6 +260,27 @@ class Store:
         """The entries after this seq, in order; few of them are in memory at once."""
         with closing(self._db.execute(f"select {ROW} from entry where seq > ? order by seq", (seq,))) as rows:
             yield from rows
+
+    def rows(self) -> Iterator[Stored]:
+        """Every entry, in order; few of them are in memory at once."""
+        part = self._part(0)
+        while part:
+            yield from part
+            part = self._part(part[-1][0])
+
+    def _part(self, seq: int) -> list[Stored]:
+        """Some of the entries after this seq. Each text is made by SQLite itself, which is quicker; where one
+        of them is none, all are read as everywhere else."""
+        query = f"select {ROW} from entry where seq > ? order by seq limit {PART}"
+        careful = self._db.text_factory
+        self._db.text_factory = str
+        try:
+            return self._db.execute(query, (seq,)).fetchall()
+        except sqlite3.OperationalError:
+            self._db.text_factory = careful
+            return self._db.execute(query, (seq,)).fetchall()
+        finally:
+            self._db.text_factory = careful
 
     def heads(self, seq: int, limit: int) -> list[tuple[int, str, str, str]]:
         """Seq, thread, kind and what is closed of so many entries after this seq, in order."""
