@@ -28,8 +28,9 @@ class Half:
 
     began: int
     execution: str
-    id: str
     inputs: Sequence[int]
+    paths: tuple[str, ...]
+    """How the keys begin of what it writes."""
     attempt: int = 1
 
 
@@ -54,6 +55,8 @@ class Ledger:
         self._there: dict[int, tuple[str, str]] = {}
         """Each entry's kind and thread."""
         self._leasing = frozenset(kinds.names(LEASES))
+        self.owing = frozenset(each.receipt_of for each in kinds)
+        """The kinds of which there are receipts."""
 
     @property
     def count(self) -> int:
@@ -66,7 +69,8 @@ class Ledger:
 
     def event(self, seq: int | None) -> type[Event]:
         """The class of an entry that was there; Event where there was none."""
-        return self.kinds.named(self.kind(seq)) or Event
+        kind, _ = self._there.get(seq or 0, NOTHING)
+        return self.kinds.named(kind) or Event
 
     def thread(self, seq: int) -> str:
         """The thread of an entry that was there; empty where there was none."""
@@ -105,7 +109,10 @@ class Ledger:
         elif isinstance(event, TurnBegan):
             turn = entry.key.removesuffix("/began")
             self.halves[entry.thread] = Half(
-                began=entry.seq, execution=event.execution, id=turn, inputs=event.inputs
+                began=entry.seq,
+                execution=event.execution,
+                inputs=event.inputs,
+                paths=tuple(f"{name}{mark}" for name in (event.execution, turn) for mark in ("/", "~", PART)),
             )
             self.seen[event.execution].update(event.inputs)
         elif isinstance(event, Received) and half:
@@ -182,15 +189,14 @@ def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 
 def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
-    """The entries that an event lists were there before it, in the same tree of threads."""
+    """The entries that an event lists were there before it, in the same tree of threads. What stands for
+    words that are gone may be anywhere."""
     root = entry.thread.partition(".")[0]
     for field, seq in ledger.kinds.seqs(entry.event):
         there = ledger.thread(seq)
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
-        elif issubclass(ledger.event(seq), Forgotten):
-            continue  # what stands for words that are gone
-        elif there.partition(".")[0] != root:
+        elif there.partition(".")[0] != root and not issubclass(ledger.event(seq), Forgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
 
@@ -237,9 +243,8 @@ def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
         elif entry.kind in ledger.event(entry.cause).closed_by and entry.cause not in entry.closes:
             yield entry.seq, f"it does not close {entry.cause}, the {told} that it is about"
     if isinstance(event, TurnEnded):
-        owing = {each.receipt_of for each in ledger.kinds}
         for seq, kind in ledger.pending[entry.thread].items():
-            if kind in owing and seq not in entry.closes:
+            if kind in ledger.owing and seq not in entry.closes:
                 yield seq, f"this {kind} has no receipt, and its turn ended with {entry.seq}"
 
 
@@ -256,9 +261,7 @@ def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
 def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """What only a turn writes is written by the half turn of its thread, under the name of its execution."""
     half = ledger.halves.get(entry.thread)
-    names = [half.execution, half.id] if half else []
-    paths = [f"{name}{mark}" for name in names for mark in ("/", "~", PART)]
-    if not entry.key.startswith(tuple(paths)):
+    if half is None or not entry.key.startswith(half.paths):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
