@@ -39,8 +39,9 @@ async def waits(folder: Path, *, number: int = 20_000, rounds: int = 200) -> Seq
             part = range(start, min(start + AT_ONCE, number))
             await asyncio.gather(*(_wait(journal, n, due, first) for n in part))
         late = Lag()
-        async with late, Worker(journal, clock, Soul(here.world)) as worker:
-            began = await seconds(worker.sweep)
+        async with Worker(journal, clock, Soul(here.world)) as worker:
+            async with late:
+                began = await seconds(worker.sweep)
             with closing(_indexed(number)) as bare:
 
                 async def ask() -> None:
