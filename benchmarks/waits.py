@@ -15,7 +15,7 @@ from statistics import median
 
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import ground
-from benchmarks.lag import Lag
+from benchmarks.lag import BREATH, Lag
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Match, Waiting
 from daemon.engine.worker import Worker
@@ -42,6 +42,7 @@ async def waits(folder: Path, *, number: int = 20_000, rounds: int = 200) -> Seq
         async with Worker(journal, clock, Soul(here.world)) as worker:
             async with late:
                 began = await seconds(worker.sweep)
+                await asyncio.sleep(2 * BREATH)
             with closing(_indexed(number)) as bare:
 
                 async def ask() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from daemon.engine.event import Entry, digest
 from daemon.engine.reading import Reading
-from daemon.engine.rules import Ledger, Rule, everything, these
+from daemon.engine.rules import Ledger, Rule, These, everything
 from daemon.engine.verify import Verdict
 from daemon.engine.verify import verify as replay
 from daemon.kinds import INNER, CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TextSet, TurnBegan
@@ -46,9 +46,9 @@ class SoulRules:
     def all(self) -> tuple[Rule, ...]:
         """In the order in which they are asked."""
         return (
-            Rule(self.texts, these(Text, TextSet, TurnBegan, ModelCall)),
+            Rule(self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
             Rule(self.thread, everything),
-            Rule(self.stamp, these(CardShown, SpeechStarted, Spoken)),
+            Rule(self.stamp, These((CardShown, SpeechStarted, Spoken))),
         )
 
     def texts(self, _: Ledger, entry: Entry[Any]) -> Findings:

@@ -152,9 +152,14 @@ def _names_others(event: Any) -> bool:
     return bool(seq_fields(event))
 
 
-def these(*classes: type[Event]) -> Callable[[type[Event]], bool]:
+@dataclass(frozen=True, slots=True)
+class These:
     """Concerns entries of these classes, and of those that derive from them."""
-    return lambda event: issubclass(event, classes)
+
+    classes: tuple[type[Event], ...]
+
+    def __call__(self, event: type[Event]) -> bool:
+        return issubclass(event, self.classes)
 
 
 def cause(ledger: Ledger, entry: Entry[Any]) -> Findings:
@@ -276,10 +281,10 @@ RULES: tuple[Rule, ...] = (
     Rule(closes, everything),
     Rule(doubled, everything),
     Rule(refers, _names_others),
-    Rule(turn, these(TurnBegan, TurnResumed, TurnEnded)),
-    Rule(answered, these(TurnEnded)),
+    Rule(turn, These((TurnBegan, TurnResumed, TurnEnded))),
+    Rule(answered, These((TurnEnded,))),
     Rule(receipt, lambda event: bool(event.receipt_of) or issubclass(event, TurnEnded)),
-    Rule(woke, these(Input)),
+    Rule(woke, These((Input,))),
     Rule(step, lambda event: event.within_turn),
     Rule(blank, everything),
 )
