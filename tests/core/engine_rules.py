@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tests.core.mutant import Mutant, rule
+from tests.core.wait_rules import WAITING
 
 AGAIN = "tests/engine/test_kills.py::test_an_execution_that_runs_again_after_each_step_comes_to_the_same"
 KILLS = "tests/engine/test_kills.py::test_any_boundary_may_be_the_last"
 LEASES = "tests/engine/test_leases.py::test_"
 OUTAGE = "tests/engine/test_outage.py::test_"
-WAITS = "tests/engine/test_waits.py::test_"
 CHANGES = "tests/engine/test_changes.py::test_"
 FAILING = "tests/engine/test_failing.py::test_"
 AGAINST = "tests/stories/test_again.py::test_"
@@ -191,43 +191,6 @@ OUTAGES: tuple[Mutant, ...] = (
         "            return await self.execution.append(event, key)\n        if isinstance(done, Entry):",
         "            raise\n        if isinstance(done, Entry):",
         f"{OUTAGE}what_was_given_up_is_not_tried_again",
-    ),
-)
-WAITING: tuple[Mutant, ...] = (
-    rule(
-        "waits: a match counts what came after what was received",
-        "engine/asking.py",
-        "after = self.execution.seen if",
-        "after = self.execution.journal.last() if",
-        f"{WAITS}it_counts_what_came_after_what_was_received_and_not_after_the_wait",
-    ),
-    rule(
-        "waits: what a wait was given is not seen twice",
-        "engine/execution.py",
-        "        return given.event.upto\n",
-        "        return 0\n",
-        f"{WAITS}two_waits_in_a_row_miss_nothing_and_see_nothing_twice",
-    ),
-    rule(
-        "waits: they last as long as they were to",
-        "engine/waits.py",
-        "return found.event.right + (due - waiting.at)",
-        "return due",
-        f"{WAITS}a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead",
-    ),
-    rule(
-        "waits: a look costs no more than what is new",
-        "engine/waits.py",
-        "if self._read_upto is None or now < self._now:",
-        "if True:",
-        f"{WAITS}a_thousand_that_wait_cost_a_sweep_nothing",
-    ),
-    rule(
-        "waits: the program says what a watch becomes",
-        "engine/waits.py",
-        "woke if waiting.event.resumes else self._reminder(waiting, woke)",
-        "woke",
-        f"{WAITS}a_watch_becomes_what_the_program_makes_of_it",
     ),
 )
 ANSWERS: tuple[Mutant, ...] = (

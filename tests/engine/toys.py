@@ -10,7 +10,7 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, StepEvent
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.kinds import Asked, Intent, Outage, Outcome, Received, Restarted, Result, Woke
+from daemon.engine.kinds import Asked, Intent, Match, Outage, Outcome, Received, Restarted, Result, Woke
 from daemon.engine.program import Program
 from tests.engine.harness import Comes, Pressed, Said, Scenario, World
 
@@ -157,6 +157,15 @@ async def reminded(ctx: Context, world: World) -> None:
     await do(ctx, world, "promised")
 
 
+async def expects(ctx: Context, world: World) -> None:
+    """Words in another thread, or a time: what comes first ends the wait, once."""
+    if ctx.execution.thread == "ann":
+        return
+    tea = Match(kinds=(Said.kind,), thread="ann", fields={"text": "tea"})
+    woke = await ctx.wait(matching=tea, within=86_400, want="any")
+    await do(ctx, world, f"{len(woke.event.matched)} came")
+
+
 async def hears_late(ctx: Context, world: World) -> None:
     """A message comes while two branches think; the next run sees it no earlier than this one did."""
     ctx.accept(await ctx.receive())
@@ -293,6 +302,15 @@ SCENARIOS: dict[str, Scenario] = {
         programs=[toy(asks_in_vain)], comes=[hears()], check=calls_kept("left alone"), phases=2
     ),
     "sleep": Scenario(programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=2),
+    "set right": Scenario(
+        programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=3, ahead=[86_400]
+    ),
+    "expected": Scenario(
+        programs=[toy(expects)],
+        comes=[hears(), hears("coffee", "ann"), hears("tea", "ann", phase=1)],
+        check=calls_kept("1 came"),
+        phases=2,
+    ),
     "family": Scenario(programs=[toy(family)], comes=[hears()], check=calls_kept("sum"), phases=2),
     "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
     "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
