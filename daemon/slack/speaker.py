@@ -24,7 +24,7 @@ from daemon.slack.direct import opened
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.names import People
 from daemon.slack.pages import cut, pages
-from daemon.slack.place import moment, place_of
+from daemon.slack.place import moment, places_of
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
@@ -58,6 +58,7 @@ class SlackSpeaker:
     def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str], people: People) -> None:
         self._web = web
         self._journal = journal
+        self._place_of = places_of(journal)
         self._me = me
         self._owners = owners
         self._people = people
@@ -158,7 +159,7 @@ class SlackSpeaker:
         Where Slack will not have it (they are not there, say) nobody is told, and all goes on. Slack shows it
         only in a thread that has a reply: in any other it stands beside the root.
         """
-        place, post = place_of(self._journal, thread), self._web.client.chat_postEphemeral
+        place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
         if place.called_by != place.ts or self._journal.of(thread, SpeechStarted, Spoken, CardShown):
             where["thread_ts"] = place.ts
@@ -185,7 +186,7 @@ class SlackSpeaker:
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages here since then, oldest first; one that grows reads as it soon will."""
-        place, client = place_of(self._journal, thread), self._web.client
+        place, client = self._place_of(thread), self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
         read: Method = client.conversations_history
         if place.ts:
@@ -206,7 +207,7 @@ class SlackSpeaker:
         return posted
 
     def _draft(self, thread: str, key: str) -> Draft:
-        return Draft(self._web, place_of(self._journal, thread), key, self._owners)
+        return Draft(self._web, self._place_of(thread), key, self._owners)
 
     async def _ended(self, thread: str, ts: str, final: str, hold: Hold, choices: Choices | None) -> bool:
         """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""

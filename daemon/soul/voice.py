@@ -127,8 +127,14 @@ class Voice(Scope):
         return Received(inputs=seqs) if seqs else None
 
     async def claim(self, key: str) -> bool:
-        """What may happen once across threads, claimed by a natural key: True for whoever got it first."""
+        """What may happen once across threads, claimed by a natural key: True for whoever got it first.
+
+        A claim stands for good, so one that is there already needs no append to be refused.
+        """
         mine = Claim(by=self.execution.id)
+        known = self.world.journal.get(key)
+        if known:
+            return known.event == mine
         entry, _ = await self.world.journal.append(
             self.thread,
             mine,
