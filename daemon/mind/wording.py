@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from string import Template
 
 from daemon.mind.choosing import CHOOSING, faults
@@ -182,7 +183,8 @@ def labels(text: str) -> dict[str, str]:
     return found
 
 
-def moods(text: str) -> dict[str, Mood]:
+@lru_cache(8)  # asked a dozen times a turn, of the one file
+def moods(text: str) -> Mapping[str, Mood]:
     """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
     found = {}
     for line in (line for line in text.splitlines() if line.startswith("- ")):
