@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
 from benchmarks.ism import ism
 from benchmarks.reading import reading
@@ -21,7 +22,7 @@ from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 
-ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, records, ticks, appends)
+ALL = (calls, rounds, ism, thoughts, reading, turns, speech, crowd, start, recall, records, ticks, appends)
 
 
 async def run(names: list[str]) -> str:
