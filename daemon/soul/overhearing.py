@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from daemon.engine.writer import Fence
 from daemon.kinds import Opened, Overheard
-from daemon.knowledge.places import said_unasked
 from daemon.ports import Heard, Surroundings
 from daemon.soul.turn import Turn
 
@@ -43,8 +42,8 @@ def _may_be_fetched(turn: Turn) -> bool:
 
 def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
     """What the soul itself said there, and is answered now."""
-    root = said_unasked(turn.world.journal, place.team, place.channel, place.ts)
-    return [root.seq] if root else []
+    root = turn.world.people.places.said_unasked(place.team, place.channel, place.ts)
+    return [root] if root else []
 
 
 def _is_wanted(turn: Turn) -> bool:
