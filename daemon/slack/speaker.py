@@ -24,7 +24,7 @@ from daemon.slack.direct import opened
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.names import People
 from daemon.slack.pages import cut, pages
-from daemon.slack.place import moment, places_of
+from daemon.slack.place import moment
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
@@ -58,11 +58,11 @@ class SlackSpeaker:
     def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str], people: People) -> None:
         self._web = web
         self._journal = journal
-        self._place_of = places_of(journal)
         self._me = me
         self._owners = owners
         self._people = people
         self._status = Status(web, journal, me.team)
+        self._place_of = self._status.place_of
         self._streams: dict[str, Stream] = {}
         self._direct: dict[str, str] = {}
         """Our conversations with people in which we speak unasked, by person."""

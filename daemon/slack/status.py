@@ -40,7 +40,7 @@ class Status:
     def __init__(self, web: Web, journal: Journal, team: str) -> None:
         self._web = web
         self._journal = journal
-        self._place_of = places_of(journal)
+        self.place_of = places_of(journal)
         self._home = f"slack:{team}"
         self._team = team
         self._marking: asyncio.Task[None] | None = None
@@ -107,7 +107,7 @@ class Status:
     def _place(self, thread: str) -> Opened | None:
         """Where this is, if it is in this workspace."""
         try:
-            place = self._place_of(thread)
+            place = self.place_of(thread)
         except LookupError:
             return None
         if not place.ts:  # what is said unasked is in no thread, and has no status line
