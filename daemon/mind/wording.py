@@ -7,9 +7,9 @@ in its own file. Each file in playbooks/ is one, too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from string import Template
 
 from daemon.mind.choosing import CHOOSING, faults
@@ -183,7 +183,7 @@ def labels(text: str) -> dict[str, str]:
     return found
 
 
-@lru_cache(8)  # asked a dozen times a turn, of the one file
+@functools.lru_cache(maxsize=8)
 def moods(text: str) -> Mapping[str, Mood]:
     """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
     found = {}
