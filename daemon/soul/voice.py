@@ -20,6 +20,7 @@ from daemon.kinds import (
     Opened,
     Planned,
     Spoken,
+    ToForget,
     ToSay,
     TurnBegan,
     Unsaid,
@@ -84,6 +85,11 @@ class Voice(Scope):
     async def enter(self, name: str, text: str) -> Memory:
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
         return remember(self.world.texts.read(await self.world.texts.enter(name, text)))
+
+    async def forget(self, person: str, seqs: Sequence[int]) -> None:
+        """This person wants these notes forgotten, or (none) all that there is of them, and at once."""
+        await self.once(ToForget(person=person, seqs=tuple(seqs)))
+        self.world.to_forget.set()
 
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this event, or read back the one that a former run left."""
