@@ -108,13 +108,14 @@ class SlackSpeaker:
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
-        shown = quiet_so_far(text, draft.keep)
         try:
-            return Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
+            ts = await draft.begin(quiet_so_far(text, draft.keep), hold)
+            return Stream(draft, ts, text, streamed=True)
         except SlackApiError as refusal:
             if error_of(refusal) not in NO_STREAM:
                 raise
-            return Stream(draft, await draft.post(quiet(text, draft.keep), hold), shown, streamed=False)
+            ts = await draft.post(quiet(text, draft.keep), hold)
+            return Stream(draft, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The message now reads so; it will be shown within the second."""
