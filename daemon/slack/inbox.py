@@ -187,8 +187,11 @@ class Inbox:
     async def _message(self, message: Message, *, late: bool = False) -> set[str]:
         """One message of a thread at a time: a reply is judged when the call that it follows is written.
 
-        But where the soul is at work a stop waits for no other.
+        But where the soul is at work a stop waits for no other. What the soul says itself comes back to it,
+        several times for each answer, and is nothing to it.
         """
+        if self._me.said(message.user, message.bot):
+            return set()
         urgent = self._urgent(message)
         if urgent:
             message = meant(self._journal, message)
