@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
 from benchmarks.idle import idle
 from benchmarks.ism import ism
@@ -32,6 +33,7 @@ ALL = (
     reading,
     turns,
     speech,
+    crowd,
     start,
     recall,
     records,

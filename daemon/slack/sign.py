@@ -22,6 +22,8 @@ from daemon.slack.web import LONGEST_WAIT, Method, Web, free, pause
 from daemon.slack.web import retry_after as seconds_of
 
 NOTHING = ""
+MOMENT = 0.1
+"""Seconds before a sign appears: what is over by then needs none, and the model is asked first."""
 
 log = logging.getLogger(__name__)
 
@@ -218,8 +220,10 @@ class Sign:
     async def _bring_about(self, thread: str, spot: Spot) -> None:
         """Until it is so. What is wanted may change at each await."""
         failures = 0
+        moment = MOMENT if spot.wanted and spot.stands == NOTHING else 0.0
         while spot.astray and not self._lacking:
-            await self._take_slot(spot, pause(failures + 1))
+            await self._take_slot(spot, max(pause(failures + 1), moment))
+            moment = 0.0
             if self._pace.resting and not self._closing:
                 continue
             if spot.astray and not self._lacking:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.idle import idle
 from benchmarks.ism import ism
@@ -36,6 +37,7 @@ TINY = {
     ),
     "turns": partial(turns, rounds=1, conversations=2),
     "speech": partial(speech, rounds=1),
+    "crowd": partial(crowd, threads=2, pings=1, seconds=0.2),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
