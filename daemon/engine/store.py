@@ -236,15 +236,16 @@ class Store:
         found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
         return [seq for (seq,) in found]
 
-    def active_since(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[Stored]:
-        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on."""
-        return self._rows(
-            "kind in (select value from json_each(?)) and thread in"
-            " (select thread from entry where kind in (select value from json_each(?)) and at >= ?)",
-            _json(roots),
-            _json(said),
-            at,
+    def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[tuple[Stored, float]]:
+        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
+        with when the last of those was written."""
+        found = self._db.execute(
+            f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
+            " where kind in (select value from json_each(?)) and at >= ? group by thread)"
+            " on thread = lively where kind in (select value from json_each(?)) order by seq",
+            (_json(said), at, _json(roots)),
         )
+        return [(tuple(row), last) for *row, last in found]
 
     def since(self, seq: int) -> Iterator[Stored]:
         """The entries after this seq, in order; few of them are in memory at once."""

@@ -26,6 +26,7 @@ from daemon.kinds.inner import (
 from daemon.kinds.lives import (
     CaughtUp,
     Fault,
+    ReadOn,
     StatusCleared,
     Text,
 )
@@ -138,6 +139,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ToSay,
     SaidOut,
     CaughtUp,
+    ReadOn,
     StatusCleared,
     *FORGETTING,
 )
@@ -185,6 +187,7 @@ __all__ = [
     "ProcessStarted",
     "ProcessStop",
     "Reacted",
+    "ReadOn",
     "ReadingBegan",
     "ReadingEnded",
     "Relayed",
