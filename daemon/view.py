@@ -44,7 +44,7 @@ def show(
     """Add the page, and what a scraper may know, to this application, until the stack is closed."""
     inside = Inside(
         journal=journal,
-        state=state_of(journal, stack),
+        state=state_of(journal, stack, slack.places),
         limits=settings.inner,
         now=clock.now,
         spent=lambda: budget.today().inner,

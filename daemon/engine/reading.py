@@ -78,10 +78,13 @@ class Reading:
         """All that it has recorded, before each restart and since; its last words are not among it."""
         return [entry for path in self.paths(execution) for entry in self.under(path)]
 
-    def of(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """A thread's entries of these kinds (of all, where none is named) after a seq, in order."""
+    def of(self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None) -> list[Entry[E]]:
+        """A thread's entries of these kinds (of all, where none is named) after a seq, in order.
+
+        With `most`, for which there must be kinds, no more than that, the first ones.
+        """
         with self._reading():
-            return self._entries(self._store.of(thread, self.kinds.names(kinds), since))
+            return self._entries(self._store.of(thread, self.kinds.names(kinds), since, most))
 
     def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """The same of a thread and of all threads under it."""

@@ -188,9 +188,19 @@ class Store:
         """The entries whose key begins with `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
 
-    def of(self, thread: str, kinds: Iterable[str], since: int = 0) -> list[Stored]:
-        """A thread's entries of these kinds after a seq; of all kinds where none is named."""
+    def of(self, thread: str, kinds: Iterable[str], since: int = 0, most: int | None = None) -> list[Stored]:
+        """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
+        the first ones, which are found without a look at the others."""
         names = list(kinds)
+        if most is not None:
+            return self._rows(
+                "seq in (select seq from entry where thread = ? and kind in (select value from json_each(?))"
+                " and seq > ? order by seq limit ?)",
+                thread,
+                _json(names),
+                since,
+                most,
+            )
         if not names:
             return self._rows("thread = ? and seq > ?", thread, since)
         return self._rows(

@@ -66,6 +66,8 @@ class Slack:
         self._open = AsyncExitStack()
         self._scopes = Scopes()
         self.hearing = Hearing(clock, connections)
+        self.places = Places(journal)
+        """Which conversations there are: one for all who ask, since after a start it is folded anew."""
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
 
@@ -89,7 +91,7 @@ class Slack:
                 me=me,
                 fetcher=self.files,
                 journal=self._journal,
-                places=Places(self._journal),
+                places=self.places,
             )
             self.surroundings = History(web, people, me, self._journal)
             called = self._owners | self._allowed.neighbours
