@@ -115,14 +115,18 @@ class Reading:
         with self._reading():
             return self._of_all(self._store.many(seqs))
 
-    def lately(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[tuple[Entry[E], float]]:
+    def lately(
+        self, root: type[E], said: Sequence[type[Event]], at: float
+    ) -> Iterator[tuple[Entry[E], float]]:
         """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on.
 
-        Each with when the last of those was written. It looks at all that was said since: `Journal.apart`.
+        Each with when the last of those was written, the latest first. It looks at all that was said since
+        then: see `Journal.apart`.
         """
         with self._reading():
-            found = self._store.lately(self.kinds.names([root]), self.kinds.names(said), at)
-            return [(entry, last) for row, last in found for entry in self._sound([row])]
+            for row, last in self._store.lately(self.kinds.names([root]), self.kinds.names(said), at):
+                for entry in self._sound([row]):
+                    yield entry, last
 
     def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """The pending entries of these kinds, in order: of one thread, or of all."""

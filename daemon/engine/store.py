@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 FOLDED_TABLES = """
 create table if not exists pending(seq integer primary key, thread text not null, kind text not null);
@@ -246,16 +246,17 @@ class Store:
         found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
         return [seq for (seq,) in found]
 
-    def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[tuple[Stored, float]]:
+    def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
         """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
-        with when the last of those was written."""
+        with when the last of those was written, which is the order."""
         found = self._db.execute(
             f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
             " where kind in (select value from json_each(?)) and at >= ? group by thread)"
-            " on thread = lively where kind in (select value from json_each(?)) order by seq",
+            " on thread = lively where kind in (select value from json_each(?)) order by last desc",
             (_json(said), at, _json(roots)),
         )
-        return [(tuple(row), last) for *row, last in found]
+        for *row, last in found:
+            yield cast(Stored, tuple(row)), last
 
     def since(self, seq: int) -> Iterator[Stored]:
         """The entries after this seq, in order; few of them are in memory at once."""

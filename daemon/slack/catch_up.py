@@ -140,8 +140,7 @@ def own_threads(journal: Reading, team: str, now: float) -> dict[str, dict[str, 
     """The roots of the threads that the soul takes part in and that are not dormant, by channel, each with
     when something was said there last; the channel where that was last comes first."""
     own: dict[str, dict[str, float]] = {}
-    found = journal.lately(Opened, (Said,), now - DORMANT)
-    for entry, last in sorted(found, key=lambda one: -one[1]):
+    for entry, last in journal.lately(Opened, (Said,), now - DORMANT):
         place = entry.event
         if place.team == team and place.ts:
             own.setdefault(place.channel, {})[place.ts] = last

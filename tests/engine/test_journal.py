@@ -237,7 +237,7 @@ async def test_threads_in_which_something_was_said_lately(journal: Journal, cloc
         await journal.append(name, Said(text=name), key=f"{name}/said")
         await clock.advance(60)
     since = clock.now() - 60
-    found = await journal.apart(lambda reading: reading.lately(Opened, [Said], since))
+    found = await journal.apart(lambda reading: [*reading.lately(Opened, [Said], since)])
     assert [(entry.thread, last) for entry, last in found] == [("late", since)]
 
 
