@@ -10,6 +10,7 @@ from daemon.engine.event import Event
 from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
 from daemon.kinds.inner import (
     INNER,
+    INNER_WAIT,
     CommandRan,
     InnerBegan,
     Noticed,
@@ -29,6 +30,7 @@ from daemon.kinds.lives import (
     ReadOn,
     StatusCleared,
     Text,
+    TextSet,
 )
 from daemon.kinds.perceptions import (
     Afterthought,
@@ -126,6 +128,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     Answered,
     Limited,
     Text,
+    TextSet,
     Fault,
     Noticed,
     Reacted,
@@ -147,6 +150,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
 
 __all__ = [
     "INNER",
+    "INNER_WAIT",
     "SOUL_KINDS",
     "Acted",
     "Afterthought",
@@ -206,6 +210,7 @@ __all__ = [
     "StopAsked",
     "SystemMessage",
     "Text",
+    "TextSet",
     "TickDue",
     "Ticked",
     "Timer",
