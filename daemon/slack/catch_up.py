@@ -119,7 +119,11 @@ class CatchUp:
         return True
 
     async def _begun(self) -> Missed:
-        conversations = await self.archive.conversations()
+        since = self.archive.now() - DORMANT
+        conversations, own = await asyncio.gather(
+            self.archive.conversations(),
+            self.journal.apart(lambda reading: own_threads(reading, self.team, since)),
+        )
         begun = self.archive.now()
         await self._marks.write()
         self._marks = marks(self.journal, self.team, begun) or self._marks
@@ -131,16 +135,18 @@ class CatchUp:
             max_age=self.max_age,
             marks=self._marks,
             begun=begun,
-            own=await self.journal.apart(lambda reading: own_threads(reading, self.team, begun)),
+            own=own,
             conversations=conversations,
         )
 
 
-def own_threads(journal: Reading, team: str, now: float) -> dict[str, dict[str, float]]:
-    """The roots of the threads that the soul takes part in and that are not dormant, by channel, each with
-    when something was said there last; the channel where that was last comes first."""
+def own_threads(journal: Reading, team: str, since: float) -> dict[str, dict[str, float]]:
+    """The roots of the threads that the soul takes part in and where something was said since, by channel.
+
+    Each with when that was last; the channel where it was last comes first.
+    """
     own: dict[str, dict[str, float]] = {}
-    for entry, last in journal.lately(Opened, (Said,), now - DORMANT):
+    for entry, last in journal.lately(Opened, (Said,), since):
         place = entry.event
         if place.team == team and place.ts:
             own.setdefault(place.channel, {})[place.ts] = last
