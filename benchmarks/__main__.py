@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.catching_up import catching_up
 from benchmarks.figure import Figure, table
 from benchmarks.ism import ism
 from benchmarks.reading import reading
@@ -20,8 +21,24 @@ from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.turns import turns
+from benchmarks.waking import waking
 
-ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, records, ticks, appends)
+ALL = (
+    calls,
+    rounds,
+    ism,
+    thoughts,
+    reading,
+    turns,
+    speech,
+    start,
+    recall,
+    records,
+    ticks,
+    appends,
+    waking,
+    catching_up,
+)
 
 
 async def run(names: list[str]) -> str:

@@ -19,7 +19,7 @@ from daemon.mind.recall import recall
 
 MOST = 20_000
 """How many memories of busy threads stay at hand, about a kilobyte each."""
-PIECE = 200
+PIECE = 100
 """Entries that are read at once: a few milliseconds, in which nobody else can do anything."""
 PARTS = (TurnEnded, Heard, MoodChanged, ContextCleared)
 """What a past is made of."""

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.catching_up import catching_up
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.ism import ism
 from benchmarks.reading import reading
@@ -22,6 +23,7 @@ from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.turns import turns
+from benchmarks.waking import waking
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
@@ -38,6 +40,8 @@ TINY = {
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
+    "waking": partial(waking, entries=300),
+    "catching_up": partial(catching_up, threads=(3,)),
 }
 
 
