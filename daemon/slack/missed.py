@@ -60,7 +60,8 @@ class Left:
     untold: list[str]
     """Roots of the soul's own threads of which no history has told yet, the oldest first."""
     looked: bool = False
-    threads: int = 0
+    threads: set[str] = field(default_factory=set)
+    """Roots of threads in which something was said, and that are not read yet."""
     refused: bool = False
 
     @property
@@ -158,7 +159,8 @@ class Missed:
             log.warning("Catching up takes a while: %s", self.progress)
 
     def _leave(self, left: Left, word: str) -> None:
-        left.refused, left.untold = True, []
+        left.refused = True
+        self._older = [one for one in self._older if one is not left]
         self._behind[left.one.id] = left.since
         if left.one.id not in self.marks.whole.behind:
             log.warning("Slack does not show what was said in %s (%s); left for later.", left.one.id, word)
@@ -191,7 +193,7 @@ class Missed:
         shown = {str(item.get("ts")) for item in items}
         oldest = min(map(at, items), default=inf)
         for root in left.untold:
-            if root not in shown and float(root) >= oldest:  # nobody knows what became of it
+            if root not in shown and root not in live and float(root) >= oldest:  # what became of it?
                 self._want(left, root)
         left.untold = [root for root in left.untold if root not in live and float(root) < oldest]
 
@@ -202,8 +204,9 @@ class Missed:
             return
         if latest is None:
             latest = self.own[left.one.id][root]
-        heappush(self._threads, (-latest, left.one.id, root, left))
-        left.threads += 1
+        if root not in left.threads:
+            left.threads.add(root)
+            heappush(self._threads, (-latest, left.one.id, root, left))
 
     async def _thread(self, left: Left, root: str, latest: float) -> None:
         if left.refused:
@@ -213,7 +216,7 @@ class Missed:
         items = await self.archive.replies(channel, root, since)
         await self._take(left, items)
         await self.marks.read_thread(channel, root, max([latest, *map(at, items)]))
-        left.threads -= 1
+        left.threads.discard(root)
         self._read += 1
 
     async def _take(self, left: Left, items: Iterable[Item]) -> None:

@@ -124,6 +124,26 @@ async def test_what_is_missed_while_it_reads_waits_for_no_end_of_that(tmp_path: 
         assert len(here.entries(Message)) == 2 * len(roots) + 1
 
 
+async def test_a_channel_that_refuses_in_the_middle_is_left_behind_whole(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        roots = await begin_threads(here, 3)
+        roots.append(await here.say("alice", GENERAL, f"{ME} newest"))
+        since = here.slack.catch_up.until
+        await here.slack.stop()
+        await reply(here, roots)
+    await clock.advance(HOUR)
+    async with office(tmp_path, clock=clock) as here:
+        here.wire.refuse["conversations.replies"] = ["not_in_channel"]
+        await here.caught_up()
+        assert here.entries(CaughtUp)[-1].event.behind == {GENERAL: since}
+        assert (replies(here), marked(here)) == ([roots[-1]], [])
+        here.slack.catch_up.wake()
+        await here.caught_up()
+        assert here.entries(CaughtUp)[-1].event.behind == {}
+        assert len(here.entries(Message)) == 2 * len(roots)
+
+
 async def test_a_thread_that_was_read_is_read_once_more_where_something_came_since(tmp_path: Path) -> None:
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
