@@ -112,8 +112,8 @@ async def catching_up(folder: Path, *, threads: Sequence[int] = (1_000, 10_000))
     return figures
 
 
-async def _caught_up(folder: Path, threads: int) -> tuple[int, float, float]:
-    """The requests, the minutes of Slack's time, and the seconds of ours."""
+async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
+    """The requests, the minutes of Slack's time that were begun, and the seconds of ours."""
     clock, counted = Hurried(), Counted()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -132,7 +132,7 @@ async def _caught_up(folder: Path, threads: int) -> tuple[int, float, float]:
         async for entries in journal.follow(last):
             if any(isinstance(entry.event, CaughtUp) for entry in entries):
                 break
-        minutes, took = (clock.now() - began) / 60, time.perf_counter() - since
+        minutes, took = int((clock.now() - began) / 60) + 1, time.perf_counter() - since
         assert len(journal.kind(Said)) == threads + max(threads // NEWS, 1)
         await slack.stop()
     return counted.requests, minutes, took

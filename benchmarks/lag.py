@@ -58,6 +58,7 @@ class Held:
 
     async def __aenter__(self) -> Self:
         self._looking = asyncio.create_task(self._look())
+        await asyncio.sleep(0)
         return self
 
     async def __aexit__(
@@ -70,5 +71,7 @@ class Held:
     async def _look(self) -> None:
         while True:
             began = time.thread_time()
-            await asyncio.sleep(0)
-            self.most = max(self.most, time.thread_time() - began)
+            try:
+                await asyncio.sleep(0)
+            finally:
+                self.most = max(self.most, time.thread_time() - began)
