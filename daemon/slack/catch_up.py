@@ -49,6 +49,8 @@ class CatchUp:
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: bool = False
     _missed: Missed | None = None
+    _anew: bool = False
+    """May more be missing than was found when it began?"""
 
     async def __aenter__(self) -> CatchUp:
         """Raises JournalError. At the first start on a journal there is nothing to catch up with."""
@@ -109,10 +111,12 @@ class CatchUp:
 
     async def _run(self) -> bool:
         """Read what is left. False when not all of it could be read, or something else is missing by now."""
-        if self._missed is None or self._wanted.is_set():
-            self._missed = None
+        if self._wanted.is_set():
             self._wanted.clear()
+            self._anew = True
+        if self._missed is None or self._anew:
             self._missed = await self._begun()
+            self._anew = False
         if not await self._missed.read(self._wanted.is_set):
             return False
         self._missed = None

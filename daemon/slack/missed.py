@@ -51,7 +51,7 @@ class Progress:
         return f"{self.read:,} threads are read, {left} are left."
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Left:
     """What is left to read of a conversation, since then."""
 
@@ -128,7 +128,6 @@ class Missed:
             else:
                 left = min(self._older, key=lambda left: self._ranks[left.one.id])
                 await self._heeding(left, self._ask_older(left))
-                self._older = [left for left in self._older if left.untold]
         await self.marks.read_all(self.begun - SKEW, self._behind)
         again, self._stumbled = self._stumbled, []
         self._add(again)
@@ -160,7 +159,8 @@ class Missed:
 
     def _leave(self, left: Left, word: str) -> None:
         left.refused = True
-        self._older = [one for one in self._older if one is not left]
+        if left in self._older:
+            self._older.remove(left)
         self._behind[left.one.id] = left.since
         if left.one.id not in self.marks.whole.behind:
             log.warning("Slack does not show what was said in %s (%s); left for later.", left.one.id, word)
@@ -174,7 +174,7 @@ class Missed:
         await self._take(left, [item for item in items if item.get("thread_ts") not in live])
         self._told(left, items, live)
         left.looked = True
-        if left.untold:
+        if left.untold and left not in self._older:
             self._older.append(left)
 
     async def _ask_older(self, left: Left) -> None:
@@ -185,6 +185,8 @@ class Missed:
         if newest in left.untold:
             left.untold.remove(newest)
             self._want(left, newest)
+        if not left.untold:
+            self._older.remove(left)
 
     def _told(self, left: Left, items: Sequence[Item], live: Mapping[str, float]) -> None:
         """A history told of these threads, and of all others that it would have shown."""

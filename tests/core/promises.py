@@ -65,7 +65,7 @@ HEARS = (
     rule(
         "catching up goes on where Slack went away",
         "slack/catch_up.py",
-        "if self._missed is None or self._wanted.is_set():",
+        "if self._missed is None or self._anew:",
         "if True:",
         f"{LONG_AWAY}test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle",
     ),

@@ -144,6 +144,26 @@ async def test_a_channel_that_refuses_in_the_middle_is_left_behind_whole(tmp_pat
         assert len(here.entries(Message)) == 2 * len(roots)
 
 
+async def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        roots = await begin_threads(here, 3)
+        await here.slack.stop()
+        await reply(here, roots)
+    await clock.advance(HOUR)
+    async with office(tmp_path, clock=clock) as here:
+        here.wire.held["conversations.replies"] = asyncio.Event()
+        await until(lambda: len(replies(here)) == 1)
+        here.journal.full = True
+        here.wire.held["conversations.replies"].set()
+        await until_asked(here, 5)
+        assert (set(replies(here)), marked(here)) == ({roots[-1]}, [])
+        here.journal.full = False
+        await patiently(here)
+        assert marked(here) == [*reversed(roots)]
+        assert len(here.entries(Message)) == 2 * len(roots)
+
+
 async def test_a_thread_that_was_read_is_read_once_more_where_something_came_since(tmp_path: Path) -> None:
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
