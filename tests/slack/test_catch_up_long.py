@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.kinds import CaughtUp, Message, ReadOn
+from daemon.engine.reading import Reading, reading
+from daemon.kinds import SOUL_KINDS, CaughtUp, Message, ReadOn
 from daemon.slack.archive import MOST
 from daemon.slack.missed import SKEW
 from daemon.slack.web import PAGE
@@ -50,9 +51,9 @@ async def until_asked(here: Office, threads: int) -> None:
         await here.clock.advance(1)
 
 
-def marked(here: Office) -> list[str]:
+def marked(journal: Reading) -> list[str]:
     """The threads of which is written down that they were read, in order."""
-    marks: list[Entry[ReadOn]] = here.entries(ReadOn)
+    marks: list[Entry[ReadOn]] = journal.kind(ReadOn)
     return [root for mark in marks for root in mark.event.threads.get(GENERAL, {})]
 
 
@@ -73,7 +74,11 @@ async def test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle(
     async with office(tmp_path, clock=clock) as here:
         await until_asked(here, MOST + 5)
         here.wire.garbled.add("conversations.replies")
-        looked, read, shown = len(asked(here, "conversations.history")), len(replies(here)), marked(here)
+        looked, read, shown = (
+            len(asked(here, "conversations.history")),
+            len(replies(here)),
+            marked(here.journal),
+        )
         for _ in range(600):
             await clock.advance(1)
         assert len(set(replies(here)[read:])) == 1, "it waits where it was"
@@ -84,8 +89,8 @@ async def test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle(
         assert asked(here, "conversations.history").count(RANDOM) == 2
         assert "threads are read" in caplog.text
         assert here.slack.catch_up.progress.read > MOST
-        await here.slack.stop()
-        done = marked(here)
+    with reading(tmp_path / "journal.db", SOUL_KINDS) as journal:
+        done = marked(journal)
         assert done == [*reversed(missed)][: len(done)] != shown, "those with the latest word come first"
     async with office(tmp_path, clock=clock) as here:
         began = clock.now()
@@ -118,7 +123,7 @@ async def test_what_is_missed_while_it_reads_waits_for_no_end_of_that(tmp_path: 
         here.wire.held["apps.connections.open"].set()
         await until_asked(here, MOST + 2)
         assert ("dm", "hello?") in addresses(here)
-        assert len(marked(here)) < len(roots)
+        assert len(marked(here.journal)) < len(roots)
         await patiently(here)
         assert sorted(replies(here)) == roots, "each of them once"
         assert len(here.entries(Message)) == 2 * len(roots) + 1
@@ -137,7 +142,7 @@ async def test_a_channel_that_refuses_in_the_middle_is_left_behind_whole(tmp_pat
         here.wire.refuse["conversations.replies"] = ["not_in_channel"]
         await here.caught_up()
         assert here.entries(CaughtUp)[-1].event.behind == {GENERAL: since}
-        assert (replies(here), marked(here)) == ([roots[-1]], [])
+        assert (replies(here), marked(here.journal)) == ([roots[-1]], [])
         here.slack.catch_up.wake()
         await here.caught_up()
         assert here.entries(CaughtUp)[-1].event.behind == {}
@@ -157,10 +162,10 @@ async def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) 
         here.journal.full = True
         here.wire.held["conversations.replies"].set()
         await until_asked(here, 5)
-        assert (set(replies(here)), marked(here)) == ({roots[-1]}, [])
+        assert (set(replies(here)), marked(here.journal)) == ({roots[-1]}, [])
         here.journal.full = False
         await patiently(here)
-        assert marked(here) == [*reversed(roots)]
+        assert marked(here.journal) == [*reversed(roots)]
         assert len(here.entries(Message)) == 2 * len(roots)
 
 
@@ -172,7 +177,7 @@ async def test_a_thread_that_was_read_is_read_once_more_where_something_came_sin
         await reply(here, roots)
     await clock.advance(HOUR)
     async with office(tmp_path, clock=clock) as here:
-        await until(lambda: len(marked(here)) == MOST)
+        await until(lambda: len(marked(here.journal)) == MOST)
         await here.slack.stop()
         await post(here, "bob", GENERAL, "and this?", roots[-1])
         here.lose()
