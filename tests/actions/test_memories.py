@@ -22,7 +22,8 @@ from daemon.actions.memories import (
 from daemon.engine.event import Entry, StepEvent
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.memories import Memories
+from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.memories import SAID, Memories
 from daemon.knowledge.places import Places
 from daemon.memory import Memory, WorkingMemory, working_memory
 from tests.clock import FakeClock
@@ -75,8 +76,8 @@ class Soul:
 @pytest.fixture
 async def soul(tmp_path: Path) -> AsyncIterator[Soul]:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with Memories(journal, Places(journal)) as memories:
-            yield Soul(Office(journal), memories)
+        with JournalIndex(journal, [SAID]) as index:
+            yield Soul(Office(journal), Memories(journal, Places(journal), index))
 
 
 async def test_a_secret_told_in_a_dm_is_told_to_nobody_in_a_channel(soul: Soul) -> None:

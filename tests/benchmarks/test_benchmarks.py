@@ -13,6 +13,7 @@ from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.ism import ism
+from benchmarks.looking_up import looking_up
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -35,6 +36,7 @@ TINY = {
     "speech": partial(speech, rounds=1),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
+    "looking_up": partial(looking_up, entries=800, conversations=4, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
