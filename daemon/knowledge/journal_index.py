@@ -60,9 +60,10 @@ class Part:
 class JournalIndex:
     """The index of this journal, with these parts; a context manager, inside of which the journal is open."""
 
-    def __init__(self, journal: Journal, parts: Sequence[Part]) -> None:
+    def __init__(self, journal: Journal, parts: Sequence[Part], patience: float = PATIENCE) -> None:
         self._journal = journal
         self._parts = parts
+        self._patience = patience
         self._kinds = tuple({kind for part in parts for kind in part.kinds})
         self._version = digest([VERSION, *(part.schema for part in parts)])
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
@@ -109,7 +110,7 @@ class JournalIndex:
         """Take in what was written by now. False: that takes longer than anybody waits, and goes on."""
         upto = self._journal.last()
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._patience):
                 while not await self.ask(partial(self._advance, upto)):
                     pass
                 return True
