@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from daemon.engine.erasing import Erased
-from daemon.engine.event import Entry, Event, digest
+from daemon.engine.event import Entry, Event, as_json, digest
 from daemon.engine.journal import Journal, Reader
 from daemon.engine.lock import PRIVATE
 from daemon.engine.reading import Reading
@@ -34,8 +34,9 @@ SPAN = 2_000
 """Entries that are gone through at once: whoever looks something up meanwhile waits for that."""
 PATIENCE = 30.0
 """Seconds that one waits at the most until it is up to date; then what is in it by then is searched."""
-MARK = "create table mark (version text, erased integer, seq integer, key text, at real)"
-"""One row: what it is made by, which words were forgotten before, and the last entry that is in it."""
+MARK = "create table mark (version text, erased integer, seq integer, entry text)"
+"""One row: what it is made by, which words were forgotten before, and the last entry that is in it, by which
+its journal is known again."""
 MEMORY = ":memory:"
 ATTEMPTS = 3
 """At looking something up, while the file fails."""
@@ -144,8 +145,8 @@ class JournalIndex:
             with self._database:
                 for entry in entries:
                     self._take(self._database, entry, journal)
-                values = (entries[-1].seq, entries[-1].key, entries[-1].at)
-                self._database.execute("update mark set seq = ?, key = ?, at = ?", values)
+                mark = (entries[-1].seq, digest(as_json(entries[-1])))
+                self._database.execute("update mark set seq = ?, entry = ?", mark)
         self._seen = max(self._seen, last)
 
     def _take(self, database: Connection, entry: Entry[Any], journal: Reading) -> None:
@@ -186,7 +187,7 @@ class JournalIndex:
             for statement in (MARK, *(each for part in self._parts for each in part.schema.split(";"))):
                 database.execute(statement)
             with database:
-                database.execute("insert into mark values (?, ?, 0, '', 0)", (self._version, erased))
+                database.execute("insert into mark values (?, ?, 0, '')", (self._version, erased))
         self._seen, self._erased = seq or 0, erased
         return database
 
@@ -203,15 +204,15 @@ class JournalIndex:
     def _kept(self, database: Connection, erased: int) -> int | None:
         """Up to which entry it is made, if it is made of this journal, as it is made now."""
         try:
-            version, before, seq, key, at = database.execute("select * from mark").fetchone()
+            version, before, seq, last = database.execute("select * from mark").fetchone()
         except (sqlite3.Error, TypeError, ValueError) as error:
             if _is_busy(error):
                 raise
             return None
         if (version, before) != (self._version, erased):
             return None
-        last = [(entry.key, entry.at) for entry in self._journal_reader().between(seq - 1, seq, Event)]
-        return seq if seq == 0 or last == [(key, at)] else None
+        there = [digest(as_json(entry)) for entry in self._journal_reader().between(seq - 1, seq, Event)]
+        return seq if seq == 0 or there == [last] else None
 
     def _spoilt(self, error: Exception) -> None:
         """It is made anew: once in its file, then in memory, so that nobody ever waits for the disk."""
