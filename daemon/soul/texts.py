@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, digest
 from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
-from daemon.kinds import Fault, Text
+from daemon.kinds import Fault, Text, TextSet
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import Catalogue
 
@@ -31,8 +31,14 @@ class Texts:
         self._folder = folder
         self._catalogue = catalogue or Catalogue()
         self._journal = journal
+        self._paths: dict[str, Path] = {}
+        """Where each is: dear to make, and looked at for every turn."""
         self._stamps: dict[str, tuple[int, int]] = {}
-        self._good: dict[str, str] = {}
+        self._good: Mapping[str, str] = {}
+        """The last good version of each; another mapping whenever one changes."""
+        self._set: tuple[Mapping[str, str], str] = (self._good, "")
+        """Those that were in use last, and the digest of their set."""
+        self._sets: dict[str, Mapping[str, str]] = {"": {}}
         self._entered: dict[str, Entry[Text]] = {}
         problems = [self._look(name) for name in self._names()]
         faults = [problem for problem in problems if problem]
@@ -44,13 +50,31 @@ class Texts:
         """The names of the playbooks that can be used."""
         return sorted(name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
 
-    async def current(self) -> Mapping[str, str]:
-        """Name to sha256 of every text as it is now, each in the journal under `text:{sha256}`."""
+    async def current(self) -> str:
+        """The digest of the set of all texts as they are now; the set is in the journal, and each of them."""
         for name in self._names():
             problem = self._look(name)
             if problem:
                 await self._complain(name, problem)
-        return {name: await self.enter(name, text) for name, text in self._good.items()}
+        good = self._good
+        entered, key = self._set
+        if entered is not good:
+            texts = {name: await self.enter(name, text) for name, text in good.items()}
+            key = digest(texts)
+            await self._journal.append(SELF, TextSet(texts=texts), key=f"texts:{key}", author="core")
+            self._set = (good, key)
+        return key
+
+    def named(self, texts: str | Mapping[str, str]) -> Mapping[str, str]:
+        """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""
+        if not isinstance(texts, str):
+            return texts
+        if texts not in self._sets:
+            entry = self._journal.get(f"texts:{texts}")
+            if entry is None:
+                raise KeyError(texts)
+            self._sets[texts] = cast(Entry[TextSet], entry).event.texts
+        return self._sets[texts]
 
     async def enter(self, name: str, text: str) -> str:
         """The sha256 of a text, which is in the journal from then on."""
@@ -87,11 +111,13 @@ class Texts:
 
     def _look(self, name: str) -> str | None:
         """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""
-        path = self._folder / f"{name}.md"
+        if name not in self._paths:
+            self._paths[name] = self._folder / f"{name}.md"
+        path = self._paths[name]
         default = self._catalogue.defaults.get(name)
         if default is not None and not path.exists():
             self._stamps.pop(name, None)
-            self._good[name] = default
+            self._use(name, default)
             return None
         try:
             stat = path.stat()
@@ -108,5 +134,9 @@ class Texts:
         problem = self._catalogue.fault(name, text)
         if problem:
             return f"{path} cannot be used: {problem}."
-        self._good[name] = text
+        self._use(name, text)
         return None
+
+    def _use(self, name: str, text: str) -> None:
+        if self._good.get(name) != text:
+            self._good = {**self._good, name: text}
