@@ -15,13 +15,15 @@ from typing import Any, Protocol
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered
+from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
 from daemon.knowledge.places import Channel, Places, may_know
 from daemon.ports import Hold, KnownNote
 
-CHUNK = 100
-"""Entries that are folded at once, while nobody else can do anything."""
+KINDS = (Said, PersonLearned, Remembered, Corrected)
+"""What it is folded from."""
+SPAN = 1_000
+"""Entries that are gone through at once, while nobody else can do anything."""
 
 
 class Records(Protocol):
@@ -127,11 +129,13 @@ class Recollections:
                 self._erasures = self._journal.erasures
                 self._clear()
             self._places.update()
-            while entries := self._journal.since(self._folded, CHUNK):
-                for entry in entries:
+            last = self._journal.last()
+            while self._folded < last:
+                upto = min(self._folded + SPAN, last)
+                for entry in self._journal.between(self._folded, upto, *KINDS):
                     self._naming.take(entry)
                     self._take(entry)
-                self._folded = entries[-1].seq
+                self._folded = upto
                 await asyncio.sleep(0)
 
     def _take(self, entry: Entry[Any]) -> None:
