@@ -170,9 +170,8 @@ async def test_where_it_may_be_wrong_it_is_made_anew(tmp_path: Path, spoil: Call
     (tmp_path / "other").mkdir()
     async with office_in(tmp_path / "other") as office:
         thread = await office.open("C1")
-        await office.say(thread, "Ann", "cake 8")
-        await office.open("C2")
-        await office.say(thread, "Ann", "cake 9")
+        for number in (7, 8, 9):
+            await office.say(thread, "Ann", f"cake {number}")
     await baked(tmp_path)
     change(tmp_path, "delete from line where seq = 2")
     spoil(tmp_path)
@@ -324,13 +323,14 @@ async def test_an_index_from_before_it_was_forgotten_is_not_looked_at(tmp_path: 
     async with office_in(tmp_path) as office:
         thread = await office.open("C1")
         said = await office.say(thread, "Ann", f"{SECRET} cake")
+        await office.say(thread, "Ann", "plum cake")
         with looking(office) as memories:
-            assert len(await found(memories, thread)) == 1
+            assert len(await found(memories, thread)) == 2
         shutil.copy(tmp_path / NAME, tmp_path / "copy")
         await office.journal.forget([said.seq], thread="soul", key="wish", why="Ann wants it")
         shutil.copy(tmp_path / "copy", tmp_path / NAME)
         (tmp_path / "copy").unlink()
         assert files_with(tmp_path, SECRET)
         with looking(office) as memories:
-            assert await found(memories, thread) == []
+            assert await found(memories, thread) == ["plum cake"]
         assert files_with(tmp_path, SECRET) == []
