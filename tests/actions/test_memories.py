@@ -104,6 +104,15 @@ async def test_what_was_noted_in_public_is_found_elsewhere(soul: Soul) -> None:
     assert "#C1, 2026-09-21 14:13, your note: The release is on Friday." in await soul.search(dm, "release")
 
 
+async def test_who_cannot_search_all_of_it_yet_is_told(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        with JournalIndex(journal, [SAID], patience=0.0) as index:
+            soul = Soul(Office(journal), Memories(journal, Places(journal), index))
+            thread = await soul.office.open("C1")
+            told = await soul.search(thread, "release")
+            assert told.splitlines() == ["nothing found", "not all searched"]
+
+
 async def test_what_the_soul_said_is_its_own_and_long_words_are_cut(soul: Soul) -> None:
     thread = await soul.office.open("C1")
     await soul.office.speak(thread, "cake " * 200)
