@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
@@ -31,9 +32,9 @@ class Texts:
         self._folder = folder
         self._catalogue = catalogue or Catalogue()
         self._journal = journal
-        self._paths: dict[str, Path] = {}
-        """Where each is: dear to make, and looked at for every turn."""
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self._files: dict[str, str] = {}
+        self._stamps: dict[str, tuple[int, int] | None] = {}
+        self._unreadable = set[str]()
         self._good: Mapping[str, str] = {}
         """The last good version of each; another mapping whenever one changes."""
         self._set: tuple[Mapping[str, str], str] = (self._good, "")
@@ -111,26 +112,28 @@ class Texts:
 
     def _look(self, name: str) -> str | None:
         """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""
-        if name not in self._paths:
-            self._paths[name] = self._folder / f"{name}.md"
-        path = self._paths[name]
+        if name not in self._files:
+            self._files[name] = str(self._folder / f"{name}.md")
+        stamp = _stamp(self._files[name])
+        if name in self._stamps and self._stamps[name] == stamp:
+            return None
+        self._stamps[name] = stamp
         default = self._catalogue.defaults.get(name)
-        if default is not None and not path.exists():
-            self._stamps.pop(name, None)
+        if stamp is None and default is not None:
             self._use(name, default)
             return None
+        return self._read_anew(name, Path(self._files[name]))
+
+    def _read_anew(self, name: str, path: Path) -> str | None:
         try:
-            stat = path.stat()
-            stamp = (stat.st_mtime_ns, stat.st_size)
-            if self._stamps.get(name) == stamp:
-                return None
-            self._stamps[name] = stamp
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            seen_before = self._stamps.pop(name, None) is None and name in self._good
-            if seen_before:
+            del self._stamps[name]  # it is tried again each time
+            if name in self._unreadable:
                 return None
+            self._unreadable.add(name)
             return f"{path} cannot be read ({error.__class__.__name__}): put it back."
+        self._unreadable.discard(name)
         problem = self._catalogue.fault(name, text)
         if problem:
             return f"{path} cannot be used: {problem}."
@@ -140,3 +143,12 @@ class Texts:
     def _use(self, name: str, text: str) -> None:
         if self._good.get(name) != text:
             self._good = {**self._good, name: text}
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    """What changes whenever a file does; None where there is none."""
+    try:
+        found = os.stat(file)  # noqa: PTH116  a hundred looks a turn: a Path costs as much as the look
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
