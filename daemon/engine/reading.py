@@ -125,7 +125,7 @@ class Reading:
     def between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
         """The entries of these kinds after a seq and up to another one, in order: for those who go through
         all that was written, part by part. A live journal leaves out what is damaged."""
-        with self._reading():
+        with self._question:
             return self._of_all(self._store.between(since, upto, self.kinds.names(kinds)))
 
     def active_since(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[Entry[E]]:
