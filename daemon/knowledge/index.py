@@ -1,4 +1,4 @@
-"""A full text index in memory, for folders.py; how texts go into any index, and how words become a question."""
+"""A full text index in memory, for folders.py; how texts go into an index, and how words become a question."""
 
 from __future__ import annotations
 

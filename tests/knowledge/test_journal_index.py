@@ -120,6 +120,25 @@ async def test_it_is_made_from_the_start_on_though_nobody_asks(tmp_path: Path) -
             assert await found(memories, thread) == ["cake 1", "cake 2"]
 
 
+async def test_a_kill_leaves_what_was_in_it(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    async with office_in(tmp_path) as office:
+        thread = await office.open("C1")
+        for number in range(3):
+            await office.say(thread, "Ann", f"cake {number}")
+        with looking(office) as memories:
+            assert len(await found(memories, thread)) == 3
+            for name in files(tmp_path) - {"copy"}:  # as they stand when nothing is closed in order
+                shutil.copy(tmp_path / name, copy)
+    assert f"{NAME}-wal" in files(copy)
+    change(copy, "delete from line where seq = 2")
+    async with office_in(copy) as office:
+        await office.say(thread, "Ann", "cake 3")
+        with looking(office) as memories:
+            assert await found(memories, thread) == ["cake 1", "cake 2", "cake 3"]
+
+
 def other_journal(home: Path) -> None:
     """A journal of as many entries is put in the place of its own."""
     for name in ("journal.db", "journal.db.lock"):
