@@ -1,4 +1,4 @@
-"""A full text index in memory, for folders.py; how texts go into an index, and how words become a question."""
+"""How texts go into a full text index, and words become a question; and, for folders.py, one in memory."""
 
 from __future__ import annotations
 
