@@ -29,8 +29,8 @@ SPAN = 1_000
 class Records(Protocol):
     """What else keeps something about people: the inner life."""
 
-    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
-        """What is recorded about this person, and may be known in this thread, a DM of theirs."""
+    async def about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
+        """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
 
     async def versions(self, seq: int) -> Sequence[int]:
         """All entries in which the record stands whose text this one holds; none: it holds none."""
@@ -78,7 +78,7 @@ class Recollections:
         await self._update()
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, thread)]
         known = [self._known(self._journal.at(note.versions[-1]), note) for note in notes]
-        more = await self._records.about(person, thread) if self._records else ()
+        more = await self._records.about(self._naming.names(person), thread) if self._records else ()
         return sorted([*known, *more], key=lambda one: one.seq)
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
