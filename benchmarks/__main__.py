@@ -14,6 +14,7 @@ from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
 from benchmarks.idle import idle
 from benchmarks.ism import ism
+from benchmarks.looking_up import looking_up
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -38,6 +39,7 @@ ALL = (
     crowd,
     start,
     recall,
+    looking_up,
     records,
     ticks,
     appends,

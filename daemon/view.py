@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.introduction import elsewhere
 from daemon.kinds import ModelCall
+from daemon.knowledge.journal_index import JournalIndex
 from daemon.mind.recall import seen_by
 from daemon.ports import Clock
 from daemon.slack.access import SLACK
@@ -32,19 +32,19 @@ from daemon.within import state_of
 
 def show(
     app: web.Application,
-    stack: ExitStack,
     settings: Settings,
     journal: Journal,
+    index: JournalIndex,
     clock: Clock,
     texts: Texts,
     budget: Budget,
     slack: Slack,
     reach: Reach,
 ) -> None:
-    """Add the page, and what a scraper may know, to this application, until the stack is closed."""
+    """Add the page, and what a scraper may know, to this application."""
     inside = Inside(
         journal=journal,
-        state=state_of(journal, stack, slack.places),
+        state=state_of(journal, index, slack.places),
         limits=settings.inner,
         now=clock.now,
         spent=lambda: budget.today().inner,

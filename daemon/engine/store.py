@@ -66,6 +66,24 @@ Stored = tuple[int, str, str, str, str, str, int | None, str, float]
 """A row that was read, in the order of ROW."""
 
 
+def beside(journal: Path) -> Path:
+    """Where a program may keep, in an SQLite file, what it has folded of a journal to find it again.
+
+    It may be deleted at any time, and is when words are forgotten.
+    """
+    return journal.with_name(f"{journal.stem}.index{journal.suffix}")
+
+
+def delete_database(file: Path) -> None:
+    """Delete a database, and what SQLite keeps beside it. Who has it open writes to nothing from then on.
+
+    Its log goes first: without the file it is worth nothing, but the file without it may be half of two.
+    Raises OSError.
+    """
+    for made in ("-wal", "-shm", "-journal", ""):
+        file.with_name(f"{file.name}{made}").unlink(missing_ok=True)
+
+
 class Store:
     """One connection to the tables in the file at `path`. Raises sqlite3.Error."""
 
@@ -117,13 +135,15 @@ class Store:
     def scrub(self) -> None:
         """Make sure that nothing of what was written over is left in the file, nor beside it.
 
-        Every page is written anew, and the log is brought in and emptied. Raises sqlite3.OperationalError
-        where somebody still reads what was.
+        Every page is written anew, the log is brought in and emptied, and what was folded of it is deleted:
+        now, since whoever folds from now on reads what is blank. Raises sqlite3.OperationalError where
+        somebody still reads what was, OSError where something cannot be deleted.
         """
         self._db.execute("vacuum")
         busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
         if busy:
             raise sqlite3.OperationalError("somebody reads it as it was before")
+        delete_database(beside(self.path))
 
     # Reading the folded tables
 
@@ -260,6 +280,13 @@ class Store:
         where = f"{column} in (select value from json_each(?)) and seq > ?"
         found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
         return [seq for (seq,) in found]
+
+    def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
+        """The entries of these kinds after a seq and up to another one. Of a kind SQLite would read all:
+        hence the `+`."""
+        return self._rows(
+            "seq > ? and seq <= ? and +kind in (select value from json_each(?))", since, upto, _json(kinds)
+        )
 
     def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
         """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each

@@ -16,6 +16,7 @@ from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.idle import idle
 from benchmarks.ism import ism
+from benchmarks.looking_up import looking_up
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -42,6 +43,7 @@ TINY = {
     "crowd": partial(crowd, threads=2, pings=1, seconds=0.2),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
+    "looking_up": partial(looking_up, entries=800, conversations=4, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
