@@ -9,8 +9,8 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
-from daemon.engine.opening import fold_again, open_store
+from daemon.engine.opening import fold_again, open_readonly, open_store
 from daemon.engine.reading import Reading
 from daemon.engine.store import Row, Store, Stored
 from daemon.engine.writer import Fence, Writer
@@ -240,6 +240,18 @@ class Journal(Reading):
                 yield entries
             else:
                 await changed.wait()
+
+    @contextmanager
+    def beside(self) -> Iterator[Reading]:
+        """The journal as it is at this moment, for a thread beside the loop: for what takes long to read.
+
+        Nothing can be erased from the file while it is open.
+        """
+        store = open_readonly(self._path)
+        try:
+            yield Reading(store, self.kinds, self._found)
+        finally:
+            store.close()
 
     @property
     def changed(self) -> asyncio.Event:

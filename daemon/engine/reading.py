@@ -6,7 +6,7 @@ A query names classes of events: it means all kinds that derive from them. Reads
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -33,8 +33,12 @@ class Reading:
     it is not what was written.
     """
 
-    def __init__(self, store: Store, kinds: Kinds) -> None:
+    def __init__(
+        self, store: Store, kinds: Kinds, found: Callable[[JournalDamaged], None] | None = None
+    ) -> None:
+        """`found` hears what of it is damaged."""
         self._store = store
+        self._hears = found
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """What `first_after` found last: for all seqs from the first to before the second one, and when."""
@@ -173,6 +177,34 @@ class Reading:
         with self._reading():
             return list(islice(self._sound(self._store.since(seq)), limit))
 
+    def span(
+        self,
+        root: str = "",
+        *,
+        path: str = "",
+        since: int = 0,
+        before: int = ALWAYS,
+        limit: int = ALWAYS,
+        newest: bool = False,
+    ) -> list[int]:
+        """Which entries a thread and all under it have between two seqs, both left out, in order: so many
+        of the first ones, or of the newest. With `path` those whose key begins with `path/`, with neither
+        those of all threads."""
+        with self._reading():
+            return self._store.span(root, path, since, before, limit, newest=newest)
+
+    def each(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
+        """The entries of these seqs one by one, the oldest first, or the newest; without what is damaged."""
+        with self._reading():
+            yield from self._sound(self._store.each(seqs, newest=newest))
+
+    def holding(
+        self, patterns: Sequence[str], root: str, *, since: int, before: int
+    ) -> Iterator[Entry[Event]]:
+        """The entries of a span whose body as JSON is like all these patterns of SQL, the newest first."""
+        with self._reading():
+            yield from self._sound(self._store.holding(patterns, root, since, before))
+
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
         with self._reading():
@@ -251,6 +283,8 @@ class Reading:
 
     def _found(self, damage: JournalDamaged) -> None:
         """What a live journal remembers."""
+        if self._hears is not None:
+            self._hears(damage)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -236,6 +236,51 @@ class Store:
         found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
         return [seq for (seq,) in found]
 
+    def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
+        """Which entries stand between two seqs, both left out: the newest, or the first ones, in order.
+
+        Those of a thread and of all under it, or those whose key begins with `path/`; all where neither is
+        named. They are found by thread or key alone: by seq, SQLite might read the whole journal. Hence the
+        `+`.
+        """
+        column = "+seq" if root or path else "seq"
+        text = f"select seq from entry where {column} > ? and {column} < ?"
+        values: list[object] = [since, before]
+        if path:
+            text += " and key >= ? and key < ?"
+            values += [f"{path}/", f"{path}0"]  # "0" follows "/"
+        elif root:
+            text = f"{text} and thread = ? union all {text} and thread > ? and thread < ?"
+            values += [root, *values, f"{root}.", f"{root}/"]  # "/" follows "."
+        order = "desc" if newest else "asc"
+        found = self._db.execute(f"{text} order by seq {order} limit ?", (*values, limit))
+        return sorted(seq for (seq,) in found)
+
+    def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
+        """The entries of these seqs that are there, the newest or the oldest first; few of them are in memory
+        at once."""
+        text = f"select {ROW} from entry where seq in (select value from json_each(?)) order by seq"
+        if newest:
+            text += " desc"
+        with closing(self._db.execute(text, (json.dumps(list(seqs)),))) as rows:
+            yield from rows
+
+    def holding(self, patterns: Sequence[str], root: str, since: int, before: int) -> Iterator[Stored]:
+        """The entries between two seqs, both left out, whose body is like all these patterns, newest first.
+
+        Of a thread and of all under it, where one is named. The patterns are SQL's, "~" takes a sign's
+        meaning away.
+        """
+        where = "seq > ? and seq < ?"
+        values: list[object] = [since, before]
+        if root:
+            where += " and (thread = ? or thread > ? and thread < ?)"
+            values += [root, f"{root}.", f"{root}/"]
+        where += " and body like ? escape '~'" * len(patterns)
+        text = f"select {ROW} from entry not indexed where {where} order by seq desc"
+        with closing(self._db.execute(text, (*values, *patterns))) as rows:
+            yield from rows
+
     def active_since(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[Stored]:
         """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on."""
         return self._rows(
