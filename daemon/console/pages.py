@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from daemon.console.events import brief
+from daemon.console.readers import ROOM
 from daemon.console.search import holds, pattern, words_in
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
@@ -88,7 +89,7 @@ class Pages:
         """All entries of this tree after a seq that are there now, as JSON, some at a time."""
         seqs = await self.read(lambda past: past.span(root, since=since))
         while seqs:
-            some, looked = await self.read(partial(_told, seqs=seqs[:PAGE]))
+            some, looked = await self.read(partial(_told, seqs=seqs[:PAGE], most=ROOM))
             seqs = seqs[len(looked) :]
             yield some
 
@@ -158,14 +159,16 @@ def _newer(past: Reading, span: Span, after: int, limit: int) -> Page:
     )
 
 
-def _told(past: Reading, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], Sequence[int]]:
+def _told(
+    past: Reading, seqs: Sequence[int], *, newest: bool = False, most: int = WEIGHT
+) -> tuple[list[str], Sequence[int]]:
     """These entries as JSON, and those of the seqs that were looked at: from the newest on, or from the
-    oldest, as long as they are not too much for one page. Both in order."""
+    oldest, as long as they have no more characters than these. Both in order."""
     told: list[str] = []
     last, weight = None, 0
     for entry in past.each(seqs, newest=newest):
         text = _text(entry)
-        if told and weight + len(text) > WEIGHT:
+        if told and weight + len(text) > most:
             break
         told.append(text)
         last, weight = entry.seq, weight + len(text)

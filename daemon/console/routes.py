@@ -28,6 +28,7 @@ SESSION = re.compile(r"sess-")
 PLACES = frozenset({"before", "after", "around"})
 CURSORS = PLACES | {"limit"}
 """What asks for a page."""
+NOTHING: Mapping[str, Any] = {}
 FOUND = 50
 """What is found at once, where nobody asks for another number."""
 
@@ -121,7 +122,7 @@ class Views:
             return refuse(404, NO_CALL)
         seen, agrees = self._console.rebuild(entry)
         told = {"entry": as_json(entry), "request": seen, "agrees": agrees}
-        return await self._answers.send(request, _once(json.dumps(told)))
+        return await self._answers.send(request, _once(json.dumps(told).encode()))
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
         """The conversation `{team}:{channel}:{root ts}`, or `sess-…`, and its branches: a page of it, where
@@ -134,9 +135,8 @@ class Views:
             return web.json_response({"thread": None, "entries": []})
         if not CURSORS & request.query.keys():
             return await self._answers.send(request, self._whole(root))
-        page = await self._pages.page(replace(place, root=root))
         told = {"thread": root, "opened": brief(opened) if opened else None}
-        return await self._answers.send(request, _once(_paged(page, **told)))
+        return await self._page(request, replace(place, root=root), told)
 
     def _opened(self, key: str) -> tuple[Entry[Event] | None, str]:
         """How this thread began, if it is a conversation, and its id; empty where there is none."""
@@ -161,8 +161,7 @@ class Views:
         place = _place(request)
         if place is None:
             return refuse(400, NO_PLACE)
-        page = await self._pages.page(replace(place, path=request.query.get("under", "")))
-        return await self._answers.send(request, _once(_paged(page)))
+        return await self._page(request, replace(place, path=request.query.get("under", "")))
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         """A page of what holds all these `words`: of all threads, or of this `thread` and its branches.
@@ -173,8 +172,13 @@ class Views:
         if not words_in(words):
             return refuse(400, NO_WORDS)
         root = request.query.get("thread", "")
-        page = await self._pages.page(replace(place, root=root, words=words))
-        return await self._answers.send(request, _once(_paged(page)))
+        return await self._page(request, replace(place, root=root, words=words))
+
+    async def _page(
+        self, request: web.Request, place: Place, told: Mapping[str, Any] = NOTHING
+    ) -> web.StreamResponse:
+        """This page, with what is told besides."""
+        return await self._answers.send(request, _once(_paged(await self._pages.page(place), told)))
 
     async def inner(self, request: web.Request) -> web.Response:
         """The inner life as it is now; with `before`, only the ticks that were written before that entry."""
@@ -206,11 +210,10 @@ def _place(request: web.Request, limit: int = PAGE) -> Place | None:
     )
 
 
-def _paged(page: Page, **told: Any) -> str:
-    """A page in JSON, with what is told besides."""
+def _paged(page: Page, told: Mapping[str, Any]) -> bytes:
     ends = {**told, "older": page.older, "newer": page.newer}
-    return f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'
+    return f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'.encode()
 
 
-async def _once(text: str) -> AsyncGenerator[bytes]:
-    yield text.encode()
+async def _once(answer: bytes) -> AsyncGenerator[bytes]:
+    yield answer

@@ -13,6 +13,7 @@ from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.ism import ism
+from benchmarks.pages import pages
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -36,6 +37,7 @@ TINY = {
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
+    "pages": partial(pages, entries=30, searched=60, readers=3, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
 }
