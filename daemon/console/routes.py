@@ -32,7 +32,7 @@ NOTHING: Mapping[str, Any] = {}
 FOUND = 50
 """What is found at once, where nobody asks for another number."""
 
-NO_SEQ = "since must be a seq of the journal: a whole number."
+NO_SEQ = "since must be a seq of the journal, and most a number of entries: whole numbers."
 NO_BEFORE = "before must be a seq of the journal: a whole number."
 NO_PLACE = (
     "before, after, around and limit must be whole numbers, and only one of the first three may be given."
@@ -106,11 +106,16 @@ class Views:
         return web.json_response(self._console.state())
 
     async def journal(self, request: web.Request) -> web.StreamResponse:
-        """The journal as it grows; a page that reconnects goes on where it was."""
+        """The journal as it grows; a page that reconnects goes on where it was, but for one that is behind by
+        more than `most` entries: it is sent the last hundreds."""
         since = request.headers.get("Last-Event-ID") or request.query.get("since")
-        if since is not None and not SEQ.fullmatch(since):
+        most = request.query.get("most")
+        if not all(SEQ.fullmatch(given) for given in (since, most) if given is not None):
             return refuse(400, NO_SEQ)
-        return await self._streams.serve(request, None if since is None else int(since))
+        begins = int(since) if since is not None else None
+        if begins is not None and most is not None and self._console.journal.last() - begins > int(most):
+            begins = None
+        return await self._streams.serve(request, begins)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
         """One model call, and its request rebuilt from the journal."""
