@@ -64,7 +64,7 @@ def processes_of(
     )
     processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), slack.shelf)
     if means:
-        processes = living(processes, alive(means, registry, journal, settings.allowed_bots))
+        processes = living(processes, alive(means, registry, journal, slack.neighbours))
     if not settings.ism_enabled:
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)

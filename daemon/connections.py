@@ -112,14 +112,14 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
 
     async def folders(gone: Gone) -> None:
         for started in gone.started:
-            folder = folder_of(settings.soul_home / "processes", started)
+            folder = folder_of(settings.processes_path, started)
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def workspace(gone: Gone) -> None:
-        said = [list(one) for one in gone.said]
-        asked = {"user": gone.person, "until": gone.until, "messages": said}
         if not gone.all:
             return
+        said = [list(one) for one in gone.said]
+        asked = {"user": gone.person, "until": gone.until, "messages": said}
         try:
             async with ClientSession(headers=_headers(settings), timeout=ClientTimeout(total=60)) as session:
                 await session.post(f"{here}/rehearsal/forget", json=asked, raise_for_status=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DAY = 86_400.0
+"""In seconds."""
 CONTINUE = "continue"
 """The value of the choice with which an owner lets the soul go on past a bound."""
 

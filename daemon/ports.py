@@ -219,6 +219,21 @@ class Memories(Protocol):
         """A page of what was said in this thread before `since`, oldest first; page 1 is the latest."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNote:
+    """One note about a person: the entry that holds it now, where it is from, and who can read there.
+
+    `fixed`: it can be forgotten, but not corrected.
+    """
+
+    seq: int
+    text: str
+    place: str
+    audience: str
+    at: float
+    fixed: bool = False
+
+
 class Tree(Protocol):
     """The threads under one root, as one of them sees them: its branches, its timers, its messages."""
 

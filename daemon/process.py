@@ -148,7 +148,7 @@ class Turn(Protocol):
 
     @property
     def late(self) -> bool:
-        """Did all that come after its thread had turned to something else?"""
+        """Did all of it come after its thread had turned to something else?"""
 
     def self_calls(self) -> int:
         """How often the soul had called itself in this tree, since a person spoke or an owner let it."""

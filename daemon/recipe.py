@@ -94,4 +94,5 @@ class Recipes(Mapping[str, Recipe]):
         return len(self._named)
 
     def __hash__(self) -> int:
+        # No mapping can be hashed by itself, and the settings, a dataclass, take no such default.
         return hash(frozenset(self._named.items()))

@@ -6,15 +6,16 @@ Called by `python -m daemon verify`, the doctor and tests.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, digest
 from daemon.engine.reading import Reading
 from daemon.engine.rules import Ledger, Rule
 from daemon.engine.verify import Verdict
 from daemon.engine.verify import verify as replay
-from daemon.kinds import INNER, CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TurnBegan
+from daemon.kinds import INNER, CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TextSet, TurnBegan
 
 Findings = Iterator[tuple[int, str]]
 CARD = 0
@@ -31,6 +32,9 @@ class SoulRules:
 
     def __init__(self) -> None:
         self._texts = set[str]()
+        self._sets = dict[str, Mapping[str, str]]({"": {}})
+        self._in_use = dict[str, Mapping[str, str]]()
+        """Execution to the texts that it began with."""
         self._places = dict[str, tuple[str, str]]()
         """Thread to its team and channel."""
         self._claimed = dict[tuple[object, str], int | None]()
@@ -51,10 +55,23 @@ class SoulRules:
             if entry.key != f"text:{sha}":
                 yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
             self._texts.add(entry.key.removeprefix("text:"))
-        elif isinstance(event, TurnBegan):
+        elif isinstance(event, TextSet):
             used = [*event.texts.values()]
+            self._sets[entry.key.removeprefix("texts:")] = event.texts
+            if entry.key != f"texts:{digest(event.texts)}":
+                yield entry.seq, f"its key is {entry.key}, but its texts give {digest(event.texts)}"
+        elif isinstance(event, TurnBegan):
+            texts = self._sets.get(event.texts) if isinstance(event.texts, str) else event.texts
+            if texts is None:
+                yield entry.seq, f"the texts {event.texts} are not there"
+                texts = {}
+            self._in_use.setdefault(event.execution, texts)
         elif isinstance(event, ModelCall):
-            used = [*event.texts, *event.wording.values()]
+            used = [*event.texts]
+            there = self._in_use.get(_execution_of(entry), dict.fromkeys(event.wording, ""))
+            for name in event.wording:
+                if name not in there:
+                    yield entry.seq, f"its turn did not begin with the text {name}"
         for sha in used:
             if sha not in self._texts:
                 yield entry.seq, f"the text {sha} is not there"
@@ -87,3 +104,8 @@ class SoulRules:
         if ts != event.ts:
             yield entry.seq, f"its speech, {speech}, is the message {ts}, and not {event.ts}"
         self._claimed[message], self._stamps[speech] = speech, event.ts
+
+
+def _execution_of(entry: Entry[Any]) -> str:
+    """The execution in which this was recorded, however often that began again."""
+    return re.split("[/~!]", entry.key)[0]

@@ -15,7 +15,6 @@ from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
 from daemon.inner.helping import help_text
 from daemon.inner.keeping import Kept
-from daemon.inner.neighbours import Neighbours
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
 from daemon.inner.reaching import Reaching
@@ -62,10 +61,9 @@ def means_of(
     library: Library | None,
 ) -> Means:
     """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
-    meetings = Neighbours(journal, clock, settings.mesh_daily)
     return Means(
         state=state,
-        reach=Reaching(journal, clock, slack.doors, settings.allowed_bots, meetings),
+        reach=Reaching(journal, clock, slack.doors, slack.neighbours, slack.meetings),
         limits=limits,
         meetings=settings.mesh_daily,
         library=library,

@@ -101,6 +101,16 @@ class Args(BaseModel):
     model_config = ConfigDict(str_strip_whitespace=True)
 
 
+class Strict(Args):
+    """Arguments that are all known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Nothing(Strict):
+    """No arguments."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A named thing that the soul may choose to do.
@@ -133,6 +143,11 @@ class Definition:
         """Read its source now: what is edited later is not what this daemon does."""
         if self.approval:
             object.__setattr__(self, "version", _version(self))
+
+
+def command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
+    """Define a command of the inner life."""
+    return Definition(name=name, description=description, perform=perform, args=args, inner=True)
 
 
 def _version(one: Definition) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
+from daemon.inner.record import LLM_MEMORY
 from daemon.inner.reflex import (
+    COMPARE,
     Around,
     Effect,
     Judged,
@@ -25,7 +27,6 @@ from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
 from daemon.process import Turn
 
-COMPARES = "prompts/inner/compare"
 LATELY = 5
 """Own answers that a new one is compared with."""
 FAR = 20
@@ -53,7 +54,7 @@ class BreakingOut:
         if found.verdict != "ask":
             return found.verdict == "repeat", found
         words = {"before": fenced(found.before), "now": fenced(answer)}
-        asked = fill(self.turn.text(COMPARES), **words)
+        asked = fill(self.turn.text(COMPARE), **words)
         compared = await self.turn.call(
             "compare", working_memory([]).with_region("instruction", asked), "fast"
         )
@@ -69,7 +70,7 @@ class BreakingOut:
 
     def _around(self, answer: str, pause: float) -> Around:
         state, now = self.contexts.state, self.contexts.now
-        _, notebook = state.records.llm_memory(now.view, 100_000)
+        notebook = state.records.of(LLM_MEMORY, now.view, TASKS)
         far = state.records.far(now.view, now.tick, FAR)
         return Around(
             repeated=answer,
@@ -77,7 +78,7 @@ class BreakingOut:
             seed=now.tick,
             pause=pause,
             diary=[Thing(id=one.id, text=one.text, at=one.at) for one in far],
-            tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook[:TASKS]],
+            tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook],
             neighbours=now.neighbours,
             owners=now.owners,
             owner_asked=state.log.owner_asked,

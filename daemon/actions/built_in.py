@@ -7,7 +7,7 @@ from typing import Any
 
 from daemon.actions.action import Definition
 from daemon.actions.asking import ASK_PERSON, SCHEDULE, escalate
-from daemon.actions.commands import described
+from daemon.actions.commands import all_commands
 from daemon.actions.help_command import help_command
 from daemon.actions.memories import REMEMBER, read_thread, search_memory
 from daemon.actions.reading import Shelf, read_deeply
@@ -76,4 +76,4 @@ class Stand:
 
 def catalogue() -> Registry:
     """All that there could be: for checks and documents."""
-    return built_in(Nowhere(), Nowhere(), Nowhere(), expert=True, inner=described(Stand()))
+    return built_in(Nowhere(), Nowhere(), Nowhere(), expert=True, inner=all_commands(Stand()))

@@ -52,6 +52,6 @@ def commands(means: Means) -> Sequence[Definition]:
     )
 
 
-def described(nothing: Any) -> Sequence[Definition]:
+def all_commands(nothing: Any) -> Sequence[Definition]:
     """All that there could be, only to be described: `nothing` stands for what they would work with."""
     return commands(Means(state=nothing, reach=nothing, library=nothing))

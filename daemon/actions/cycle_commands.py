@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from daemon.actions.action import Args, Definition, Perform
+from daemon.actions.action import Definition, Nothing, Perform, Strict, command
 from daemon.actions.note_commands import TagName
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Priority, Source
 from daemon.inner.process_log import ProcessLog
 from daemon.ism import Refused
+from daemon.limits import DAY
 
-DAY = 86_400.0
 YEAR = 366 * DAY
-
-
-class Strict(Args):
-    """Arguments that are all known."""
-
-    model_config = ConfigDict(str_strip_whitespace=True, extra="forbid")
 
 
 class Responses(Strict):
@@ -64,10 +58,6 @@ class Idle(Strict):
     seconds: float | None = Field(default=None, description="for so many seconds", gt=0, le=YEAR)
 
 
-class Nothing(Strict):
-    """No arguments."""
-
-
 async def _responses(_tick: Tick, args: Responses) -> Done:
     return Done(text=f"You see your last {args.n} replies from now on.")
 
@@ -89,7 +79,8 @@ def _idle(log: ProcessLog) -> Perform:
         if not args.processes and args.notes is None and args.seconds is None:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
         await log.update()
-        known = {one.id for one in log.all() if tick.views.may_know(tick.view, one.view)}
+        knows = tick.views.knowing(tick.view)
+        known = {one.id for one in log.all() if knows(one.view)}
         unknown = [id for id in args.processes if id not in known]
         if unknown:
             named = ", ".join(map(str, unknown))
@@ -108,44 +99,40 @@ def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
         return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
 
     return (
-        _command(
+        command(
             "cycle.responses",
             "Set how many of your own last replies you see.",
             _responses,
             Responses,
         ),
-        _command(
+        command(
             "cycle.mode",
             "Choose whether notes are only counted and listed, or shown if they fit a filter.",
             _mode,
             Mode,
         ),
-        _command(
+        command(
             "cycle.filter",
             "Set which notes you see in auto mode; without arguments all of them.",
             _filter,
             NoteFilter,
         ),
-        _command(
+        command(
             "cycle.pause",
             "Set how long the pause between two ticks is.",
             pause,
             Pause,
         ),
-        _command(
+        command(
             "cycle.idle",
             "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
             _idle(log),
             Idle,
         ),
-        _command(
+        command(
             "cleanup.responses",
             "Put your own earlier replies out of your sight.",
             _cleanup,
             Nothing,
         ),
     )
-
-
-def _command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
-    return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
 from daemon.ism import Refused
 from daemon.ports import Library
 
 
-class Words(Args):
+class Words(Strict):
     """What to look for."""
 
-    model_config = ConfigDict(str_strip_whitespace=True, extra="forbid")
     query: str = Field(description="a few words that stand in the text", min_length=1, max_length=400)
 
 
-class Place(Args):
+class Place(Strict):
     """Where to read."""
 
-    model_config = ConfigDict(str_strip_whitespace=True, extra="forbid")
     path: str = Field(
         description="the path of a file, as files.search names it", min_length=1, max_length=400
     )
@@ -43,20 +41,6 @@ def file_commands(library: Library) -> Sequence[Definition]:
         return Done(text="\n".join(numbered))
 
     return (
-        Definition(
-            name="files.search",
-            description="Search the files that your owner gave you to know.",
-            perform=search,
-            args=Words,
-            effect=True,
-            inner=True,
-        ),
-        Definition(
-            name="files.read",
-            description="Read some lines of such a file.",
-            perform=read,
-            args=Place,
-            effect=True,
-            inner=True,
-        ),
+        command("files.search", "Search the files that your owner gave you to know.", search, Words),
+        command("files.read", "Read some lines of such a file.", read, Place),
     )

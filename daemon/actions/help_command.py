@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Definition, Strict, command
 from daemon.actions.registry import described
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.helping import help_text
 from daemon.ism import Refused
 
 
-class About(Args):
+class About(Strict):
     """What to say more of."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: str = Field(default="", description="a command, or a family of them as `notes`; without it: all")
 
@@ -30,11 +28,9 @@ def help_command(definitions: Callable[[], Sequence[Definition]]) -> Definition:
         except LookupError as error:
             raise Refused(str(error)) from None
 
-    return Definition(
-        name="help",
-        description="Explain the commands, a line each, or one of them with all of its arguments.",
-        perform=perform,
-        args=About,
-        effect=True,
-        inner=True,
+    return command(
+        "help",
+        "Explain the commands, a line each, or one of them with all of its arguments.",
+        perform,
+        About,
     )

@@ -6,15 +6,15 @@ below that is a note. No owner is asked, but what is in view has to be public en
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from daemon.actions.action import Args, Definition
-from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, told_apart
+from daemon.actions.action import Definition, Strict, command
+from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, why_not
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.neighbours import MESH
-from daemon.inner.reaching import Reach, Records, Shared
+from daemon.inner.reaching import BringShared, Reach, Shared
 from daemon.ism import Refused
 from daemon.kinds import ToSay
 
@@ -24,23 +24,21 @@ MOST_SHARED = 10
 """Records that are shared at once."""
 
 
-class Ask(Args):
+class Ask(Strict):
     """What to ask a neighbour."""
 
-    model_config = ConfigDict(extra="forbid")
     to: str
     text: str
 
 
-class Share(Args):
+class Share(Strict):
     """Which records to share with a neighbour."""
 
-    model_config = ConfigDict(extra="forbid")
     to: str
     ids: list[int] = Field(min_length=1, max_length=MOST_SHARED)
 
 
-def mesh_commands(reach: Reach, records: Records, *, daily: int) -> Sequence[Definition]:
+def mesh_commands(reach: Reach, records: BringShared, *, daily: int) -> Sequence[Definition]:
     """mesh.ask and mesh.share, for at most so many messages to and from bots in a UTC day."""
 
     async def ask(tick: Tick, args: Ask) -> Done:
@@ -63,26 +61,20 @@ def mesh_commands(reach: Reach, records: Records, *, daily: int) -> Sequence[Def
         return await _call(tick, reach, daily, thread, f"{neighbour}\n{_calling_nobody(text)}")
 
     return [
-        _definition(
+        command(
             ASK,
             "Ask a neighbour, another bot, something: by a mention in a channel where both are. "
             "`to` is its name or id, and if you like the channel: Echo in #general.",
             ask,
             Ask,
         ),
-        _definition(
+        command(
             SHARE,
             "Share the words of records (diary, concepts, llm_memory; by their ids) with a neighbour.",
             share,
             Share,
         ),
     ]
-
-
-def _definition(
-    name: str, description: str, perform: Callable[..., Awaitable[Done]], args: type[Args]
-) -> Definition:
-    return Definition(name=name, description=description, perform=perform, args=args, inner=True)
 
 
 async def _met(tick: Tick, reach: Reach, to: str) -> tuple[str, str]:
@@ -100,7 +92,7 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
     async def judged() -> str:
         if reach.met_today() >= daily:
             return f"there were {daily} messages to and from bots today, which is as many as may be"
-        return told_apart(tick, reach, thread, text)
+        return why_not(tick, reach, thread, text)
 
     await decided(tick, "may-call", thread, judged)
     place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))

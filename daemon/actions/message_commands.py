@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from pydantic import ConfigDict
-
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.reaching import SEND, Reach
 from daemon.ism import Refused
@@ -24,10 +22,9 @@ UNKNOWABLE = "what is in view may not be known there"
 TWICE = "the same was to be said there before: it is never said twice"
 
 
-class Send(Args):
+class Send(Strict):
     """What to say, and to whom."""
 
-    model_config = ConfigDict(extra="forbid")
     to: str
     text: str
 
@@ -44,7 +41,7 @@ def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
         async def judged() -> str:
             if reach.sent_today() >= daily:
                 return f"{daily} messages were sent today, which is as many as may be: wait for tomorrow"
-            return told_apart(tick, reach, thread, text)
+            return why_not(tick, reach, thread, text)
 
         await decided(tick, "may-send", thread, judged)
         place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
@@ -55,15 +52,12 @@ def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
         return await _with_leave(tick, reach, wanted)
 
     return [
-        Definition(
-            name=SEND,
-            description=(
-                "Say something to people: in the conversation in view at once, to an owner at once, anywhere "
-                "else when an owner agrees. `to` is a conversation (sess-…), a person or a #channel."
-            ),
-            perform=send,
-            args=Send,
-            inner=True,
+        command(
+            SEND,
+            "Say something to people: in the conversation in view at once, to an owner at once, anywhere "
+            "else when an owner agrees. `to` is a conversation (sess-…), a person or a #channel.",
+            send,
+            Send,
         )
     ]
 
@@ -109,7 +103,7 @@ def sayable(text: str) -> str:
     return fit
 
 
-def told_apart(tick: Tick, reach: Reach, thread: str, text: str) -> str:
+def why_not(tick: Tick, reach: Reach, thread: str, text: str) -> str:
     """Why this may not be said there; empty where it may."""
     if not tick.views.may_know(thread, tick.view):
         return UNKNOWABLE

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from daemon.actions.action import Args, Definition, Perform
+from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.note import Filter, Knows, Note, Priority, Source
+from daemon.inner.note import Filter, Knows, Note, Priority, Source, tag_name
 from daemon.inner.note_words import states
-from daemon.inner.notes import DAY, Notes
+from daemon.inner.notes import Notes
 from daemon.ism import Refused
+from daemon.limits import DAY
 from daemon.mind.recall import plain
 
 AT_ONCE = 50
@@ -28,10 +29,8 @@ Ids = Annotated[list[int], Field(min_length=1, max_length=AT_ONCE, description="
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^#?[\w-]{1,40}$")]
 
 
-class Which(Args):
+class Which(Strict):
     """Which notes to list."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     priority: Priority | None = Field(default=None, description="of this priority or a higher one")
     source: Source | None = Field(default=None, description="where they come from")
@@ -42,10 +41,8 @@ class Which(Args):
     more: int = Field(default=0, ge=0, description="leave out so many of the newest: to see those before")
 
 
-class These(Args):
+class These(Strict):
     """Some notes."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     ids: Ids
 
@@ -64,10 +61,8 @@ class Mark(These):
     read: bool = Field(default=True, description="false: they are to be looked at again")
 
 
-class Older(Args):
+class Older(Strict):
     """How old notes are that go."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     older_than_days: float | None = Field(
         default=None,
@@ -80,12 +75,12 @@ def note_commands(notes: Notes) -> Sequence[Definition]:
     """The commands about these notes."""
     commands = Commands(notes)
     return (
-        _command("notes.list", "List notes by id, without what they say.", commands.list, Which),
-        _command("notes.read", "See what notes say, in your next tick.", commands.read, These),
-        _command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, These),
-        _command("notes.tag", "Set the tags of notes, by which you find them again.", commands.tag, Tags),
-        _command("notes.mark", "Say whether notes count as read.", commands.mark, Mark),
-        _command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, Older),
+        command("notes.list", "List notes by id, without what they say.", commands.list, Which),
+        command("notes.read", "See what notes say, in your next tick.", commands.read, These),
+        command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, These),
+        command("notes.tag", "Set the tags of notes, by which you find them again.", commands.tag, Tags),
+        command("notes.mark", "Say whether notes count as read.", commands.mark, Mark),
+        command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, Older),
     )
 
 
@@ -98,10 +93,10 @@ class Commands:
     async def list(self, tick: Tick, which: Which) -> Done:
         """Of each that may be known in view, more than its id and priority."""
         await self._notes.update()
-        knows = _knows(tick)
+        knows = tick.views.knowing(tick.view)
         wanted = Filter.of(which.model_dump(exclude={"more"}, exclude_none=True))
         found = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
-        shown = [self._line(tick, note) for note in map(self._notes.get, found[:PAGE]) if note]
+        shown = [self._line(tick, note, knows) for note in map(self._notes.get, found[:PAGE]) if note]
         lines = [_counted(self._notes), *shown]
         if not shown:
             lines.append("No note that may be known in your present view fits.")
@@ -132,7 +127,7 @@ class Commands:
     async def tag(self, tick: Tick, tags: Tags) -> Done:
         """In this view; where it may not be known, nobody sees them."""
         found = _named([note.id for note in await self._found(tags)])
-        names = " ".join(f"#{name.removeprefix('#').casefold()}" for name in tags.tags)
+        names = " ".join(f"#{tag_name(name)}" for name in tags.tags)
         return Done(text=f"{found}: {names or 'no tags of yours'}.")
 
     async def mark(self, tick: Tick, mark: Mark) -> Done:
@@ -156,23 +151,14 @@ class Commands:
             raise Refused(f"There is no note {_named(unknown)}: notes.list names those that there are.")
         return list(dict.fromkeys(found))
 
-    def _line(self, tick: Tick, note: Note) -> str:
+    def _line(self, tick: Tick, note: Note, knows: Knows) -> str:
         place = tick.views.place(note.thread)
         parts = [f"{note.id}: {note.priority}, {note.source}"]
         if place:
             parts.append(f"in {plain(place)}")
         parts += states(note)
-        parts += [f"#{name}" for name in note.tagged(_knows(tick))]
+        parts += [f"#{name}" for name in note.tagged(knows)]
         return ", ".join(parts)
-
-
-def _command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
-    return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)
-
-
-def _knows(tick: Tick) -> Knows:
-    """What may be known in sight of its view."""
-    return lambda view: tick.views.may_know(tick.view, view)
 
 
 def _counted(notes: Notes) -> str:

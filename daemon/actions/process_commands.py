@@ -6,16 +6,16 @@ A program is never begun here: an entry says that it is to run, and a supervisor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import Definition, Nothing, Strict, command
 from daemon.actions.own_processes import Own
 from daemon.engine.event import Entry
 from daemon.engine.keys import context_of, step_of
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
+from daemon.inner.views import anywhere
 from daemon.ism import Refused
 from daemon.kinds import INNER, ProcessEnded, ProcessStarted, ProcessStop
 from daemon.recipe import Recipe
@@ -26,27 +26,19 @@ SHOWN = 300
 """Characters of a result in the list."""
 
 
-class Start(Args):
+class Start(Strict):
     """What to run."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str = Field(description="the name of one of the owner's programs", min_length=1)
     slots: dict[str, str] = Field(
         default_factory=dict, description="a text for each of its slots: {slot: text}", max_length=20
     )
 
 
-class One(Args):
+class One(Strict):
     """Which process."""
 
-    model_config = ConfigDict(extra="forbid")
     id: int = Field(description="the id of a process", ge=1)
-
-
-class Nothing(Args):
-    """No arguments."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 def process_commands(
@@ -74,12 +66,11 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
         started = _begun(log, tick, wanted) or await tick.turn.once(wanted)
         return Done(text=f"Process {started.seq} ({args.name}) is started. You hear of it when it has ended.")
 
-    return Definition(
-        name="process.start",
-        description="Run a program of the owner's, or a branch of your own; its result comes when it ends.",
-        perform=perform,
-        args=Start,
-        inner=True,
+    return command(
+        "process.start",
+        "Run a program of the owner's, or a branch of your own; its result comes when it ends.",
+        perform,
+        Start,
     )
 
 
@@ -102,12 +93,11 @@ def _stop(log: ProcessLog) -> Definition:
         await tick.turn.once(ProcessStop(process=args.id))
         return Done(text=f"Process {args.id} is asked to end. You hear of it when it has.")
 
-    return Definition(
-        name="process.stop",
-        description="End a program that runs.",
-        perform=perform,
-        args=One,
-        inner=True,
+    return command(
+        "process.stop",
+        "End a program that runs.",
+        perform,
+        One,
     )
 
 
@@ -134,34 +124,29 @@ def _mark(log: ProcessLog) -> Definition:
             raise Refused(f"Process {args.id} has not ended. process.stop would end it.")
         return Done(text=f"Process {args.id} is dealt with, and out of sight.")
 
-    return Definition(
-        name=MARK,
-        description="A process that has ended is dealt with: take it out of your sight.",
-        perform=perform,
-        args=One,
-        effect=True,
-        inner=True,
+    return command(
+        MARK,
+        "A process that has ended is dealt with: take it out of your sight.",
+        perform,
+        One,
     )
 
 
 def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
     async def perform(tick: Tick, _: Nothing) -> Done:
         await log.update()
-        knows = tick.views.knowing(tick.view)
-        here = [one for one in log.processes(knows) if knows(one.view, one.id)]
+        here = log.processes(tick.views.knowing(tick.view))
         lines = [_line(one) for one in here] or ["No process runs, and none waits to be dealt with."]
-        elsewhere = len(log.processes(lambda _: True)) - len(here)
+        elsewhere = len(log.processes(anywhere)) - len(here)
         if elsewhere:
             lines.append(f"{elsewhere} more were started elsewhere.")
         return Done(text="\n".join([*lines, f"Programs: {_programs(recipes)}."]))
 
-    return Definition(
-        name="process.list",
-        description="Which processes run or have ended, and which programs there are.",
-        perform=perform,
-        args=Nothing,
-        effect=True,
-        inner=True,
+    return command(
+        "process.list",
+        "Which processes run or have ended, and which programs there are.",
+        perform,
+        Nothing,
     )
 
 
@@ -171,20 +156,18 @@ def _cleanup(log: ProcessLog) -> Definition:
         closed = sum(one.status == "close" for one in log.all())
         return Done(text=f"{closed} processes that were dealt with are dropped from the log.")
 
-    return Definition(
-        name=CLEANUP,
-        description="Drop the processes that were dealt with, with what they left in their folders.",
-        perform=perform,
-        args=Nothing,
-        effect=True,
-        inner=True,
+    return command(
+        CLEANUP,
+        "Drop the processes that were dealt with, with what they left in their folders.",
+        perform,
+        Nothing,
     )
 
 
 def usage(name: str, recipe: Recipe) -> str:
     """How a program is started, for the soul."""
-    slots: dict[str, Any] = dict.fromkeys(recipe.slots, "…")
-    return f"{name} with the slots {', '.join(slots)}" if slots else f"{name} without slots"
+    slots = ", ".join(recipe.slots)
+    return f"{name} with the slots {slots}" if slots else f"{name} without slots"
 
 
 def _programs(recipes: Mapping[str, Recipe]) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from daemon.actions.action import Args, Definition, Perform
+from daemon.actions.action import Definition, Nothing, Strict, command
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, Record, brief
 from daemon.inner.records import Records
@@ -32,10 +32,10 @@ Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME)]
 Tag = Annotated[str, Field(min_length=1, max_length=MOST_TAG)]
 
 
-class _Args(Args):
-    """Arguments that are recorded under the names by which they were given; others are not taken."""
+class _Args(Strict):
+    """Arguments that are recorded under the names by which they were given."""
 
-    model_config = ConfigDict(extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
 
 class These(_Args):
@@ -54,10 +54,6 @@ class Query(_Args):
     """What to look for."""
 
     query: str = Field(description="a few words of it", min_length=1, max_length=MOST_QUERY)
-
-
-class Nothing(_Args):
-    """Nothing needs to be said."""
 
 
 class Thought(_Args):
@@ -113,7 +109,7 @@ def record_commands(records: Records) -> Sequence[Definition]:
 
 def _diary(records: Records) -> Sequence[Definition]:
     return (
-        _command("diary.add", "Write something in your diary.", _added, DiaryEntry),
+        command("diary.add", "Write something in your diary.", _added, DiaryEntry),
         _read(records, DIARY),
         _change(records, DIARY, Rewritten),
         _delete(records, DIARY),
@@ -140,12 +136,12 @@ def _concepts(records: Records) -> Sequence[Definition]:
         return Done(text=_list(lines, len(found)))
 
     return (
-        _command("concepts.add", "Add a concept to your graph.", add, Concept),
+        command("concepts.add", "Add a concept to your graph.", add, Concept),
         _read(records, CONCEPTS),
-        _command("concepts.change", "Write anew what a concept is.", change, ConceptChange),
+        command("concepts.change", "Write anew what a concept is.", change, ConceptChange),
         _delete(records, CONCEPTS, ", with their links"),
         _search(records, CONCEPTS),
-        _command(
+        command(
             "concepts.neighbours", "List the links of a concept, and what they lead to.", neighbours, This
         ),
     )
@@ -160,7 +156,7 @@ def _links(records: Records) -> Sequence[Definition]:
         return await _added(tick, link)
 
     return (
-        _command("links.add", "Link two concepts of your graph.", add, Link),
+        command("links.add", "Link two concepts of your graph.", add, Link),
         _read(records, LINKS),
         _change(records, LINKS, LinkChange),
         _delete(records, LINKS),
@@ -175,9 +171,9 @@ def _llm_memory(records: Records) -> Sequence[Definition]:
         return Done(text=_list([brief(record) for record in found[:LISTED]], len(found)))
 
     return (
-        _command("llm_memory.add", "Note a reflection, a hypothesis, a task or an insight.", _added, Thought),
+        command("llm_memory.add", "Note a reflection, a hypothesis, a task or an insight.", _added, Thought),
         _delete(records, LLM_MEMORY),
-        _command("llm_memory.list", "List what you noted for yourself, the newest first.", list_, Nothing),
+        command("llm_memory.list", "List what you noted for yourself, the newest first.", list_, Nothing),
     )
 
 
@@ -186,7 +182,7 @@ def _read(records: Records, family: str) -> Definition:
         await _there(records, tick, family, these.ids)
         return Done(text=f"to be seen in the next tick: {_named(these.ids)}", shows=these.ids)
 
-    return _command(f"{family}.read", f"See these {SEVERAL[family]} in the next tick.", read, These)
+    return command(f"{family}.read", f"See these {SEVERAL[family]} in the next tick.", read, These)
 
 
 def _change(records: Records, family: str, args: type[This]) -> Definition:
@@ -194,7 +190,7 @@ def _change(records: Records, family: str, args: type[This]) -> Definition:
         await _there(records, tick, family, [changed.id])
         return Done(text=f"changed: {changed.id}")
 
-    return _command(f"{family}.change", f"Write a {CALLED[family]} anew.", change, args)
+    return command(f"{family}.change", f"Write a {CALLED[family]} anew.", change, args)
 
 
 def _delete(records: Records, family: str, also: str = "") -> Definition:
@@ -202,7 +198,7 @@ def _delete(records: Records, family: str, also: str = "") -> Definition:
         await _there(records, tick, family, these.ids)
         return Done(text=f"deleted: {_named(these.ids)}")
 
-    return _command(f"{family}.delete", f"Delete these {SEVERAL[family]} for good{also}.", delete, These)
+    return command(f"{family}.delete", f"Delete these {SEVERAL[family]} for good{also}.", delete, These)
 
 
 def _mark(records: Records, verb: str, description: str) -> Definition:
@@ -210,7 +206,7 @@ def _mark(records: Records, verb: str, description: str) -> Definition:
         await _there(records, tick, DIARY, these.ids)
         return Done(text=f"{verb}ned: {_named(these.ids)}")
 
-    return _command(f"{DIARY}.{verb}", description, mark, These)
+    return command(f"{DIARY}.{verb}", description, mark, These)
 
 
 def _search(records: Records, family: str) -> Definition:
@@ -219,11 +215,7 @@ def _search(records: Records, family: str) -> Definition:
         return Done(text=_list([brief(record) for record in found], len(found)))
 
     description = f"List the {SEVERAL[family]} in which these words stand, what fits best first."
-    return _command(f"{family}.search", description, search, Query)
-
-
-def _command(name: str, description: str, perform: Perform, args: type[_Args]) -> Definition:
-    return Definition(name=name, description=description, perform=perform, args=args, effect=True, inner=True)
+    return command(f"{family}.search", description, search, Query)
 
 
 async def _added(_tick: Tick, _args: _Args) -> Done:

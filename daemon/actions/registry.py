@@ -12,12 +12,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition
-from daemon.inner.helping import Described, help_page
+from daemon.inner.helping import KINDS, Described, help_page
 from daemon.mind.choice import DONE
 from daemon.mind.playbook import Playbook
 
-KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-"""Types of JSON schema, for a person."""
 INTRODUCTION = """\
 # Actions
 

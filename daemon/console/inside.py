@@ -15,11 +15,12 @@ from typing import Any
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, Waiting
-from daemon.inner.note import Filter, Note, anywhere
+from daemon.inner.note import Filter, Note
 from daemon.inner.note_words import states
 from daemon.inner.process_log import Process
 from daemon.inner.record import TEXT, Record
 from daemon.inner.state import State
+from daemon.inner.views import anywhere
 from daemon.kinds import INNER, CommandRan, InnerMessage, ModelCall, Reacted, Said, Ticked
 from daemon.limits import InnerLimits
 
@@ -63,7 +64,7 @@ class Inside:
                 "budget": self._budget(),
                 "settings": self._settings(),
                 "notes": self._notes(),
-                "processes": [_process(one) for one in [*self.state.processes.all()][: -NEWEST - 1 : -1]],
+                "processes": [_process(one) for one in self.state.processes.all()[: -NEWEST - 1 : -1]],
                 "records": {family: self._records(family) for family in TEXT},
                 **self.ticks(None),
             }

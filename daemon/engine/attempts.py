@@ -56,6 +56,8 @@ def failed(journal: Reading, thread: str) -> Failed:
 
 def tries_to_begin(journal: Reading, thread: str) -> int:
     """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
+    if journal.latest(thread, Unbegun) is None:
+        return 0
     return sum(isinstance(entry.event, Unbegun) for entry in failed(journal, thread))
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import Event, Kinds
+from daemon.engine.keys import part
 from daemon.engine.store import Row, Store
 
 CHUNK = 200
@@ -96,4 +97,4 @@ def finish(store: Store, kinds: Kinds, now: float) -> None:
 
 def erased_key(key: str) -> str:
     """The key of the entry that says that nothing is left of what this one made forgotten."""
-    return f"{key}!erased"
+    return part(key, "erased")

@@ -39,9 +39,14 @@ PATIENCE = 600
 
 
 class Execution:
-    """An execution during one attempt. `epoch` is the seq of the entry that began this attempt: its lease."""
+    """An execution during one attempt. `epoch` is the seq of the entry that began this attempt: its lease.
 
-    def __init__(self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "") -> None:
+    `is_new`: it begins with an entry that was just written, so that nothing can be recorded of it yet.
+    """
+
+    def __init__(
+        self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
+    ) -> None:
         self.around = around
         self.journal = journal = around.journal
         self.clock = around.clock
@@ -59,14 +64,11 @@ class Execution:
         self.reached = self.id
         """The key that was taken last: where a failure happened."""
         self._names = set[str]()
-        *self.abandoned, current = journal.paths(self.id)
+        self.is_new = is_new
+        *self.abandoned, current = [self.id] if is_new else journal.paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
-        mine = journal.under(self.path)
-        beside = [*journal.parts(self.path), *journal.parts(self.turn)]
-        for other in [*self.abandoned, current]:
-            if other != self.path:
-                beside += journal.under(other)
+        mine, beside = ([], []) if is_new else self._read(current)
         self.record = Record(self.path, mine, beside)
         self.fix_log()
         self._used = {entry.event.input for entry in [*self.log, *mine] if isinstance(entry.event, Answered)}
@@ -82,6 +84,14 @@ class Execution:
         self.outages = Outages(
             self, around, next((entry for entry in self._outages if entry.seq in still), None)
         )
+
+    def _read(self, current: str) -> tuple[list[Entry[Event]], list[Entry[Event]]]:
+        """What is recorded under its path, and what is recorded of it beside that."""
+        beside = [*self.journal.parts(self.path), *self.journal.parts(self.turn)]
+        for other in [*self.abandoned, current]:
+            if other != self.path:
+                beside += self.journal.under(other)
+        return self.journal.under(self.path), beside
 
     def _all_inputs(self) -> list[int]:
         return list(dict.fromkeys([*self.first.event.inputs, *self.began.event.inputs]))

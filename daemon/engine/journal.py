@@ -174,7 +174,7 @@ class Journal(Reading):
             at=row.at,
             event=recorded,
         )
-        return entry, True
+        return self._keep(entry), True
 
     async def forget(
         self,
@@ -205,6 +205,7 @@ class Journal(Reading):
         for some in chunks(forgotten.event.seqs):
             await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
+            self._at_hand.clear()
         await self._writer.perform(Store.scrub)
         await self.append(
             forgotten.thread,

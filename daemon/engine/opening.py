@@ -32,10 +32,15 @@ def readable() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is not None and code & 0xFF in DAMAGE:
-            raise damaged(str(error)) from error
-        raise JournalError(f"The journal could not be read ({error}).") from error
+        raise unreadable(error) from error
+
+
+def unreadable(error: sqlite3.Error) -> JournalError:
+    """What SQLite says of a file that is read, as ours."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in DAMAGE:
+        return damaged(str(error))
+    return JournalError(f"The journal could not be read ({error}).")
 
 
 def damaged(why: str) -> JournalDamaged:

@@ -6,10 +6,12 @@ A query names classes of events: it means all kinds that derive from them. Reads
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeVar
 
 from daemon.engine.blanking import mark_of
@@ -17,13 +19,15 @@ from daemon.engine.event import NO_DATE, Entry, Event, Input, Kinds
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.keys import restarted
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
-from daemon.engine.opening import damaged, folding, open_readonly, readable
+from daemon.engine.opening import damaged, folding, open_readonly, unreadable
 from daemon.engine.store import Store, Stored
 
 E = TypeVar("E", bound=Event)
 
 ALWAYS = 2**62
 """Comes after every seq."""
+AT_HAND = 2_000
+"""Entries that stay at hand, a kilobyte or two each: those that were written, or asked for singly, last."""
 
 
 class Reading:
@@ -39,17 +43,20 @@ class Reading:
         """`found` hears what of it is damaged."""
         self._store = store
         self._hears = found
+        self._question = Question(self._found)
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """What `first_after` found last: for all seqs from the first to before the second one, and when."""
+        self._at_hand: dict[int, Entry[Any]] = {}
+        """Never stale: an entry changes only where words are forgotten, and then none stays here."""
         self.erasures = 0
         """How often words were forgotten since it was opened: whoever keeps any at hand looks at this."""
 
     def get(self, key: str) -> Entry[Event] | None:
         """The entry under this key."""
-        with self._reading():
+        with self._question:
             found = self._store.get(key)
-            return self._entry(found) if found else None
+            return self._keep(self._entry(found)) if found else None
 
     def at(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""
@@ -57,18 +64,21 @@ class Reading:
 
     def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
-        with self._reading():
-            found = {row[0]: self._entry(row) for row in self._store.many(seqs)}
+        found = {seq: self._at_hand[seq] for seq in seqs if seq in self._at_hand}
+        if len(found) < len(seqs):
+            with self._question:
+                for row in self._store.many([seq for seq in seqs if seq not in found]):
+                    found[row[0]] = self._keep(self._entry(row))
         return [found[seq] for seq in seqs]
 
     def under(self, path: str) -> list[Entry[Event]]:
         """The entries whose key begins with `path/`, in order."""
-        with self._reading():
+        with self._question:
             return self._entries(self._store.under(path))
 
     def parts(self, key: str) -> list[Entry[Event]]:
         """The entries that belong to what has this key, in order."""
-        with self._reading():
+        with self._question:
             return self._entries(self._store.parts(key))
 
     def paths(self, execution: str) -> list[str]:
@@ -84,47 +94,47 @@ class Reading:
 
     def of(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """A thread's entries of these kinds (of all, where none is named) after a seq, in order."""
-        with self._reading():
+        with self._question:
             return self._entries(self._store.of(thread, self.kinds.names(kinds), since))
 
     def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """The same of a thread and of all threads under it."""
         names = self.kinds.names(kinds)
-        with self._reading():
+        with self._question:
             rows = [*self._store.of(root, names, since), *self._store.below(root, names, since)]
             return self._of_all(sorted(rows))
 
     def latest(self, thread: str, kind: type[E], before: int = ALWAYS) -> Entry[E] | None:
         """A thread's last entry of this kind, before a seq if one is given."""
-        with self._reading():
+        with self._question:
             rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
             found = [row for row in rows if row is not None]
-            return self._entry(max(found)) if found else None
+            return self._keep(self._entry(max(found))) if found else None
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
-        with self._reading():
+        with self._question:
             return self._of_all(self._store.kind(self.kinds.names(kinds), since, at))
 
     def seqs(self, *kinds: type[Event], since: int = 0) -> list[int]:
         """Which entries are of these kinds, after a seq, in order: for those who read them in parts."""
-        with self._reading():
+        with self._question:
             return self._store.seqs(self.kinds.names(kinds), since)
 
     def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs that are there, in order; a live journal leaves out what is damaged."""
-        with self._reading():
+        with self._question:
             return self._of_all(self._store.many(seqs))
 
     def active_since(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[Entry[E]]:
         """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on."""
-        with self._reading():
+        with self._question:
             rows = self._store.active_since(self.kinds.names([root]), self.kinds.names(said), at)
             return self._of_all(rows)
 
     def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """The pending entries of these kinds, in order: of one thread, or of all."""
-        with self._reading():
+        with self._question:
             rows = self._store.pending(self.kinds.names(kinds), thread)
             return self._of_all(rows) if thread is None else self._entries(rows)
 
@@ -137,7 +147,7 @@ class Reading:
 
         Reads no entry, so that a damaged one stands in no other thread's way.
         """
-        with self._reading():
+        with self._question:
             return self._store.waiting(self.kinds.names(kinds))
 
     def busy_threads(self) -> list[str]:
@@ -146,27 +156,27 @@ class Reading:
 
     def is_pending(self, seq: int) -> bool:
         """Has no later entry closed it?"""
-        with self._reading():
+        with self._question:
             return self._store.is_pending(seq)
 
     def still_pending(self, seqs: Sequence[int]) -> list[int]:
         """Those of these entries that no later one has closed."""
-        with self._reading():
+        with self._question:
             return self._store.still_pending(seqs)
 
     def holds(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
-        with self._reading():
+        with self._question:
             return self._store.epoch(thread) == epoch
 
     def epoch(self, thread: str) -> int | None:
         """The seq of the attempt that holds this thread."""
-        with self._reading():
+        with self._question:
             return self._store.epoch(thread)
 
     def attempted(self, since: int) -> list[tuple[str, int]]:
         """The threads whose latest attempt began after a seq, and with which seq; the latest last."""
-        with self._reading():
+        with self._question:
             return self._store.attempted(since)
 
     def since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
@@ -174,7 +184,7 @@ class Reading:
 
         For those who read all that was ever written: one entry must not hide all others from them.
         """
-        with self._reading():
+        with self._question:
             return list(islice(self._sound(self._store.since(seq)), limit))
 
     def span(
@@ -190,24 +200,24 @@ class Reading:
         """Which entries a thread and all under it have between two seqs, both left out, in order: so many
         of the first ones, or of the newest. With `path` those whose key begins with `path/`, with neither
         those of all threads."""
-        with self._reading():
+        with self._question:
             return self._store.span(root, path, since, before, limit, newest=newest)
 
     def each(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
         """The entries of these seqs one by one, the oldest first, or the newest; without what is damaged."""
-        with self._reading():
+        with self._question:
             yield from self._sound(self._store.each(seqs, newest=newest))
 
     def holding(
         self, patterns: Sequence[str], root: str, *, since: int, before: int
     ) -> Iterator[Entry[Event]]:
         """The entries of a span whose body as JSON is like all these patterns of SQL, the newest first."""
-        with self._reading():
+        with self._question:
             yield from self._sound(self._store.holding(patterns, root, since, before))
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
-        with self._reading():
+        with self._question:
             return self._store.last()
 
     def first_after(self, seq: int, now: float) -> float | None:
@@ -218,7 +228,7 @@ class Reading:
         since, until, at, then = self._first
         lasts = at <= now if at is not None else (now, self.last() + 1) == (then, until)
         if not (lasts and since <= seq < until):
-            with self._reading():
+            with self._question:
                 found = self._store.first_after(seq, now)
             until, at = found or (self.last() + 1, None)
             self._first = (seq, until, at, now)
@@ -226,7 +236,7 @@ class Reading:
 
     def rows(self) -> Iterator[Stored]:
         """Every entry as it stands in the file, in order; few of them are in memory at once."""
-        with self._reading():
+        with self._question:
             yield from self._store.since(0)
 
     def entries(self) -> Iterator[Entry[Event]]:
@@ -236,26 +246,26 @@ class Reading:
 
     def check(self) -> None:
         """Look at every page of the file, though not at what is on it. Raises JournalDamaged."""
-        with self._reading():
+        with self._question:
             problems = self._store.problems(quick=True)
         if problems:
             raise damaged(problems[0])
 
     def problems(self) -> list[tuple[int, str, str]]:
         """What the database itself finds wrong: the seq (0: the file), the rule, and what."""
-        with self._reading():
+        with self._question:
             found = [(0, "file", text) for text in self._store.problems()]
             doubled = [(seq, "key", f"the key {key} was there before") for seq, key in self._store.doubled()]
         return found + doubled
 
     def folded(self) -> dict[str, list[tuple[Any, ...]]]:
         """The folded tables, row by row: what a replay must give again."""
-        with self._reading():
+        with self._question:
             return {table: self._store.folded(table) for table in folding(self.kinds)}
 
     def replayed(self) -> dict[str, list[tuple[Any, ...]]]:
         """The same, from a replay of all entries."""
-        with self._reading():
+        with self._question:
             return {table: self._store.replay(table, names) for table, names in folding(self.kinds).items()}
 
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
@@ -272,7 +282,17 @@ class Reading:
     def _entries(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         return [self._entry(row) for row in rows]
 
+    def _keep(self, entry: Entry[E]) -> Entry[E]:
+        """Have it at hand from now on."""
+        if entry.seq not in self._at_hand and len(self._at_hand) >= AT_HAND:
+            del self._at_hand[next(iter(self._at_hand))]
+        self._at_hand[entry.seq] = entry
+        return entry
+
     def _entry(self, row: Stored) -> Entry[Any]:
+        known = self._at_hand.get(row[0])
+        if known is not None:
+            return known
         try:
             return entry_of(row, self.kinds)
         except ValueError as error:
@@ -286,15 +306,31 @@ class Reading:
         if self._hears is not None:
             self._hears(damage)
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """What goes wrong inside is a JournalError."""
-        try:
-            with readable():
-                yield
-        except JournalDamaged as damage:
-            self._found(damage)
-            raise
+
+class Question:
+    """While inside, something is asked of the file: what goes wrong with it is a JournalError.
+
+    A class, not a generator: that would cost as much as a small question does.
+    """
+
+    __slots__ = ("_found",)
+
+    def __init__(self, found: Callable[[JournalDamaged], None]) -> None:
+        self._found = found
+
+    def __enter__(self) -> None:
+        """There is nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        wrong = unreadable(error) if isinstance(error, sqlite3.Error) else error
+        if isinstance(wrong, JournalDamaged):
+            self._found(wrong)
+        if wrong is not error:
+            raise wrong from error
 
 
 def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:

@@ -145,7 +145,7 @@ class Turns:
         )
         if not ours:
             raise Fenced(began.key)
-        return self._execution(began, began.seq)
+        return self._execution(began, began.seq, is_new=event.execution == turn_of(began))
 
     async def _fit(self, thread: str) -> TurnBegan | None:
         """What the program takes of what waits."""
@@ -194,9 +194,11 @@ class Turns:
             raise Fenced(resumed.key)
         return self._execution(began, resumed.seq)
 
-    def _execution(self, began: Entry[TurnBegan], epoch: int, path: str = "") -> Execution:
+    def _execution(
+        self, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
+    ) -> Execution:
         """One that is known to run: what came for it is noticed from its begin on."""
-        execution = Execution(self._around, began, epoch, path)
+        execution = Execution(self._around, began, epoch, path, is_new=is_new)
         self.running[began.thread] = execution
         self.notice(began.thread)
         return execution
@@ -220,6 +222,8 @@ class Turns:
     async def _outcome(self, execution: Execution) -> TurnEnded:
         """The entry that this turn ends with. What has begun to tell its end does not run again."""
         journal, began = self._journal, execution.began
+        if execution.is_new and not began.event.unfit:
+            return await self._through(execution)
         suspected = standing(journal, self._life, began)
         if is_beyond_words(journal, began, suspected.counted):
             return await self._abandon(execution)

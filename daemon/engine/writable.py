@@ -31,17 +31,18 @@ def writable_json(text: str) -> str:
     """JSON text, as `json.dumps` writes it, whose strings can be written everywhere."""
     if not SUSPECT.search(text):
         return text
-    return json.dumps(_clean(json.loads(text)), allow_nan=False)
+    return json.dumps(writable_value(json.loads(text)), allow_nan=False)
 
 
-def _clean(value: Any) -> Any:
+def writable_value(value: Any) -> Any:
+    """A value as JSON holds it, with all of its texts as they can be written everywhere."""
     match value:
         case str():
             return writable(value)
         case list():
-            return [_clean(one) for one in value]
+            return [writable_value(one) for one in value]
         case dict():
-            return {writable(name): _clean(one) for name, one in value.items()}
+            return {writable(name): writable_value(one) for name, one in value.items()}
     return value
 
 

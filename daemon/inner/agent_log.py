@@ -14,10 +14,10 @@ from daemon.engine.event import Entry
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.kinds import INNER, CommandRan, InnerBegan, ModelCall, Ticked
+from daemon.limits import DAY
 
 MOST = 200
 """Ticks that are kept at hand, and so many of those in which the model answered."""
-DAY = 86_400.0
 ASKS_OWNER = "owner"
 """The strategy of the reflex by which an owner is asked."""
 RESPONSES = 5

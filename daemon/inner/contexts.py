@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from daemon.engine.reading import ALWAYS
 from daemon.inner.agent_log import Line, Setting
 from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
-from daemon.inner.record import line
+from daemon.inner.record import date, line
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import CommandRan, ModelCall
@@ -116,7 +115,7 @@ class Contexts:
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
         text = _cut(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
-        return f'<reply tick="{tick.tick}" at="{_date(line.entry.at)}">\n{fenced(text)}\n</reply>'
+        return f'<reply tick="{tick.tick}" at="{date(line.entry.at)}">\n{fenced(text)}\n</reply>'
 
     # 2
 
@@ -124,8 +123,6 @@ class Contexts:
         """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
         lines = []
         for process in self.state.processes.processes(self.knows):
-            if not self.knows(process.view, process.id):
-                continue
             lines.append(_process(process))
             self.saw.append(process.id)
         last = self.state.log.last
@@ -170,7 +167,7 @@ class Contexts:
         if self.state.log.settings.mode.value == "auto":
             asked = replace(Filter.of(self.state.log.settings.filter.value), unread=True)
             wanted = notes.matching(asked, self.knows, LISTED)
-            lines += [self._note(seq) for seq in wanted]
+            lines += [self._note_in_words(seq) for seq in wanted]
             hidden = sum(notes.counts().values()) - len(wanted)
             lines.append(f"not shown: {hidden}")
         else:
@@ -178,10 +175,10 @@ class Contexts:
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")
-        lines += [self._note(seq) for seq in self._shown("notes.read")]
+        lines += [self._note_in_words(seq) for seq in self._shown("notes.read")]
         return "\n".join(lines)
 
-    def _note(self, seq: int) -> str:
+    def _note_in_words(self, seq: int) -> str:
         note = self.state.notes.get(seq)
         if note is None:
             return f"note {seq} is gone"
@@ -195,7 +192,7 @@ class Contexts:
     def _settings(self) -> str:
         now, settings = self.now, self.state.log.settings
         lines = [
-            f"time: {_date(now.at)} UTC",
+            f"time: {date(now.at)} UTC",
             f"tick: {now.tick}",
             f"why you think now: {now.why}",
             f"notes that came since your last reply: {len(self._new_notes())}",
@@ -238,10 +235,10 @@ def _process(process: Process) -> str:
         "id": str(process.id),
         "name": process.name,
         "status": process.status,
-        "began": _date(process.began),
+        "began": date(process.began),
     }
     if process.ended:
-        attributes["ended"] = _date(process.ended)
+        attributes["ended"] = date(process.ended)
     if process.slots:
         attributes["slots"] = ", ".join(f"{name}={value}" for name, value in process.slots.items())
     begun = element("process", **attributes).removesuffix("/>")
@@ -250,7 +247,3 @@ def _process(process: Process) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} […]"
-
-
-def _date(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

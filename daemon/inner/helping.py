@@ -22,6 +22,7 @@ ALIASES: Mapping[str, Sequence[str]] = {
 }
 """Names in the HMP seed, and which commands each may mean."""
 KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+"""Types of JSON schema, for a person."""
 DEEPEST = 4
 """So many objects and lists within each other are shown."""
 LONGEST_NAME = 60

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.record import Record
+from daemon.inner.record import Record, words
 from daemon.inner.records import Records
 from daemon.kinds import CommandRan, Heard, Message
 from daemon.knowledge.places import Places
-from daemon.knowledge.recollections import Known
+from daemon.ports import KnownNote
 
 CHANGE = ".change"
 
@@ -26,7 +26,7 @@ class Kept:
         self._places = places
         self._records = records
 
-    async def about(self, person: str, thread: str) -> Sequence[Known]:
+    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is recorded about this person, and may be known in this thread, a DM of theirs."""
         found = await self._records.about(self._names(person), thread)
         return [self._known(one) for one in found]
@@ -49,21 +49,13 @@ class Kept:
         said = self._journal.kind(Message, Heard)
         return list(dict.fromkeys(one.event.name for one in said if one.event.user == person))
 
-    def _known(self, record: Record) -> Known:
+    def _known(self, record: Record) -> KnownNote:
         channel = self._places.of(record.view) if record.view else None
-        return Known(
+        return KnownNote(
             seq=record.wrote,
-            text=_words(record),
+            text=words(record),
             place=channel.name if channel else "",
             audience=channel.before(ALWAYS).audience if channel else "public",
             at=record.changed_at,
             fixed=True,
         )
-
-
-def _words(record: Record) -> str:
-    """A record in a sentence: of a concept with its name, of a link with its ends."""
-    if record.source:
-        source, target = record.ends
-        return f"{source} {record.text} {target}"
-    return f"{record.name}: {record.text}" if record.name else record.text

@@ -12,23 +12,24 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
 from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, thread_key
-from daemon.knowledge.places import said_unasked
+from daemon.knowledge.places import Places
+from daemon.limits import DAY
 from daemon.ports import Clock
 
 HOPS = 3
 """Messages of bots in a thread, ours among them, after which none is answered before a person speaks."""
 MESH = ("mesh.ask", "mesh.share")
 """The commands by which the soul turns to a neighbour."""
-DAY = 86_400.0
 
 
 class Neighbours:
     """Says when it is enough. `daily`: messages to and from bots in a UTC day."""
 
-    def __init__(self, journal: Journal, clock: Clock, daily: int) -> None:
+    def __init__(self, journal: Journal, clock: Clock, daily: int, places: Places) -> None:
         self.daily = daily
         self._journal = journal
         self._clock = clock
+        self._places = places
         self._midnight = 0.0
         self._upto = 0
         """The seq up to which the day is counted."""
@@ -60,7 +61,7 @@ class Neighbours:
 
         In Slack's order: what was said before the soul came is written down later.
         """
-        hops = 1 if said_unasked(self._journal, team, channel, root) else 0
+        hops = 1 if self._places.said_unasked(team, channel, root) else 0
         opened = self._journal.get(thread_key(team, channel, root))
         if opened is None:
             return hops

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -102,10 +102,6 @@ class Filter:
             raise ValueError("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None
         return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))
 
-    def as_json(self) -> dict[str, Any]:
-        """What `of` reads, without what it says nothing of."""
-        return {name: value for name, value in asdict(self).items() if value not in ("", (), None, False)}
-
     def priorities(self) -> tuple[Priority, ...]:
         """Those that are meant."""
         return PRIORITIES[PRIORITIES.index(self.priority) :] if self.priority else PRIORITIES
@@ -127,11 +123,6 @@ class Filter:
 def _reader() -> TypeAdapter[Filter]:
     """Dear to make, and always the same."""
     return TypeAdapter(Filter)
-
-
-def anywhere(view: str) -> bool:
-    """Nothing is withheld: for what no one is shown."""
-    return True
 
 
 def note_of(entry: Entry[Any], where: str) -> Note | None:

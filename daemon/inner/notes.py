@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right, insort
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
@@ -23,13 +23,13 @@ from daemon.inner.note import (
     Note,
     Priority,
     Tag,
-    anywhere,
     note_of,
     tag_name,
     written,
 )
 from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
+from daemon.inner.views import anywhere
 from daemon.kinds import (
     CommandRan,
     Heard,
@@ -43,8 +43,8 @@ from daemon.kinds import (
     TurnBegan,
     TurnEnded,
 )
+from daemon.limits import DAY
 
-DAY = 86_400.0
 GAVE_UP = ("failed", "abandoned")
 GONE = 0
 """Stands for the entry with the words of what was taken back."""
@@ -60,12 +60,12 @@ class Listed:
     more: int
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suspended:
     """An execution that goes on in a later turn, with the notes that it has taken up."""
 
     thread: str
-    taken: list[int]
+    taken: tuple[int, ...]
 
 
 class Notes(Fold):
@@ -261,7 +261,7 @@ class Notes(Fold):
             taken = [*before.taken, *taken]
         outcome = ended.event.outcome
         if outcome == "suspended":
-            self._suspended[execution] = Suspended(thread=ended.thread, taken=taken)
+            self._suspended[execution] = Suspended(thread=ended.thread, taken=tuple(taken))
             return
         if stopped:  # whatever waited for an answer in this thread has ended with it
             for other in [name for name, one in self._suspended.items() if one.thread == ended.thread]:
@@ -337,13 +337,13 @@ class Notes(Fold):
         for name in {tag.name for tag in note.tags}:
             drop(self._tagged[name], note.id)
 
-    def _drop(self, ids: Collection[int]) -> None:
+    def _drop(self, ids: Sequence[int]) -> None:
         """These are no notes any more."""
         for id in ids:
             self._take_away(self._notes[id])
             del self._notes[id]
         if len(ids) == 1:
-            drop(self._ids, *ids)
+            drop(self._ids, ids[0])
             return
         self._ids = [id for id in self._ids if id in self._notes]
         self._messages = {message: id for message, id in self._messages.items() if id in self._notes}

@@ -51,9 +51,9 @@ class ProcessLog(Fold):
         ThreadEnded,
     )
 
-    def processes(self, seen: Callable[[str], bool]) -> Sequence[Process]:
-        """Those that were not dealt with yet, in order, as far as their view may be `seen`."""
-        return [one for one in self._all.values() if one.status != "close" and seen(one.view)]
+    def processes(self, knows: Callable[[str, int], bool]) -> Sequence[Process]:
+        """Those that were not dealt with yet, in order, of those that may be known."""
+        return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
     def running(self) -> Sequence[Process]:
         """Those that have not ended."""
@@ -87,13 +87,14 @@ class ProcessLog(Fold):
             case ProcessStop() as stop:
                 self._change(stop.process, stopping=True)
             case Spawned() as spawned if entry.thread == INNER:
-                self._branch(entry.seq, entry, spawned)
+                self._branch(entry, spawned)
             case ThreadEnded() as thread_ended:
                 self._end_branch(entry, thread_ended)
             case CommandRan() as ran:
                 self._command(entry, ran)
 
-    def _branch(self, seq: int, entry: Entry[Any], spawned: Spawned) -> None:
+    def _branch(self, entry: Entry[Any], spawned: Spawned) -> None:
+        seq = entry.seq
         name = spawned.thread.removeprefix(f"{INNER}.")
         self._all[seq] = Process(id=seq, name=name, view=spawned.thread, began=entry.at, branch=True)
         self._unplaced.setdefault(_execution(entry.key), []).append(seq)

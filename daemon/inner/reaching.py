@@ -14,9 +14,10 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
-from daemon.inner.neighbours import DAY, Neighbours
+from daemon.inner.neighbours import Neighbours
 from daemon.inner.views import Views
 from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
+from daemon.limits import DAY
 from daemon.ports import Clock
 
 PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
@@ -61,7 +62,7 @@ class Shared:
     wrote: int = ALWAYS
 
 
-Records = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
+BringShared = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
 """Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
 
 
@@ -137,7 +138,7 @@ class Addresses(Fold):
 
 
 class Reaching:
-    """Implements Reach. `neighbours` are the ids of the bots that are answered; users can be called."""
+    """Implements Reach. `neighbours` are the bots that are answered, by the ids of their users."""
 
     def __init__(
         self, journal: Journal, clock: Clock, doors: Doors, neighbours: frozenset[str], meetings: Neighbours
@@ -145,7 +146,7 @@ class Reaching:
         self._journal = journal
         self._clock = clock
         self._doors = doors
-        self._neighbours = frozenset(bot for bot in neighbours if bot[:1] in ("U", "W"))
+        self._neighbours = neighbours
         self._meetings = meetings
         self._addresses = Addresses(journal)
 

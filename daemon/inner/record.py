@@ -44,9 +44,9 @@ class Record:
 
 def line(record: Record) -> str:
     """A record as it stands in a context: an element, whose text can pose as nothing else."""
-    attributes = {"id": str(record.id), "family": record.family, "at": _date(record.at)}
+    attributes = {"id": str(record.id), "family": record.family, "at": date(record.at)}
     if record.changed_at != record.at:
-        attributes["changed"] = _date(record.changed_at)
+        attributes["changed"] = date(record.changed_at)
     if record.name:
         attributes["name"] = record.name
     if record.source:
@@ -68,9 +68,18 @@ def brief(record: Record) -> str:
     elif record.name:
         said = f"{record.name}: {begins}"
     else:
-        said = f"({_date(record.at)}) {begins}"
+        said = f"({date(record.at)}) {begins}"
     return fenced(f"{record.id} {said}")
 
 
-def _date(at: float) -> str:
+def words(record: Record) -> str:
+    """A record in a sentence: of a concept with its name, of a link with its ends."""
+    if record.source:
+        source, target = record.ends
+        return f"{source} {record.text} {target}"
+    return f"{record.name}: {record.text}" if record.name else record.text
+
+
+def date(at: float) -> str:
+    """When something was, to the minute (UTC)."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

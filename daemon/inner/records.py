@@ -20,7 +20,7 @@ from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
 from daemon.inner.record_words import RecordWords, Worded
-from daemon.inner.views import Knows, Views
+from daemon.inner.views import Knows, Views, anywhere
 from daemon.kinds import CommandRan
 from daemon.mind.payloads import element
 
@@ -83,15 +83,11 @@ class Records(Fold):
 
     def everywhere(self, numbers: Iterable[int]) -> Sequence[Record]:
         """These records, whoever may know them."""
-        return self._shown(filter(None, map(self._find, dict.fromkeys(numbers))), _anywhere)
+        return self._shown(filter(None, map(self._find, dict.fromkeys(numbers))), anywhere)
 
     def shown(self, asked: Iterable[int], view: str) -> Sequence[Record]:
         """What stands in context 3: the records that were asked for, then those that are pinned."""
         return self.those([*asked, *self._pins(view)], view)
-
-    def pinned(self, view: str) -> Sequence[Record]:
-        """Those that are always shown, oldest first."""
-        return self.those(self._pins(view), view)
 
     def _pins(self, view: str) -> Sequence[int]:
         knows = self._knows(view)
@@ -112,7 +108,7 @@ class Records(Fold):
         """How many there are of a family, and the newest of them, newest first, whoever may know them."""
         rows = self._rows[family]
         found = islice(reversed(rows.values()), most)
-        return len(rows), self._shown(((family, row) for row in found), _anywhere)
+        return len(rows), self._shown(((family, row) for row in found), anywhere)
 
     def concept(self, said: str | int, view: str) -> int | None:
         """The id of the concept of this name or id, if it may be known in this view."""
@@ -348,11 +344,6 @@ class Records(Fold):
             at=entries[row.id].at,
             changed_at=written.at,
         )
-
-
-def _anywhere(there: str, wrote: int = ALWAYS) -> bool:
-    """Nothing is withheld."""
-    return True
 
 
 def _folded(name: str) -> str:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from daemon.kinds import Ticked
+from daemon.limits import DAY
 from daemon.mind.recall import fenced
 from daemon.mind.stagnation import mark_of, profile
 
@@ -33,7 +34,6 @@ FRUITLESS = 3
 """After so many ticks in a row without a new record or note it is asked in any case."""
 OWNER_EVERY = 6 * 3600.0
 """Seconds after which an owner may be asked again."""
-DAY = 86_400.0
 SHORTEST = 60.0
 """Seconds that a pause is doubled from, where there is none."""
 RECENT = 12
@@ -44,7 +44,6 @@ LOOSE = re.compile(r"""\bnew\b["']?\s*[:=]\s*["']?(true|false|yes|no)\b(?!\s+or\
 GIST = 300
 """Characters of an answer or a task that it is named by."""
 
-Kind = Literal["rephrase", "inner", "change", "external", "pause"]
 Verdict = Literal["new", "repeat", "ask"]
 
 
@@ -81,13 +80,15 @@ def judge(now: str, last: Sequence[str], *, waits: bool = False, fruitless: int 
     """
     similarity, before = _most_alike(now, last)
     mark = mark_of(now)
-    verdict: Verdict = "new"
+    verdict: Verdict
     if waits or not last:
-        pass
+        verdict = "new"
     elif any(mark_of(one) == mark for one in last):
         verdict = "repeat"
     elif similarity > ALIKE or fruitless >= FRUITLESS:
         verdict = "ask"
+    else:
+        verdict = "new"
     return Judged(verdict=verdict, similarity=similarity, before=before)
 
 
@@ -189,8 +190,8 @@ class Attempted:
 class Effect:
     """What is other in the next tick.
 
-    It reads the text `advice` filled with `words`, sees the records `shows`, comes `pause` seconds later
-    (None: as ever), and is told to `ask` somebody, `whom`. `name` is that of the strategy.
+    It reads the text `advice` filled with `words`, sees the records `shows`, and comes `pause` seconds later
+    (None: as ever). `name` is that of the strategy.
     """
 
     name: str
@@ -198,8 +199,6 @@ class Effect:
     words: Mapping[str, str] = field(default_factory=dict)
     shows: tuple[int, ...] = ()
     pause: float | None = None
-    ask: Literal["neighbour", "owner"] | None = None
-    whom: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +210,6 @@ class Strategy:
     """
 
     name: str
-    kind: Kind
     rung: int
     most: int
     possible: Callable[[Around], bool]
@@ -239,12 +237,12 @@ def _switch(around: Around, tried: int) -> Mapping[str, Any]:
 
 def _neighbour(around: Around, tried: int) -> Mapping[str, Any]:
     whom = random.Random(around.seed).choice(sorted(around.neighbours))
-    return {"ask": "neighbour", "whom": whom, "words": {"neighbour": whom}}
+    return {"words": {"neighbour": whom}}
 
 
 def _owner(around: Around, tried: int) -> Mapping[str, Any]:
     whom = random.Random(around.seed).choice(sorted(around.owners))
-    return {"ask": "owner", "whom": whom, "words": {"owner": whom}}
+    return {"words": {"owner": whom}}
 
 
 def _pause(around: Around, tried: int) -> Mapping[str, Any]:
@@ -259,14 +257,11 @@ def _may_ask_owner(around: Around) -> bool:
     return bool(around.owners) and (asked is None or around.now - asked >= OWNER_EVERY)
 
 
-PAUSE = Strategy(name="pause", kind="pause", rung=4, most=0, possible=lambda around: True, change=_pause)
+PAUSE = Strategy(name="pause", rung=4, most=0, possible=lambda around: True, change=_pause)
 LADDER: Sequence[Strategy] = (
-    Strategy(
-        name="rephrase", kind="rephrase", rung=1, most=0, possible=lambda around: True, change=_rephrase
-    ),
+    Strategy(name="rephrase", rung=1, most=0, possible=lambda around: True, change=_rephrase),
     Strategy(
         name="flashback",
-        kind="inner",
         rung=2,
         most=3,
         possible=lambda around: bool(around.diary),
@@ -274,7 +269,6 @@ LADDER: Sequence[Strategy] = (
     ),
     Strategy(
         name="switch",
-        kind="change",
         rung=2,
         most=3,
         possible=lambda around: bool(around.tasks),
@@ -282,13 +276,12 @@ LADDER: Sequence[Strategy] = (
     ),
     Strategy(
         name="neighbour",
-        kind="external",
         rung=3,
         most=2,
         possible=lambda around: bool(around.neighbours),
         change=_neighbour,
     ),
-    Strategy(name="owner", kind="external", rung=3, most=2, possible=_may_ask_owner, change=_owner),
+    Strategy(name="owner", rung=3, most=2, possible=_may_ask_owner, change=_owner),
     PAUSE,
 )
 """The registry, the cheap ones first."""

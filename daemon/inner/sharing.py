@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.inner import reaching
-from daemon.inner.reaching import Shared
-from daemon.inner.record import LINKS, Record
+from daemon.inner.reaching import BringShared, Shared
+from daemon.inner.record import LINKS, words
 from daemon.inner.records import Records
 
 
-def shared(records: Records) -> reaching.Records:
+def shared(records: Records) -> BringShared:
     """Brings the records of these ids, whoever may know them: that is for whoever shares them to see to."""
 
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:
         await records.update()
         may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
-        return [Shared(id=one.id, text=_words(one), view=one.view, wrote=one.wrote) for one in may_go]
+        return [Shared(id=one.id, text=words(one), view=one.view, wrote=one.wrote) for one in may_go]
 
     return brought
-
-
-def _words(record: Record) -> str:
-    return f"{record.name}: {record.text}" if record.name else record.text

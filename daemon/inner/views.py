@@ -22,6 +22,11 @@ class Knows(Protocol):
     def __call__(self, there: str, wrote: int = ALWAYS) -> bool: ...
 
 
+def anywhere(there: str, wrote: int = ALWAYS) -> bool:
+    """Nothing is withheld: for what no one is shown."""
+    return True
+
+
 class Views:
     """Says what may be shown in which view."""
 

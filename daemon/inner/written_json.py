@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.engine.writable import writable
+from daemon.engine.writable import writable, writable_value
 
 DEEPEST = 20
 """Objects and lists within each other, at the most."""
@@ -124,7 +124,7 @@ class WrittenJson:
             return self._unread(at, upto, said, end)
         if self._faults:
             return Unread(begin=at, position=at, upto=upto, what=self._faults[0])
-        return Found(value=_clean(value), position=at, upto=upto)
+        return Found(value=writable_value(value), position=at, upto=upto)
 
     def _unread(self, at: int, wrong: int, what: str, end: int) -> Unread:
         """It went wrong there. Reading goes on at a line that may begin an object or a list.
@@ -200,15 +200,3 @@ def _not_json(message: str) -> str:
     if message.startswith("Unterminated string"):
         return "This is not JSON: the string that begins here does not end on its line"
     return f"This is not JSON here ({message.rstrip(' at')}): {EXPECTED}"
-
-
-def _clean(value: Any) -> Any:
-    """The value with all of its texts as they can be written everywhere."""
-    match value:
-        case str():
-            return writable(value)
-        case list():
-            return [_clean(one) for one in value]
-        case dict():
-            return {writable(name): _clean(one) for name, one in value.items()}
-    return value

@@ -10,6 +10,7 @@ from daemon.engine.event import Event
 from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
 from daemon.kinds.inner import (
     INNER,
+    INNER_WAIT,
     CommandRan,
     InnerBegan,
     Noticed,
@@ -28,6 +29,7 @@ from daemon.kinds.lives import (
     Fault,
     StatusCleared,
     Text,
+    TextSet,
 )
 from daemon.kinds.perceptions import (
     Afterthought,
@@ -125,6 +127,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     Answered,
     Limited,
     Text,
+    TextSet,
     Fault,
     Noticed,
     Reacted,
@@ -145,6 +148,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
 
 __all__ = [
     "INNER",
+    "INNER_WAIT",
     "SOUL_KINDS",
     "Acted",
     "Afterthought",
@@ -203,6 +207,7 @@ __all__ = [
     "StopAsked",
     "SystemMessage",
     "Text",
+    "TextSet",
     "TickDue",
     "Ticked",
     "Timer",

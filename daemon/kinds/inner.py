@@ -15,6 +15,8 @@ from daemon.kinds.perceptions import Said
 
 INNER = "sess-inner"
 """The thread of the inner life: the one id that is not derived, and a thread without an address."""
+INNER_WAIT = "inner"
+"""What the note of a wait says why the inner life is to think again."""
 
 FAMILIES = frozenset(
     {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}

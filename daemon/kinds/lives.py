@@ -23,6 +23,18 @@ class Text(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextSet(Event):
+    """All of the owner's files as they were when a turn began, name to sha256, under `texts:{digest}`."""
+
+    kind: ClassVar[str] = "texts"
+    stays: ClassVar[tuple[str, ...]] = ("texts",)
+    texts: Mapping[str, str]
+
+    def line(self) -> str:
+        return f"{len(self.texts)} of the owner's texts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(Event):
     """One of the owner's files cannot be used, and why."""
 

@@ -16,8 +16,9 @@ from daemon.reply import Usage
 class ModelCall(StepEvent):
     """One call of a model, whatever came of it: see Reply. `saw` is a hash of the whole request.
 
-    `texts`, `seqs` and `trailing` are what its prompt is made of; `wording` the owner's texts that this
-    execution has read, `people` those whose messages it answers, `schema` what the answer was held to.
+    `texts`, `seqs` and `trailing` are what its prompt is made of; `wording` the names of the owner's texts
+    that this execution has read, `people` those whose messages it answers, `schema` what the answer was
+    held to.
     `reading`: it is part of one, whose calls and time have bounds of their own.
     """
 
@@ -31,7 +32,7 @@ class ModelCall(StepEvent):
     texts: tuple[str, ...]
     seqs: Seqs
     trailing: str
-    wording: Mapping[str, str]
+    wording: tuple[str, ...] | Mapping[str, str]
     people: tuple[str, ...]
     schema: Mapping[str, Any] | None = None
     reading: bool = False

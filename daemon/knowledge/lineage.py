@@ -11,7 +11,7 @@ import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.erasing import Erased, Forgotten
@@ -92,7 +92,7 @@ class Wanted:
     person: str
     upto: int
     notes: Sequence[int] = ()
-    gone: Collection[int] = field(default=())
+    gone: Collection[int] = ()
 
 
 class Lineage:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS, Reading
+from daemon.engine.reading import ALWAYS
 from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
@@ -24,13 +24,6 @@ def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
         return False
     open_to_all = there.audience == "public" and here.audience in INSIDE
     return here.channel == there.channel or open_to_all
-
-
-def said_unasked(journal: Reading, team: str, channel: str, ts: str) -> Entry[Spoken] | None:
-    """The message of this ts, if it is one that the soul said there unasked, in no thread."""
-    top = journal.get(thread_key(team, channel, ""))
-    said = journal.of(top.thread, Spoken) if top and ts else []
-    return next((entry for entry in said if entry.event.ts == ts), None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +58,14 @@ class Channel:
         return self.before(ALWAYS).audience in INSIDE
 
 
+@dataclass(slots=True, kw_only=True)
+class Unasked:
+    """What the soul said at the top of one channel, in no thread, up to some entry: the seq of each ts."""
+
+    upto: int = 0
+    seqs: dict[str, int] = field(default_factory=dict)
+
+
 class Places:
     """The channels of a journal's conversations: a projection, folded on whenever it is asked."""
 
@@ -73,6 +74,8 @@ class Places:
         self._folded = 0
         self._channels: dict[tuple[str, str], Channel] = {}
         self._of: dict[str, Channel] = {}
+        self._unasked: dict[str, Unasked] = {}
+        """By the thread of the channel itself."""
 
     def of(self, thread: str) -> Channel | None:
         """Where a conversation is; None if it is not in Slack."""
@@ -97,6 +100,18 @@ class Places:
         if mine is theirs and at < mine.opened():
             return False
         return may_know(mine.before(ALWAYS), theirs.before(ALWAYS)) if theirs else mine.is_inside()
+
+    def said_unasked(self, team: str, channel: str, ts: str) -> int:
+        """The entry of the message of this ts, if the soul said it there unasked, in no thread; 0: it did
+        not."""
+        top = self._journal.get(thread_key(team, channel, ""))
+        if top is None or not ts:
+            return 0
+        known = self._unasked.setdefault(top.thread, Unasked())
+        for said in self._journal.of(top.thread, Spoken, since=known.upto):
+            known.upto = said.seq
+            known.seqs.setdefault(said.event.ts, said.seq)
+        return known.seqs.get(ts, 0)
 
     def update(self) -> None:
         """Fold what came since. The first time takes a second for two hundred thousand conversations."""

@@ -18,31 +18,16 @@ from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered
 from daemon.knowledge.naming import Naming
 from daemon.knowledge.places import Channel, Places, may_know
-from daemon.ports import Hold
+from daemon.ports import Hold, KnownNote
 
 CHUNK = 100
 """Entries that are folded at once, while nobody else can do anything."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """One note about a person: the entry that holds it now, where it is from, and who can read there.
-
-    `fixed`: it can be forgotten, but not corrected.
-    """
-
-    seq: int
-    text: str
-    place: str
-    audience: str
-    at: float
-    fixed: bool = False
-
-
 class Records(Protocol):
     """What else keeps something about people: the inner life."""
 
-    async def about(self, person: str, thread: str) -> Sequence[Known]:
+    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is recorded about this person, and may be known in this thread, a DM of theirs."""
 
     async def versions(self, seq: int) -> Sequence[int]:
@@ -86,7 +71,7 @@ class Recollections:
         opened = self._journal.latest(thread.partition(".")[0], Opened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
-    async def about(self, person: str, thread: str) -> Sequence[Known]:
+    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
         await self._update()
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, thread)]
@@ -117,9 +102,9 @@ class Recollections:
             return False
         return may_know(here.before(ALWAYS), there.before(ALWAYS))
 
-    def _known(self, entry: Entry[Any], note: Note) -> Known:
+    def _known(self, entry: Entry[Any], note: Note) -> KnownNote:
         channel = self._places.of(note.thread)
-        return Known(
+        return KnownNote(
             seq=entry.seq,
             text=entry.event.text,
             place=channel.name if channel else "",

@@ -18,7 +18,7 @@ from daemon.mind.asking import sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.listening import Listening, Reader
 from daemon.mind.prompting import feeling, in_sections, situated
-from daemon.mind.recall import remember
+from daemon.mind.recall import remember, remember_answer
 from daemon.mind.sections import Sections
 from daemon.mind.tags import PRIVATE, SAY, STEPS, TAGS
 from daemon.mind.wording import MOODS, moods
@@ -123,7 +123,7 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     if answer.outcome == "refused":
         memory = without_question(turn, memory)
     if usable and answer.call.event.text.strip():
-        memory = memory.with_memory(remember(answer.call))
+        memory = memory.with_memory(remember_answer(answer))
     if not said:
         memory = memory.with_memory(*map(remember, standing(spoken)))
     if not usable:

@@ -64,8 +64,9 @@ def remember(entry: Entry[Any]) -> Memory:
         case ModelCall(name=name, text=text, reading=reading) if reading or name == DELIBERATE:
             return Memory(role="assistant", content=without_thoughts(text), seq=entry.seq)
         case ModelCall(name=name, text=text):
-            kept = Answer(entry).kept if name in (*ALOUD, MONOLOGUE) else spoken(text)
-            return Memory(role="assistant", content=kept, seq=entry.seq)
+            if name in (*ALOUD, MONOLOGUE):
+                return remember_answer(Answer(entry))
+            return Memory(role="assistant", content=spoken(text), seq=entry.seq)
         case Spoken(text=text):
             return Memory(role="assistant", content=f"<{SAY}>{text}</{SAY}>", seq=entry.seq)
         case Said() as said:
@@ -96,6 +97,11 @@ def remember(entry: Entry[Any]) -> Memory:
         case Answered(text=text) | RunTold(text=text) | Log(text=text) | SystemMessage(text=text):
             return Memory(role="user", content=text, seq=entry.seq)
     raise TypeError(f"nobody remembers an entry of the kind {entry.kind}")
+
+
+def remember_answer(answer: Answer) -> Memory:
+    """How an answer whose sections are known looks to the model later."""
+    return Memory(role="assistant", content=answer.kept, seq=answer.call.seq)
 
 
 def _forgotten(seq: int) -> Memory:

@@ -7,6 +7,7 @@ in its own file. Each file in playbooks/ is one, too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
@@ -182,7 +183,8 @@ def labels(text: str) -> dict[str, str]:
     return found
 
 
-def moods(text: str) -> dict[str, Mood]:
+@functools.lru_cache(maxsize=8)
+def moods(text: str) -> Mapping[str, Mood]:
     """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
     found = {}
     for line in (line for line in text.splitlines() if line.startswith("- ")):

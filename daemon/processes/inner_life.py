@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from daemon.actions.action import Definition
 from daemon.actions.breaking_out import BreakingOut
@@ -17,6 +16,7 @@ from daemon.inner.reflex import only_waits
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import (
+    INNER_WAIT,
     CommandRan,
     Heard,
     InnerBegan,
@@ -29,7 +29,7 @@ from daemon.kinds import (
     TickDue,
     Ticked,
 )
-from daemon.limits import InnerLimits
+from daemon.limits import DAY, InnerLimits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import SOUL, fill, name_of
@@ -41,7 +41,6 @@ COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
-DAY = 86_400.0
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
 FAILED = 300.0
@@ -72,6 +71,8 @@ class Tick:
         self._life = life
         self._state = life.state
         self._now = turn.began_at
+        self._pause_set: float | None = None
+        """The pause that the soul had set as the tick began."""
 
     async def run(self) -> None:
         """Think, if the time has come; else write down what came, and wait on."""
@@ -141,11 +142,11 @@ class Tick:
         woke = [seq for entry in due for seq in entry.event.notes]
         for wait in waits:
             if not due and wait.note.get("woke"):
-                why, woke = wait.note["inner"], wait.note["woke"]
-        await self._turn.wait(within=seconds, note={"inner": why, "woke": woke})
+                why, woke = wait.note[INNER_WAIT], wait.note["woke"]
+        await self._turn.wait(within=seconds, note={INNER_WAIT: why, "woke": woke})
 
     async def _pause(self, seconds: float, why: str) -> None:
-        await self._turn.wait(within=seconds, note={"inner": why})
+        await self._turn.wait(within=seconds, note={INNER_WAIT: why})
 
     # What it is asked
 
@@ -211,21 +212,23 @@ class Tick:
         if call.event.outcome == "over-budget":
             await self._over(contexts, due)
         elif call.event.outcome not in ("ok", "cut"):
-            outcome: Any = "refused" if call.event.outcome == "refused" else "failed"
-            await self._note(contexts, Ticked(tick=contexts.now.tick, outcome=outcome))
+            refused = call.event.outcome == "refused"
+            line = Ticked(tick=contexts.now.tick, outcome="refused" if refused else "failed")
+            await self._write_line(contexts, line)
             await self._later(due, max(FAILED, self._pause_after(())))
         else:
             await self._follow(contexts, call)
 
     async def _over(self, contexts: Contexts, due: Sequence[Entry[TickDue]]) -> None:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
-        await self._note(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
+        await self._write_line(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
         left = DAY - self._now % DAY
         notes = [seq for entry in due for seq in entry.event.notes]
         why = f"{due[-1].event.why}; a new day has begun" if notes else "a new day has begun"
-        await self._turn.wait(within=max(left, self._life.limits.pause), note={"inner": why, "woke": notes})
+        within = max(left, self._life.limits.pause)
+        await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": notes})
 
-    async def _note(self, contexts: Contexts, line: Ticked) -> None:
+    async def _write_line(self, contexts: Contexts, line: Ticked) -> None:
         """The line of the log with which the tick ends."""
         now = contexts.now
         saw = tuple(dict.fromkeys(contexts.saw))
@@ -247,7 +250,7 @@ class Tick:
             await self._break_out(contexts, line, reflex, answer)
             return
         ran = await self._carry_out(contexts, written)
-        await self._note(contexts, replace(line, commands=tuple(one.seq for one in ran)))
+        await self._write_line(contexts, replace(line, commands=tuple(one.seq for one in ran)))
         await self._wait_for(ran)
 
     async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
@@ -255,7 +258,7 @@ class Tick:
         pause = self._pause_after(())
         effect, advice = reflex.effect(answer, pause)
         line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
-        await self._note(contexts, line)
+        await self._write_line(contexts, line)
         await self._pause(max(pause, effect.pause or 0.0), "the pause is over")
 
     # What it wants done
@@ -293,7 +296,7 @@ class Tick:
             wanted.get("processes", ()),
             matching,
             wanted.get("seconds"),
-            note={"inner": "the time of your sleep is over", "idle": True},
+            note={INNER_WAIT: "the time of your sleep is over", "idle": True},
         )
 
     def _pause_after(self, done: Sequence[CommandRan]) -> float:

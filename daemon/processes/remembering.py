@@ -17,7 +17,7 @@ from daemon.engine.kinds import Result
 from daemon.kinds import Corrected, ForgetDone, Message, NotesShown, ToForget
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import LABELS, fill, labels
-from daemon.ports import Choice
+from daemon.ports import Choice, KnownNote
 from daemon.process import MentalProcess, Question, Turn, Words
 
 NAME = "remembering"
@@ -33,23 +33,6 @@ ASKED = re.compile(
 )
 
 
-class Known(Protocol):
-    """One note about somebody, as it is shown to them."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def place(self) -> str: ...
-    @property
-    def audience(self) -> str: ...
-    @property
-    def at(self) -> float: ...
-    @property
-    def fixed(self) -> bool: ...
-
-
 class Notes(Protocol):
     """What is noted about people, and where each is told of it."""
 
@@ -59,7 +42,7 @@ class Notes(Protocol):
     def is_direct(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
 
-    async def about(self, person: str, thread: str) -> Sequence[Known]:
+    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is noted about them, as far as they are shown it in this DM of theirs."""
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:

@@ -13,11 +13,10 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.engine.journal import Journal
 from daemon.errors import SpeechFailed
-from daemon.kinds import Opened
 from daemon.slack.audience import Audiences
 from daemon.slack.direct import opened
 from daemon.slack.names import GROUP, People
-from daemon.slack.place import place_of, thread_key
+from daemon.slack.place import open_channel, place_of, thread_key
 from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, final, why
 from daemon.slack.web import Web, free
@@ -47,24 +46,21 @@ class Doors:
 
     async def top(self, channel: str) -> str:
         """The thread of what is said unasked in a channel; empty where there can be none."""
-        key = thread_key(self.me.team, channel, "")
-        known = self.journal.get(key)
+        known = self.journal.get(thread_key(self.me.team, channel, ""))
         if known is None:
             audience = await self.people.audience(channel)
             name = self.people.known(channel)
             if not name:
                 return ""
-            place = Opened(
+            known = await open_channel(
+                self.journal,
                 team=self.me.team,
                 channel=channel,
-                ts="",
                 where="group" if name == GROUP else "channel",
                 place=name,
                 audience=audience,
                 user="",
-                called_by="",
             )
-            known, _ = await self.journal.open_thread(key, place)
         await self.look(known.thread)
         return known.thread
 

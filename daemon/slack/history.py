@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 
 from daemon import kinds
 from daemon.engine.journal import Journal
-from daemon.knowledge.forgotten import forgotten_until
+from daemon.knowledge.forgotten import ForgottenWords
 from daemon.ports import Heard
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.names import People
@@ -38,6 +38,7 @@ class History:
     people: People
     me: Me
     journal: Journal
+    forgotten: ForgottenWords
 
     async def earlier(self, thread: str) -> Sequence[Heard] | None:
         """The root and the last messages before the one that called the soul in, oldest first.
@@ -79,7 +80,7 @@ class History:
         known = self.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
         if known or self.me.said(message.user, message.bot) or self.me.called_in(message):
             return None
-        if moment(message.ts) <= forgotten_until(self.journal, message.author):
+        if moment(message.ts) <= self.forgotten.until(message.author):
             return None
         return message
 

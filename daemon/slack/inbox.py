@@ -21,8 +21,8 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
-from daemon.knowledge.forgotten import forgotten_until
-from daemon.knowledge.places import said_unasked
+from daemon.knowledge.forgotten import ForgottenWords
+from daemon.knowledge.places import Places
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.message import Message, message_of
 from daemon.slack.names import People, Words
@@ -59,6 +59,8 @@ class Inbox:
         wake: Callable[[str], None],
         owners: frozenset[str],
         neighbours: Neighbours,
+        places: Places,
+        forgotten: ForgottenWords,
         notes: bool = False,
     ) -> None:
         self._journal = journal
@@ -70,6 +72,8 @@ class Inbox:
         self._noticing = Noticing(journal, people, me, allowed, self.audiences) if notes else None
         self._owners = owners
         self._neighbours = neighbours
+        self._places = places
+        self._forgotten = forgotten
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -117,7 +121,6 @@ class Inbox:
         reaction = reaction_of(event) if self._noticing else None
         if self._noticing and reaction:
             await self._noticing.reaction(reaction)
-        return
 
     async def _stop(self, stop: Stop) -> bool:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
@@ -174,7 +177,7 @@ class Inbox:
         where = self._where(message)
         if self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"):
             return set()
-        if moment(message.changed or message.ts) <= forgotten_until(self._journal, message.author):
+        if moment(message.changed or message.ts) <= self._forgotten.until(message.author):
             return set()
         return await self._message(message, late=late)
 
@@ -207,7 +210,7 @@ class Inbox:
     async def _judged(self, key: str, message: Message, *, late: bool) -> set[str]:
         known = opened(self._journal, key)
         called_by = known.event.called_by if known else self._begun(message)
-        enough = message.by_bot and self._neighbours.enough(self._me.team, message.channel, message.root)
+        enough = self._allowed.names(message) and self._enough(message)
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             if self._noticing:
@@ -223,6 +226,10 @@ class Inbox:
         )
         await self._complete(entry, message, words)
         return {entry.thread} if isinstance(entry.event, Input) else set()
+
+    def _enough(self, message: Message) -> bool:
+        """Is no bot answered in its thread any more?"""
+        return self._neighbours.enough(self._me.team, message.channel, message.root)
 
     async def _complete(self, entry: Entry[kinds.Said], message: Message, words: Words) -> None:
         """The mention of a message came first, without the files: write it down once more, with them."""
@@ -251,8 +258,8 @@ class Inbox:
         """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
         if message.kind == "dm" or message.root == message.ts:
             return None
-        said = said_unasked(self._journal, self._me.team, message.channel, message.root)
-        return said.event.ts if said else None
+        said = self._places.said_unasked(self._me.team, message.channel, message.root)
+        return message.root if said else None
 
     async def _open_thread(self, key: str, message: Message, called_by: str) -> Entry[kinds.Opened]:
         """The conversation that this message opens, and what called the soul into it."""

@@ -112,8 +112,7 @@ class Noticing:
             return False
         if not message.by_bot:
             return self._allowed.may_speak(message.user, message.channel, message.kind)
-        named_ones = {message.user, message.bot} & self._allowed.bots
-        return bool(named_ones) and self._allowed.is_open(message.channel, message.kind)
+        return self._allowed.names(message) and self._allowed.is_open(message.channel, message.kind)
 
     def _may_react(self, reaction: Reaction, kind: str) -> bool:
         if self._me.said(reaction.user, None):

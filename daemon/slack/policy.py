@@ -49,6 +49,10 @@ class Allowed:
         """Those of the bots that can be mentioned: they are named by the ids of their users."""
         return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
 
+    def names(self, message: Message) -> bool:
+        """Did one of the bots write it that may speak to the soul?"""
+        return message.by_bot and (message.user in self.bots or message.bot in self.bots)
+
     def may_speak(self, person: str, channel: str, kind: str) -> bool:
         """May this person speak to the soul in a conversation of this kind?"""
         return self.is_open(channel, kind) and (not self.users or person in self.users)
@@ -103,5 +107,5 @@ def _address(message: Message, me: Me, called_by: str | None) -> Address:
 def _may_speak(message: Message, me: Me, allowed: Allowed) -> bool:
     if not message.by_bot:
         return allowed.may_speak(message.user, message.channel, message.kind)
-    named = message.user in allowed.bots or message.bot in allowed.bots
-    return named and allowed.is_open(message.channel, message.kind) and me.called_in(message)
+    open_to_it = allowed.names(message) and allowed.is_open(message.channel, message.kind)
+    return open_to_it and me.called_in(message)

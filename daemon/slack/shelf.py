@@ -17,8 +17,9 @@ from daemon.documents.loading import read_document
 from daemon.engine.journal import Journal
 from daemon.errors import FileRefused
 from daemon.kinds import Opened, Said, SharedFile
-from daemon.knowledge.forgotten import forgotten_until, unsaid
+from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
+from daemon.limits import DAY
 from daemon.ports import Files
 from daemon.slack.archive import Archive, Conversation, at
 from daemon.slack.message import SPOKEN, Message, said
@@ -29,7 +30,6 @@ from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
 
-DAY = 86_400.0
 MOST_FILES = 20
 """Files that are read at once."""
 AT_ONCE = 2
@@ -59,6 +59,7 @@ class SlackShelf:
     fetcher: Files
     journal: Journal
     places: Places
+    forgotten: ForgottenWords
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
@@ -157,7 +158,7 @@ class SlackShelf:
         """Each message with its link, in the order in which they were said."""
         conversation = Conversation(id=place.channel, kind=place.where)
         found = [one for one in (_message(item, conversation) for item in items) if one]
-        gone = unsaid(self.journal)
+        gone = self.forgotten.unsaid()
         messages = [one for one in found if one.ts not in gone and not self._is_forgotten(one)]
         for message in sorted(messages, key=lambda one: moment(one.ts)):
             words = await self.people.describe(message)
@@ -168,7 +169,7 @@ class SlackShelf:
             yield self._link(message), text
 
     def _is_forgotten(self, message: Message) -> bool:
-        return moment(message.ts) <= forgotten_until(self.journal, message.author)
+        return moment(message.ts) <= self.forgotten.until(message.author)
 
     def _link(self, message: Message) -> str:
         """The permalink of a message, as Slack makes it."""

@@ -13,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
+from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
 from daemon.ports import Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
@@ -65,6 +66,12 @@ class Slack:
         self._notes = notes
         self._open = AsyncExitStack()
         self._scopes = Scopes()
+        self._places = Places(journal)
+        self._forgotten = ForgottenWords(journal)
+        self.neighbours = allowed.neighbours
+        """The bots that can be mentioned."""
+        self.meetings = Neighbours(journal, clock, allowed.daily, self._places)
+        """How much there is between them and the soul."""
         self.hearing = Hearing(clock, connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
@@ -89,12 +96,12 @@ class Slack:
                 me=me,
                 fetcher=self.files,
                 journal=self._journal,
-                places=Places(self._journal),
+                places=self._places,
+                forgotten=self._forgotten,
             )
-            self.surroundings = History(web, people, me, self._journal)
-            called = self._owners | self._allowed.neighbours
+            self.surroundings = History(web, people, me, self._journal, self._forgotten)
+            called = self._owners | self.neighbours
             self.speaker = SlackSpeaker(web, self._journal, me, called, people)
-            neighbours = Neighbours(self._journal, self._clock, self._allowed.daily)
             self._inbox = Inbox(
                 self._journal,
                 people,
@@ -102,7 +109,9 @@ class Slack:
                 self._allowed,
                 self._wake,
                 self._owners,
-                neighbours,
+                self.meetings,
+                self._places,
+                self._forgotten,
                 notes=self._notes,
             )
             self.doors = Doors(web, self._journal, me, people, self._inbox.audiences)

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from daemon.engine.event import Entry
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, Answered, ModelCall
+from daemon.limits import DAY
 from daemon.ports import Clock
 from daemon.soul.spent import NOTHING, Spent, lifts
-
-DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.context import Context
@@ -29,7 +29,7 @@ class Wanted:
     """A call that is to be made: under which name, with what in mind, and by which model.
 
     `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
-    owner's texts that were read so far (name to sha256), `people` the ids of those who are answered. With
+    names of the owner's texts that were read so far, `people` the ids of those who are answered. With
     `partial` an answer that broke off is an answer. With a `ledger` it is part of a reading, and its bounds
     hold, but for the `last` call.
     """
@@ -39,7 +39,7 @@ class Wanted:
     role: Role | str
     hear: Hear | None = None
     schema: Mapping[str, Any] | None = None
-    wording: Mapping[str, str] = field(default_factory=dict)
+    wording: Sequence[str] = ()
     people: Sequence[str] = ()
     partial: bool = False
     ledger: Ledger | None = None
@@ -144,7 +144,7 @@ class Calling:
             texts=tuple(text.name for text in memory.system if text.seq),
             seqs=memory.seqs,
             trailing=memory.trailing,
-            wording=dict(self._wanted.wording),
+            wording=tuple(self._wanted.wording),
             people=tuple(self._wanted.people),
             schema=self._wanted.schema,
             reading=self._wanted.ledger is not None,

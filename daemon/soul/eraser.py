@@ -17,6 +17,7 @@ from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, Input, only
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
+from daemon.engine.keys import part
 from daemon.engine.kinds import Asked, Spawned, TurnBegan, Waiting
 from daemon.kinds import (
     INNER,
@@ -127,7 +128,7 @@ class Forgetting:
         self._clear = clear
         self._asked = asked
         self._key = asked.key
-        self._round = f"{asked.key}!forgotten#"
+        self._round = part(asked.key, "forgotten#")
         before = journal.kind(Forgotten, since=asked.seq)
         self._rounds = [one for one in before if one.key.startswith(self._round)]
         """What was forgotten for it so far."""
@@ -208,7 +209,7 @@ class Forgetting:
 
     async def _stop(self, began: Entry[TurnBegan]) -> None:
         """As if somebody had said so."""
-        key = f"{self._key}!stop:{began.seq}"
+        key = part(self._key, f"stop:{began.seq}")
         if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
             person = self._asked.event.person
             stop = StopAsked(user=person, name="", text="", ts=f"{self._clock.now():.6f}", by="forgetting")
@@ -217,7 +218,7 @@ class Forgetting:
 
     async def _forget(self, seqs: Sequence[int]) -> None:
         """Let go of what waits, clear what is outside, blank the rest."""
-        entries = [one for some in _parts(seqs) for one in self._journal.many(some)]
+        entries = self._journal.many(seqs)
         await self._end_processes(entries)
         gone = Gone(
             person=self._asked.event.person,
@@ -258,7 +259,7 @@ class Forgetting:
         for one in entries:
             if isinstance(one.event, ProcessStarted) and self._journal.is_pending(one.seq):
                 ended = ProcessEnded(process=one.seq, name=one.event.name, status="error", result="")
-                key = f"{one.key}!ended"
+                key = part(one.key, "ended")
                 await self._journal.append(
                     one.thread, ended, key=key, author="core", cause=one.seq, closes=[one.seq]
                 )
@@ -268,12 +269,8 @@ class Forgetting:
         await self._journal.append(
             asked.thread,
             ForgetDone(person=asked.event.person, all=not asked.event.seqs),
-            key=f"{self._key}!told",
+            key=part(self._key, "told"),
             author="core",
             closes=[asked.seq],
         )
         self._wake(asked.thread)
-
-
-def _parts(seqs: Sequence[int]) -> Sequence[Sequence[int]]:
-    return [seqs[start : start + CHUNK] for start in range(0, len(seqs), CHUNK)]

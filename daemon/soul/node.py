@@ -85,7 +85,7 @@ class ReadingNode:
     def system(self) -> Memory:
         """The owner's words on how to read."""
         self._voice.text(f"{TEXTS}system")
-        sha = self._voice.first.event.texts[f"{TEXTS}system"]
+        sha = self._voice.texts[f"{TEXTS}system"]
         return remember(self._voice.world.texts.read(sha))
 
     def words(self, name: str, **words: str) -> str:

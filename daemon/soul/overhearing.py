@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from daemon.engine.writer import Fence
 from daemon.kinds import Overheard
-from daemon.knowledge.places import said_unasked
 from daemon.ports import Heard, Surroundings
 from daemon.soul.turn import Turn
 
@@ -45,8 +44,9 @@ async def _fetched(turn: Turn) -> Overheard:
     """Fetch it, and append what was said."""
     found = await _fetch(turn, turn.world.surroundings)
     place = turn.opened and turn.opened.event
-    root = place and said_unasked(turn.world.journal, place.team, place.channel, place.ts)
-    seqs = [root.seq] if root else []
+    places = turn.world.people.places
+    root = places.said_unasked(place.team, place.channel, place.ts) if place else 0
+    seqs = [root] if root else []
     for heard in found or ():
         entry, _ = await turn.world.journal.append(
             turn.thread,

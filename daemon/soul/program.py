@@ -16,6 +16,7 @@ from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.kinds import (
     INNER,
+    INNER_WAIT,
     Acted,
     Answered,
     Asked,
@@ -172,7 +173,7 @@ class Soul(Program):
         """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
-            await turn.wait(within=RECOVERY, note={"inner": "a tick was stopped"})
+            await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
         await turn.relay(NO_ANSWER)
         await turn.became("declined")
         await _let_go(turn)
@@ -221,7 +222,7 @@ async def _tick_failed(turn: Turn) -> None:
     if all(context_of(one.key) == turn.ctx.path for one in only(Ticked, told)):  # these words may run again
         await turn.once(Ticked(tick=turn.number, outcome="failed", why=why))
     woke = [seq for entry in due for seq in entry.event.notes]
-    await turn.wait(within=RECOVERY, note={"inner": "a tick failed", "woke": woke})
+    await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 
 async def _let_go(turn: Turn) -> None:

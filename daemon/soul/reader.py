@@ -68,7 +68,7 @@ class Reader:
             name=name,
             memory=memory,
             role=model,
-            wording=dict(self.voice.wording) if memory.system else {},  # a sub-call has no words of ours
+            wording=sorted(self.voice.wording) if memory.system else (),  # a sub-call has no words of ours
             people=self.voice.people,
             ledger=self.ledger,
             last=last,

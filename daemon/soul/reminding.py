@@ -8,7 +8,7 @@ from typing import Any
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import ThreadEnded, Waiting, Woke
 from daemon.engine.reading import Reading
-from daemon.kinds import InnerMessage, TickDue
+from daemon.kinds import INNER_WAIT, InnerMessage, TickDue
 from daemon.mind.payloads import element
 from daemon.soul import questions
 from daemon.soul.tree import came_of, timer_id
@@ -20,7 +20,7 @@ TIMER_FIRED = "timer-fired"
 def reminded(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> Input:
     """The input of this wait's thread; `woke` tells what has come."""
     note: Mapping[str, Any] = waiting.event.note
-    if "inner" in note:
+    if INNER_WAIT in note:
         return TickDue(why=_why(journal, waiting, woke), notes=woke.matched or tuple(note.get("woke", ())))
     if "branches" in note:
         ended = came_of(journal, waiting)
@@ -40,7 +40,7 @@ def _why(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> str:
     ended = [str(seq) for seq in waiting.event.closed if seq not in woke.missing]
     if ended:
         return f"processes ended: {', '.join(ended)}"
-    return str(waiting.event.note["inner"])
+    return str(waiting.event.note[INNER_WAIT])
 
 
 def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InnerMessage:

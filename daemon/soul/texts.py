@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, digest
 from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
-from daemon.kinds import Fault, Text
+from daemon.kinds import Fault, Text, TextSet
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import Catalogue
 
@@ -31,8 +32,14 @@ class Texts:
         self._folder = folder
         self._catalogue = catalogue or Catalogue()
         self._journal = journal
-        self._stamps: dict[str, tuple[int, int]] = {}
-        self._good: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+        self._stamps: dict[str, tuple[int, int] | None] = {}
+        self._unreadable = set[str]()
+        self._good: Mapping[str, str] = {}
+        """The last good version of each; another mapping whenever one changes."""
+        self._set: tuple[Mapping[str, str], str] = (self._good, "")
+        """Those that were in use last, and the digest of their set."""
+        self._sets: dict[str, Mapping[str, str]] = {"": {}}
         self._entered: dict[str, Entry[Text]] = {}
         problems = [self._look(name) for name in self._names()]
         faults = [problem for problem in problems if problem]
@@ -44,13 +51,31 @@ class Texts:
         """The names of the playbooks that can be used."""
         return sorted(name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
 
-    async def current(self) -> Mapping[str, str]:
-        """Name to sha256 of every text as it is now, each in the journal under `text:{sha256}`."""
+    async def current(self) -> str:
+        """The digest of the set of all texts as they are now; the set is in the journal, and each of them."""
         for name in self._names():
             problem = self._look(name)
             if problem:
                 await self._complain(name, problem)
-        return {name: await self.enter(name, text) for name, text in self._good.items()}
+        good = self._good
+        entered, key = self._set
+        if entered is not good:
+            texts = {name: await self.enter(name, text) for name, text in good.items()}
+            key = digest(texts)
+            await self._journal.append(SELF, TextSet(texts=texts), key=f"texts:{key}", author="core")
+            self._set = (good, key)
+        return key
+
+    def named(self, texts: str | Mapping[str, str]) -> Mapping[str, str]:
+        """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""
+        if not isinstance(texts, str):
+            return texts
+        if texts not in self._sets:
+            entry = self._journal.get(f"texts:{texts}")
+            if entry is None:
+                raise KeyError(texts)
+            self._sets[texts] = cast(Entry[TextSet], entry).event.texts
+        return self._sets[texts]
 
     async def enter(self, name: str, text: str) -> str:
         """The sha256 of a text, which is in the journal from then on."""
@@ -87,26 +112,43 @@ class Texts:
 
     def _look(self, name: str) -> str | None:
         """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""
-        path = self._folder / f"{name}.md"
-        default = self._catalogue.defaults.get(name)
-        if default is not None and not path.exists():
-            self._stamps.pop(name, None)
-            self._good[name] = default
+        if name not in self._files:
+            self._files[name] = str(self._folder / f"{name}.md")
+        stamp = _stamp(self._files[name])
+        if name in self._stamps and self._stamps[name] == stamp:
             return None
+        self._stamps[name] = stamp
+        default = self._catalogue.defaults.get(name)
+        if stamp is None and default is not None:
+            self._use(name, default)
+            return None
+        return self._read_anew(name, Path(self._files[name]))
+
+    def _read_anew(self, name: str, path: Path) -> str | None:
         try:
-            stat = path.stat()
-            stamp = (stat.st_mtime_ns, stat.st_size)
-            if self._stamps.get(name) == stamp:
-                return None
-            self._stamps[name] = stamp
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            seen_before = self._stamps.pop(name, None) is None and name in self._good
-            if seen_before:
+            del self._stamps[name]  # it is tried again each time
+            if name in self._unreadable:
                 return None
+            self._unreadable.add(name)
             return f"{path} cannot be read ({error.__class__.__name__}): put it back."
+        self._unreadable.discard(name)
         problem = self._catalogue.fault(name, text)
         if problem:
             return f"{path} cannot be used: {problem}."
-        self._good[name] = text
+        self._use(name, text)
         return None
+
+    def _use(self, name: str, text: str) -> None:
+        if self._good.get(name) != text:
+            self._good = {**self._good, name: text}
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    """What changes whenever a file does; None where there is none."""
+    try:
+        found = os.stat(file)  # noqa: PTH116  a hundred looks a turn: a Path costs as much as the look
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -65,7 +65,7 @@ class Tree:
         """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
         if thread in (self.root, self.thread):
             return True
-        if self.root == INNER and _train(thread) != _train(self.thread):
+        if self.root == INNER and branch_of(thread) != branch_of(self.thread):
             return False  # begun in another view: what is known here may not be known there
         begun = self._journal.tree(self.root, Spawned)
         mine = {entry.seq for entry in self._spawned}
@@ -152,9 +152,9 @@ class Tree:
         return bool(found)
 
 
-def _train(thread: str) -> Sequence[str]:
-    """The root of a thread, and the branch of it that the thread is or stands under."""
-    return thread.split(".")[:2]
+def branch_of(thread: str) -> str:
+    """The branch of its root that a thread is, or stands under; of a root itself, the root."""
+    return ".".join(thread.split(".")[:2])
 
 
 def sanitised(label: str) -> str:

@@ -49,7 +49,7 @@ from daemon.soul.message import is_broken_off
 from daemon.soul.reminding import TIMER_FIRED
 from daemon.soul.spent import lifts
 from daemon.soul.taking import THINKING, awaited, from_within, in_order, to_answer
-from daemon.soul.tree import Tree
+from daemon.soul.tree import Tree, branch_of
 from daemon.soul.voice import Voice
 from daemon.soul.world import World
 
@@ -73,11 +73,10 @@ class Turn(Voice):
         self.at_once = world.at_once
         self._past = world.pasts.of(self.thread, self.first.seq)
         self._kept = {*self._past.memories, *(memory.seq for memory in self._past.kept)}
-        self._first_inputs = self.execution.first_inputs
         self.tree = Tree(ctx, world.depth)
-        self.came: Sequence[Entry[Any]] = from_within(self._first_inputs)
+        self.came: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
-        self._said = to_answer(self._first_inputs)
+        self._said = to_answer(self.inputs)
         self.answers: Sequence[Entry[Said]] = self._said or self._still_to_answer()
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
         self.mood = self._past.mood or ""
@@ -89,18 +88,8 @@ class Turn(Voice):
     # What it is about
 
     @property
-    def inputs(self) -> Sequence[Entry[Input]]:
-        """All that this execution was begun for."""
-        return self._first_inputs
-
-    @property
-    def number(self) -> int:
-        """The seq of the entry with which this execution first began."""
-        return self.first.seq
-
-    @property
     def late(self) -> bool:
-        """Did all that come after its thread had turned to something else? A timer is never late."""
+        """Did all of it come after its thread had turned to something else? A timer is never late."""
         if not self.came or self._said or self._past.process in (None, THINKING):
             return False
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
@@ -109,7 +98,7 @@ class Turn(Voice):
         """How often it had called itself in this tree since a person spoke, or an owner let it."""
         journal, calls = self.world.journal, 0
         word = journal.latest(self.root, Message, before=self.first.seq)
-        tree = self.root if self.root != INNER else ".".join(self.thread.split(".")[:2])
+        tree = branch_of(self.thread) if self.root == INNER else self.root
         for entry in journal.tree(tree, SelfCall, Answered, since=word.seq if word else 0):
             if entry.seq >= self.first.seq:
                 break
@@ -147,13 +136,14 @@ class Turn(Voice):
     @property
     def silent(self) -> bool:
         """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
-        unasked = [one for one in self._first_inputs if isinstance(one.event, ToSay)]
-        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self._first_inputs)
+        unasked = [one for one in self.inputs if isinstance(one.event, ToSay)]
+        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self.inputs)
 
     @property
     def is_refused(self) -> bool:
         """Does Slack take nothing in this conversation? Then not even its end can be told."""
-        return [one.event.error for one in self.execution.failed[-1:]] == [SpeechRefused.__name__]
+        failed = self.execution.failed
+        return bool(failed) and failed[-1].event.error == SpeechRefused.__name__
 
     @property
     def was_answered(self) -> bool:
@@ -213,8 +203,7 @@ class Turn(Voice):
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
         said = [entry for entry in (*self.heard, *self._said) if entry.seq not in self._kept]
-        texts = self.first.event.texts
-        core = [self.world.texts.read(texts[name]) for name in (SOUL, SYSTEM) if name in texts]
+        core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         came = in_order(said)
         if self.came:
             came = sorted([*came, *self.came], key=lambda entry: entry.seq)
@@ -371,7 +360,7 @@ class Turn(Voice):
                 seen += self.world.journal.many(entry.event.seqs)
                 if entry.event.text:
                     seen.append(entry)
-        first = {entry.seq for entry in self._first_inputs}
+        first = {entry.seq for entry in self.inputs}
         accepted = [e for e in self.execution.inputs if e.seq not in first and isinstance(e.event, Said)]
         public: list[Entry[Any]] = [*in_order([*self.heard, *self._said])]
         public += sorted([*self.came, *seen, *accepted], key=lambda entry: entry.seq)

@@ -12,6 +12,7 @@ from daemon.engine.event import Entry, Input, StepEvent
 from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
 from daemon.kinds import (
+    INNER_WAIT,
     Acted,
     Claim,
     ModelCall,
@@ -35,8 +36,6 @@ from daemon.soul.world import World
 S = TypeVar("S", bound=StepEvent)
 TERMINAL = "terminal"
 """Where a thread is that somebody reads in by themselves: nothing is said there."""
-INNER_WAIT = "inner"
-"""What the note of a wait says why the inner life is to think again."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
 
 
@@ -47,13 +46,22 @@ class Voice(Scope):
         super().__init__(world, ctx)
         self.root = self.thread.partition(".")[0]
         self.first = cast(Entry[TurnBegan], self.execution.first)
+        self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
+        """All that this execution was begun for."""
         self.opened = world.journal.latest(self.root, Opened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
         self.log: Memory | None = None
         """What this execution had done before it began again, as its code had changed."""
-        self.wording: dict[str, str] = {}
-        """The owner's texts that this run has read: name to sha256."""
+        self.texts = world.texts.named(self.first.event.texts)
+        """The owner's texts as of the first begin: name to sha256."""
+        self.wording = set[str]()
+        """The names of those that this run has read."""
+
+    @property
+    def number(self) -> int:
+        """The seq of the entry with which this execution first began."""
+        return self.first.seq
 
     @property
     def addressed(self) -> bool:
@@ -67,10 +75,10 @@ class Voice(Scope):
 
     def text(self, name: str) -> str:
         """An owner's text as of the first begin."""
-        sha = self.first.event.texts.get(name)
+        sha = self.texts.get(name)
         if sha is None:  # nobody could read what it took up, and it only says so
             return self.world.texts.as_it_is(name)
-        self.wording[name] = sha
+        self.wording.add(name)
         return self.world.texts.read(sha).event.text
 
     async def enter(self, name: str, text: str) -> Memory:
@@ -214,7 +222,7 @@ class Voice(Scope):
             role=role,
             hear=hear,
             schema=schema,
-            wording=dict(self.wording),
+            wording=sorted(self.wording),
             people=self.people,
             partial=partial,
         )

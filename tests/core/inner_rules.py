@@ -148,8 +148,8 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: so are processes",
         CONTEXTS,
-        "processes(self.knows):\n            if not self.knows(process.view, process.id):",
-        "processes(lambda _: True):\n            if self.knows(process.view) is None:",
+        "processes.processes(self.knows):",
+        "processes.processes(lambda *_: True):",
         f"{ELSEWHERE}[process_log-bob]",
     ),
     rule(

@@ -174,7 +174,7 @@ async def test_verify_knows_what_was_forgotten(tmp_path: Path, clock: FakeClock,
         said = await filled(journal)
         await forget(journal, said)
         assert verify(journal).violations == []
-        with journal._reading():
+        with journal._question:
             body = journal._store.many([5])[0][4]
         assert body.startswith(START)
         change(tmp_path, "update entry set body = ? where seq = 5", edit(body))

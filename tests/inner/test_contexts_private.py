@@ -98,7 +98,7 @@ def answered(text: str) -> ModelCall:
         texts=(),
         seqs=(),
         trailing="",
-        wording={},
+        wording=(),
         people=(),
         outcome="ok",
         model="echo",

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from daemon.inner.note import Filter, anywhere
+from daemon.inner.note import Filter
+from daemon.inner.views import anywhere
 from daemon.ism import Refused
 from daemon.kinds import AudienceNoted, Message
 from tests.inner.noting import Inbox

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.inner.note import Filter, anywhere
+from daemon.inner.note import Filter
+from daemon.inner.views import anywhere
 from daemon.kinds import INNER, CommandRan, Noticed
 from tests.inner.noting import Inbox, inbox
 

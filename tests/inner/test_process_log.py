@@ -91,7 +91,7 @@ class Life:
 
     async def seen(self, view: str = "") -> list[tuple[int, str, str]]:
         await self.log.update()
-        here = self.log.processes(lambda there: self.views.may_know(view, there))
+        here = self.log.processes(self.views.knowing(view))
         return [(one.id, one.name, one.status) for one in here]
 
 

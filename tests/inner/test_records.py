@@ -34,7 +34,7 @@ def test_there_is_each_command_of_the_list(soul: Keeper) -> None:
         *(f"links.{verb}" for verb in ("add", "read", "change", "delete", "search")),
         *(f"llm_memory.{verb}" for verb in ("add", "delete", "list")),
     ]
-    assert all(one.inner and one.effect and one.args for one in commands)
+    assert all(one.inner and one.args for one in commands)
 
 
 async def test_a_diary_entry_is_written_and_read_rewritten_and_deleted(soul: Keeper) -> None:
@@ -68,14 +68,13 @@ async def test_what_was_asked_for_is_shown_and_what_is_pinned_always(soul: Keepe
     await soul.records.update()
     assert [one.id for one in soul.records.shown([second, first], PUBLIC)] == [second, first]
     assert [(one.id, one.pinned) for one in soul.records.shown((), PUBLIC)] == [(first, True)]
-    assert soul.records.pinned(PUBLIC) == soul.records.shown((), PUBLIC)
     await soul.run("diary.unpin", ids=[first])
     await soul.records.update()
     assert soul.records.shown((), PUBLIC) == []
     await soul.run("diary.pin", ids=[first, second])
     await soul.run("diary.delete", ids=[first])
     await soul.records.update()
-    assert [one.id for one in soul.records.pinned(PUBLIC)] == [second]
+    assert [one.id for one in soul.records.shown((), PUBLIC)] == [second]
 
 
 async def test_a_search_lists_ids_and_how_each_begins(soul: Keeper) -> None:
@@ -243,7 +242,7 @@ async def test_what_is_read_as_of_an_entry_is_what_was_then(soul: Keeper) -> Non
     await soul.run("diary.delete", ids=[first])
     await soul.records.update(then)
     assert [one.text for one in soul.records.of(DIARY, PUBLIC, 9)] == ["It rained."]
-    assert soul.records.pinned(PUBLIC) == []
+    assert soul.records.shown((), PUBLIC) == []
     await soul.records.update()
     assert [one.text for one in soul.records.of(DIARY, PUBLIC, 9)] == ["It snowed."]
     await soul.records.update(second)
@@ -273,7 +272,7 @@ async def everything(records: Records, dm: str) -> list[Any]:
     for view in (PUBLIC, dm, "sess-other"):
         found += [await records.search(family, "cake like", view) for family in TEXT]
         found += [records.of(family, view, 1_000) for family in TEXT]
-        found += [records.pinned(view), records.llm_memory(view, 10_000)[0], records.far(view, 10**9, 3)]
+        found += [records.shown((), view), records.llm_memory(view, 10_000)[0], records.far(view, 10**9, 3)]
         found += [records.neighbours(one.id, view) for one in records.of(CONCEPTS, view, 1_000)]
     assert sum(map(len, found)) > 50
     return found

@@ -88,7 +88,7 @@ async def test_no_command_finds_a_secret_elsewhere(
         assert soul.records.llm_memory(view, 9_999)[0] == ""
         assert soul.records.far(view, 2**62, 9) == []
     assert [len(await soul.texts(family, dm)) for family in TEXT] == [1] * 4  # nothing of it is changed
-    assert len(soul.records.pinned(dm)) == 1
+    assert len(soul.records.shown((), dm)) == 1
 
 
 async def test_each_command_reaches_it_where_it_was_written(soul: Keeper, dm: str) -> None:
@@ -154,7 +154,7 @@ async def test_a_pin_is_known_where_it_was_set(soul: Keeper, dm: str, elsewhere:
 
     async def pinned() -> list[bool]:
         await soul.records.update()
-        return [bool(soul.records.pinned(view)) for view in (dm, elsewhere["bob"], PUBLIC)]
+        return [bool(soul.records.shown((), view)) for view in (dm, elsewhere["bob"], PUBLIC)]
 
     await soul.run("diary.pin", dm, ids=[number])
     assert await pinned() == [True, False, False]

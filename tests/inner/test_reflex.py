@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from daemon.inner.reflex import (
     COMPARE,
-    DAY,
     LADDER,
     OWNER_EVERY,
     Around,
@@ -28,6 +27,7 @@ from daemon.inner.reflex import (
     verdict_of,
 )
 from daemon.kinds import Ticked
+from daemon.limits import DAY
 from daemon.mind.wording import WORDING, fill
 from tests.texts import WORDS
 
@@ -199,7 +199,7 @@ def test_what_has_become_possible_is_tried_before_a_further_pause() -> None:
 
 def test_rephrasing_names_what_was_repeated() -> None:
     changed, told = asks("rephrase")
-    assert (changed.shows, changed.pause, changed.ask) == ((), None, None)
+    assert (changed.shows, changed.pause, {*changed.words}) == ((), None, {"repeated"})
     assert SAID in told
     long = Around(repeated="# Commands:\n<say>" + "tea " * 900, now=NOW, seed=1)
     told = asks("rephrase", (), long)[1]
@@ -232,10 +232,10 @@ def test_another_task_is_shown_with_a_reminder_to_return() -> None:
 
 def test_somebody_else_is_asked() -> None:
     changed, told = asks("neighbour")
-    assert (changed.ask, changed.whom) == ("neighbour", "echo")
+    assert changed.words["neighbour"] == "echo"
     assert "echo by `mesh.ask`" in told
     changed, told = asks("owner")
-    assert (changed.ask, changed.whom) == ("owner", "U0ALICE0001")
+    assert changed.words["owner"] == "U0ALICE0001"
     assert "`message.send`" in told
 
 

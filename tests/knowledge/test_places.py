@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.kinds import AudienceNoted
+from daemon.kinds import AudienceNoted, Opened
 from daemon.knowledge.places import Places, may_know
 from tests.knowledge.office import Office
 
@@ -79,3 +79,31 @@ async def test_a_channel_in_which_nobody_spoke_is_none(office: Office) -> None:
     here = await office.open("C1", "public")
     await office.turn("C2", "public")
     assert await channels(Places(office.journal), here, office.journal.last() + 1) == {"C1"}
+
+
+async def test_what_it_said_unasked_is_known_by_its_ts_whenever_it_was_said(office: Office) -> None:
+    places = Places(office.journal)
+    for channel in ("C1", "C2"):
+        top = Opened(
+            team="T1",
+            channel=channel,
+            ts="",
+            where="channel",
+            place=f"#{channel}",
+            audience="public",
+            user="",
+            called_by="",
+        )
+        await office.journal.open_thread(f"thread:T1:{channel}:", top)
+    at_the_top = office.journal.get("thread:T1:C1:")
+    assert at_the_top
+    below = await office.open("C1")
+    said = []
+    for number in range(3):
+        said.append(await office.speak(at_the_top.thread, f"No. {number}"))
+        answered = await office.speak(below, f"Answer {number}")
+        assert [places.said_unasked("T1", "C1", one.event.ts) for one in said] == [one.seq for one in said]
+        assert not places.said_unasked("T1", "C1", answered.event.ts), "it stands in a thread"
+    assert not places.said_unasked("T1", "C1", "")
+    for team, channel in (("T1", "C2"), ("T1", "C3"), ("T2", "C1")):
+        assert not places.said_unasked(team, channel, said[0].event.ts)

@@ -179,7 +179,7 @@ def entry(name: str, text: str) -> Entry[ModelCall]:
         texts=(),
         seqs=(),
         trailing="",
-        wording={},
+        wording=(),
         people=(),
         outcome="ok",
         model="m",

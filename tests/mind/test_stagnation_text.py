@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.memory import Memory
-from daemon.mind.stagnation import Stagnation, mark_of, normalised, repeats, same, similarity
+from daemon.mind.stagnation import Stagnation, mark_of, normalised, profile, repeats, same
 
 WORDS = ["tea", "note", "5", "the", "of", "A.", "b,", "«c»"]
 TEXTS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS)).map(" ".join))
@@ -84,6 +84,10 @@ def test_similarity_says_how_much_two_texts_share() -> None:
     assert similarity(said, other) < 0.2
     assert similarity(said, "") == 0.0
     assert similarity(said * 9, f"{said * 9} Now write to Bob.") > 0.8
+
+
+def similarity(one: str, other: str) -> float:
+    return profile(one).like(profile(other))
 
 
 def took(one: str, other: str) -> float:

@@ -15,6 +15,11 @@ from tests.slack.office import GENERAL, ME, RANDOM, Office, office
 ECHO_TOKEN = "xoxb-rehearsal-2"
 
 
+def test_only_bots_that_are_named_by_the_ids_of_their_users_can_be_mentioned() -> None:
+    named = frozenset({"A0ECHO00001", "B0ECHO00001", "U0ECHO00001", "W0ECHO00001"})
+    assert Allowed(bots=named).neighbours == {"U0ECHO00001", "W0ECHO00001"}
+
+
 async def test_a_dm_is_perceived_in_a_thread_of_its_own(here: Office) -> None:
     dm = await here.dm("alice")
     ts = await here.say("alice", dm, "hello")

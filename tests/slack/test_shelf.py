@@ -8,7 +8,8 @@ import pytest
 
 from daemon.documents.document import Document, DocumentError
 from daemon.kinds import Opened
-from daemon.slack.shelf import DAY, MOST_FILES, NO_FILES, NOWHERE, SlackShelf
+from daemon.limits import DAY
+from daemon.slack.shelf import MOST_FILES, NO_FILES, NOWHERE, SlackShelf
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
 from tests.slack.office import GENERAL, ME, RANDOM, Office
 

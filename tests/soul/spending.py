@@ -32,7 +32,7 @@ def called(**more: Any) -> ModelCall:
         "texts": (),
         "seqs": (),
         "trailing": "",
-        "wording": {},
+        "wording": (),
         "people": ("U1",),
         "outcome": "ok",
         "model": "echo",

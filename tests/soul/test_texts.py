@@ -38,7 +38,7 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 async def read(texts: Texts, name: str = NAME) -> str:
     """The text that is in use."""
-    return texts.read((await texts.current())[name]).event.text
+    return texts.read(texts.named(await texts.current())[name]).event.text
 
 
 def faults(journal: Journal) -> list[str]:
@@ -49,7 +49,9 @@ def faults(journal: Journal) -> list[str]:
 async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Journal) -> None:
     texts = Texts(words, journal, SHIPPED)
     assert await read(texts) == MENDING
-    assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= (await texts.current()).keys()
+    assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= texts.named(
+        await texts.current()
+    ).keys()
 
 
 async def test_a_changed_playbook_and_a_new_one_are_read(words: Path, journal: Journal) -> None:
@@ -84,7 +86,7 @@ async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
 ) -> None:
     texts = Texts(words, journal, SHIPPED)
     (words / "playbooks" / "later.md").write_text("Be kind.")
-    assert "playbooks/later" not in await texts.current()
+    assert "playbooks/later" not in texts.named(await texts.current())
     [said] = faults(journal)
     assert caplog.messages == [said]
     (words / "playbooks" / "later.md").write_text(MENDING)

@@ -114,7 +114,7 @@ class Commands:
     def definitions(self) -> Sequence[Definition]:
         journal, clock = self.stage.soul.journal, self.stage.clock
         doors = self.stage.soul.slack.doors
-        meetings = Neighbours(journal, clock, self.mesh)
+        meetings = Neighbours(journal, clock, self.mesh, Places(journal))
         reach = Reaching(journal, clock, doors, self.neighbours, meetings)
 
         async def records(ids: Sequence[int]) -> Sequence[Shared]:

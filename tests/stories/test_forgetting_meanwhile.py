@@ -128,7 +128,7 @@ async def test_the_rehearsed_workspace_and_the_process_folders_are_cleared(
     stage: Stage, tmp_path: Path
 ) -> None:
     root = await lived(stage)
-    folders = tmp_path / "var" / "processes"
+    folders = tmp_path / "var" / "rehearsal-processes"
     started = Entry(
         seq=9,
         thread="sess-inner",

@@ -72,8 +72,16 @@ def think_with_a_text_that_is_lost(copy: Forgery) -> int:
     return copy.change(copy.seqs("model-call")[0], body={"texts": ["0" * 64]})
 
 
+def begin_with_texts_that_are_lost(copy: Forgery) -> int:
+    return copy.change(copy.seqs("turn-began")[0], body={"texts": "0" * 16})
+
+
 def begin_with_a_text_that_is_lost(copy: Forgery) -> int:
-    return copy.change(copy.seqs("turn-began")[0], body={"texts": {"soul": "0" * 64}})
+    return copy.change(copy.seqs("texts")[0], body={"texts": {"soul": "0" * 64}})
+
+
+def think_with_a_text_of_another_time(copy: Forgery) -> int:
+    return copy.change(copy.seqs("model-call")[0], body={"wording": ["playbooks/later"]})
 
 
 def speak_in_no_conversation(copy: Forgery) -> int:
@@ -232,6 +240,8 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
     "refers": (keep_what_is_not_there, remember_another_conversation),
     "texts": (
         think_with_a_text_that_is_lost,
+        think_with_a_text_of_another_time,
+        begin_with_texts_that_are_lost,
         begin_with_a_text_that_is_lost,
         put_words_into_a_text,
     ),
