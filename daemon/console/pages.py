@@ -28,6 +28,8 @@ PAGE = 200
 """Entries of a page, where nobody asks for another number."""
 MOST = 500
 """Entries of a page at the most."""
+MANY = 2_000
+"""Entries that one who is told all is told of ahead: that is as much as is held for them."""
 WEIGHT = 512 * 1024
 """Characters of a page at the most, but for its first entry."""
 SLICE = 10_000
@@ -87,11 +89,14 @@ class Pages:
 
     async def whole(self, root: str, since: int = 0) -> AsyncIterator[Sequence[str]]:
         """All entries of this tree after a seq that are there now, as JSON, some at a time."""
-        seqs = await self.read(lambda past: past.span(root, since=since))
-        while seqs:
-            some, looked = await self.read(partial(_told, seqs=seqs[:PAGE], most=ROOM))
-            seqs = seqs[len(looked) :]
-            yield some
+        end = self._journal.last() + 1
+        while seqs := await self.read(partial(Reading.span, root=root, since=since, before=end, limit=MANY)):
+            since = seqs[-1]
+            while seqs:
+                some, looked = await self.read(partial(_told, seqs=seqs[:PAGE], most=ROOM))
+                seqs = seqs[len(looked) :]
+                if some:
+                    yield some
 
     async def read(self, question: Callable[[Reading], T]) -> T:
         """What a thread beside the loop answers. It is asked again where words were forgotten meanwhile."""

@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 PATIENCE = 20.0
 """Seconds in which a reader must take something of what waits for it."""
@@ -69,6 +69,8 @@ class Answers:
         async with self._places, aclosing(pieces):
             first = await anext(pieces)  # what goes wrong here is an answer of its own
             response = await reader.begin()
+            if request.method == hdrs.METH_HEAD:
+                return response
             try:
                 await reader.send(first)
                 async for piece in pieces:

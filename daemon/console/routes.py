@@ -67,7 +67,7 @@ def mount(app: web.Application, console: Console) -> None:
     app.router.add_get("/", views.page)
     app.router.add_get("/healthz", views.health)
     app.router.add_get("/console/state", views.state)
-    app.router.add_get("/console/journal", views.journal)
+    app.router.add_get("/console/journal", views.journal, allow_head=False)
     app.router.add_get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
     app.router.add_get("/console/threads/{key}", views.thread)
     app.router.add_get("/console/entries", views.entries)

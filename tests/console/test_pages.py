@@ -111,6 +111,16 @@ async def test_without_a_word_of_pages_a_thread_is_told_whole(tmp_path: Path) ->
         assert said(whole) == [f"here {n}" for n in range(250)]
 
 
+async def test_who_asks_for_the_head_alone_gets_no_more(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        thread = await talked(site, 1)
+        for path in ("entries", f"threads/{thread}", "search?words=here"):
+            async with site.http.head(f"{site.url}/console/{path}") as answer:
+                assert (answer.status, await answer.read()) == (200, b"")
+        async with site.http.head(f"{site.url}/console/journal") as answer:
+            assert answer.status == 405
+
+
 async def test_no_page_is_too_heavy_but_by_one_entry(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         for n in range(5):
@@ -144,6 +154,16 @@ async def test_what_is_damaged_is_left_out_and_found(tmp_path: Path) -> None:
         page = await told(site, "entries?limit=2")
         assert said(page) == ["three"]
         assert said(await told(site, f"entries?before={page['older']}")) == ["one"]
+
+
+async def test_a_whole_thread_is_told_without_what_is_damaged(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        thread = await talked(site, 2)
+        with opened(tmp_path / "journal.db") as copy:
+            for seq in copy.seqs("message"):
+                copy.change(seq, body="null")
+        await site.remember("sound", thread=thread)
+        assert said(await told(site, f"threads/{thread}")) == ["sound"]
         assert "The entry 2 cannot be read" in site.journal.damage
 
 
