@@ -63,7 +63,7 @@ class Mute:
         return "1.000000"
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        hold()
+        """Shown later, as in Slack: `hold` is for the request that does it."""
 
     async def finish(
         self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None

@@ -16,9 +16,10 @@ from typing import TypeVar
 from daemon.console.events import brief
 from daemon.console.readers import ROOM
 from daemon.console.search import holds, pattern, words_in
+from daemon.engine.beside import Beside
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS, Reading
+from daemon.engine.reading import ALWAYS
 
 T = TypeVar("T")
 Span = Callable[..., list[int]]
@@ -90,7 +91,7 @@ class Pages:
     async def whole(self, root: str, since: int = 0) -> AsyncIterator[Sequence[str]]:
         """All entries of this tree after a seq that are there now, as JSON, some at a time."""
         end = self._journal.last() + 1
-        while seqs := await self.read(partial(Reading.span, root=root, since=since, before=end, limit=MANY)):
+        while seqs := await self.read(partial(Beside.span, root=root, since=since, before=end, limit=MANY)):
             since = seqs[-1]
             while seqs:
                 some, looked = await self.read(partial(_told, seqs=seqs[:PAGE], most=ROOM))
@@ -98,7 +99,7 @@ class Pages:
                 if some:
                     yield some
 
-    async def read(self, question: Callable[[Reading], T]) -> T:
+    async def read(self, question: Callable[[Beside], T]) -> T:
         """What a thread beside the loop answers. It is asked again where words were forgotten meanwhile."""
         while True:
             erasures = self._journal.erasures
@@ -106,11 +107,11 @@ class Pages:
             if erasures == self._journal.erasures:
                 return found
 
-    def _answer(self, question: Callable[[Reading], T]) -> T:
+    def _answer(self, question: Callable[[Beside], T]) -> T:
         with self._journal.beside() as past:
             return question(past)
 
-    def _search(self, past: Reading, place: Place) -> Page:
+    def _search(self, past: Beside, place: Place) -> Page:
         """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
         words = words_in(place.words)
         patterns = [pattern(word) for word in words]
@@ -130,7 +131,7 @@ class Pages:
         return Page(entries=told[::-1], older=low if low > 1 else None)
 
 
-def _page(past: Reading, place: Place) -> Page:
+def _page(past: Beside, place: Place) -> Page:
     span = partial(past.span, place.root, path=place.path)
     if place.around is not None:
         half = max(place.limit // 2, 1)
@@ -140,7 +141,7 @@ def _page(past: Reading, place: Place) -> Page:
     return _older(past, span, place.before, place.limit)
 
 
-def _older(past: Reading, span: Span, before: int | None, limit: int) -> Page:
+def _older(past: Beside, span: Span, before: int | None, limit: int) -> Page:
     """The newest entries before this one; before none, the newest of all."""
     seqs = span(before=ALWAYS if before is None else before, limit=limit + 1, newest=True)
     entries, looked = _told(past, seqs[-limit:], newest=True)
@@ -152,7 +153,7 @@ def _older(past: Reading, span: Span, before: int | None, limit: int) -> Page:
     )
 
 
-def _newer(past: Reading, span: Span, after: int, limit: int) -> Page:
+def _newer(past: Beside, span: Span, after: int, limit: int) -> Page:
     """The first entries after this one."""
     seqs = span(since=after, limit=limit + 1)
     entries, looked = _told(past, seqs[:limit])
@@ -165,7 +166,7 @@ def _newer(past: Reading, span: Span, after: int, limit: int) -> Page:
 
 
 def _told(
-    past: Reading, seqs: Sequence[int], *, newest: bool = False, most: int = WEIGHT
+    past: Beside, seqs: Sequence[int], *, newest: bool = False, most: int = WEIGHT
 ) -> tuple[list[str], Sequence[int]]:
     """These entries as JSON, and those of the seqs that were looked at: from the newest on, or from the
     oldest, as long as they have no more characters than these. Both in order."""

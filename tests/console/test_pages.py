@@ -14,9 +14,9 @@ import pytest
 
 from daemon.console.pages import WEIGHT, Pages
 from daemon.console.readers import MOST, ROOM
+from daemon.engine.beside import Beside
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import as_json
-from daemon.engine.reading import Reading
 from daemon.kinds import Opened
 from tests.console.site import Site, called, console, message
 from tests.tools.forgery import opened
@@ -174,7 +174,7 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(tmp_p
         reads, go_on = asyncio.Event(), threading.Event()
         loop, seen = asyncio.get_running_loop(), []
 
-        def read(past: Reading) -> str:
+        def read(past: Beside) -> str:
             found = str([as_json(one) for one in past.each([entry.seq])])
             seen.append(found)
             loop.call_soon_threadsafe(reads.set)
