@@ -15,6 +15,7 @@ from benchmarks.figure import Figure, table
 from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.looking_up import looking_up
+from benchmarks.pages import pages
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -41,6 +42,7 @@ ALL = (
     recall,
     looking_up,
     records,
+    pages,
     ticks,
     appends,
     waits,

@@ -19,10 +19,11 @@ from rehearsal.people import SOUL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """A process that has said that it is ready, and how many seconds after it was begun."""
+    """A process that has said that it is ready, how it `said` so, and how many seconds after it was begun."""
 
     process: Process
     seconds: float
+    said: str
 
     @property
     def memory(self) -> float:
@@ -50,11 +51,13 @@ async def child(arguments: Sequence[str], **env: str) -> AsyncIterator[Child]:
         stdout=PIPE,
     )
     assert process.stdout
+    said = ""
     try:
         async for line in process.stdout:
             if line.startswith(b"ready"):
+                said = line.decode()
                 break
-        yield Child(process=process, seconds=time.perf_counter() - began)
+        yield Child(process=process, seconds=time.perf_counter() - began, said=said)
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,18 +1,18 @@
 """The journal as server-sent events: a stream for each open page, ended when the daemon stops.
 
-A reader that takes nothing holds up nobody and little memory: what waits for it is bounded, and after a
-while it is dropped. A page that lives comes back by itself, and goes on where it was.
+A page that comes back goes on where it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from aiohttp import web
 
+from daemon.console.readers import PATIENCE, ROOM, Reader
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall
@@ -21,12 +21,8 @@ TAIL = 300
 """How many entries a page sees that asks for no place to begin."""
 BEAT = 15.0
 """Seconds between two heartbeats: how soon a closed page is noticed."""
-PATIENCE = 20.0
-"""Seconds in which a reader must take something of what waits for it."""
 BITE = 20
 """Entries that are read at once for one reader."""
-ROOM = 64 * 1024
-"""Bytes that may wait for a reader in our hands, and as many in the system's."""
 MOST = 50
 """Streams at once; a new one takes the place of the oldest."""
 KEPT = 4 * 1024 * 1024
@@ -41,29 +37,27 @@ class Streams:
     def __init__(self, journal: Journal, patience: float = PATIENCE) -> None:
         self._journal = journal
         self._patience = patience
-        self._events = Events()
-        self._erasures = 0
-        self._open: dict[asyncio.Task[None], web.Request] = {}
+        self._events = Events(journal)
+        self._open: dict[asyncio.Task[None], Reader] = {}
 
     async def serve(self, request: web.Request, since: int | None) -> web.StreamResponse:
         """Send the entries after `since` (None: the last hundreds), then what comes, until the page goes."""
         last = self._journal.last()
         if since is None or since > last:  # beyond the end: the page remembers another journal
             since = max(0, last - TAIL)
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        _narrow(request.transport)
-        sending = asyncio.create_task(self._send(response, since))
-        self._begin(sending, request)
+        reader = Reader(request, "text/event-stream", self._patience)
+        response = await reader.begin()
+        sending = asyncio.create_task(self._send(reader, since))
+        self._begin(sending, reader)
         try:
             while not (await asyncio.wait({sending}, timeout=BEAT))[0]:
-                await self._write(response, b": beat\n\n")
+                await reader.send(b": beat\n\n")
             if not sending.cancelled():
                 sending.result()  # it follows for ever: it can only have failed
         except ConnectionResetError:
             pass  # the page was closed
         except TimeoutError:
-            _drop(request)
+            reader.drop()
         finally:
             self._open.pop(sending, None)
             sending.cancel()
@@ -74,33 +68,58 @@ class Streams:
         for sending in self._open:
             sending.cancel()
 
-    def _begin(self, sending: asyncio.Task[None], request: web.Request) -> None:
-        self._open[sending] = request
+    def _begin(self, sending: asyncio.Task[None], reader: Reader) -> None:
+        self._open[sending] = reader
         if len(self._open) > MOST:
             oldest = next(iter(self._open))
-            _drop(self._open.pop(oldest))
+            self._open.pop(oldest).drop()
             oldest.cancel()
 
-    async def _send(self, response: web.StreamResponse, since: int) -> None:
-        async for entries in self._journal.follow(since, limit=BITE):
-            if self._erasures != self._journal.erasures:  # words were forgotten
-                self._erasures = self._journal.erasures
-                self._events = Events()
-            for entry in entries:
-                await self._write(response, self._events.of(entry))
-
-    async def _write(self, response: web.StreamResponse, event: bytes) -> None:
-        """Write it, or wait until there is room for it. Raises TimeoutError where nothing is taken."""
-        async with asyncio.timeout(self._patience):
-            await response.write(event)
+    async def _send(self, reader: Reader, since: int) -> None:
+        async for event in self._events.follow(since):
+            await reader.send(event)
 
 
 class Events:
-    """The latest entries as events."""
+    """The entries as events; the latest that were made are kept.
 
-    def __init__(self) -> None:
+    They cannot be stale: an entry never changes but when its words are forgotten, and then none is kept.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._erasures = 0
         self._made: dict[int, bytes] = {}
         self._size = 0
+
+    async def follow(self, since: int) -> AsyncIterator[bytes]:
+        """All after this seq, for ever. What was forgotten while a reader took its time is read anew."""
+        while True:
+            changed, erasures = self._journal.changed, self._journal.erasures
+            bite = self._after(since)
+            if not bite:
+                await changed.wait()
+            for seq, event in bite:
+                if erasures != self._journal.erasures:
+                    break
+                yield event
+                since = seq
+            await asyncio.sleep(0)  # who reads fast must not keep the loop
+
+    def _after(self, since: int) -> Sequence[tuple[int, bytes]]:
+        """The next few: no more than may wait for one reader, but for the last of them."""
+        if self._erasures != self._journal.erasures:
+            self._erasures = self._journal.erasures
+            self._made, self._size = {}, 0
+        bite: list[tuple[int, bytes]] = []
+        size = 0
+        for entry in self._journal.since(since, BITE):
+            event = self.of(entry)
+            bite.append((entry.seq, event))
+            size += len(event)
+            if size > ROOM:
+                break
+        return bite
 
     def of(self, entry: Entry[Event]) -> bytes:
         """This entry as an event, made when it is asked for first."""
@@ -124,16 +143,3 @@ def brief(entry: Entry[Event]) -> dict[str, Any]:
         told["body"]["trailing"] = trailing if len(trailing) <= HEAD else f"{trailing[:HEAD]} …"
         told["body"]["wording"] = {}
     return told
-
-
-def _narrow(transport: asyncio.Transport | None) -> None:
-    """Let little wait for whoever is at the other end."""
-    if transport is not None:
-        transport.set_write_buffer_limits(high=ROOM)
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
-
-
-def _drop(request: web.Request) -> None:
-    """Break the connection: what still waits for its reader is forgotten."""
-    if request.transport is not None:
-        request.transport.abort()

@@ -77,11 +77,11 @@ class Inside:
         entries = self.journal.sound(seqs[first:end])
         return {"ticks": self._ticks(entries[::-1]), "older": first}
 
-    def entries(self) -> Sequence[Entry[Event]]:
-        """The entries of its thread, from one of the last ticks on: all of them would be years."""
+    def begun(self) -> int:
+        """Before which entry of its thread the last ticks began: all that came before would be years."""
         seqs = self.journal.seqs(Ticked)[-THREAD:]
         first = self.journal.sound(seqs[:1])
-        return self.journal.tree(INNER, since=first[0].event.tick - 1 if first else 0)
+        return first[0].event.tick - 1 if first else 0
 
     # How it stands
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from daemon.console.events import PATIENCE, Streams, brief
+from daemon.console.events import Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.console.inside import Inside
+from daemon.console.pages import MOST, PAGE, Page, Pages, Place
+from daemon.console.readers import PATIENCE, Answers
+from daemon.console.search import words_in
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import INNER, ModelCall, Opened
@@ -20,10 +24,20 @@ from daemon.kinds import INNER, ModelCall, Opened
 STATIC = Path(__file__).parent / "static"
 SEQ = re.compile(r"[0-9]{1,15}")
 SESSION = re.compile(r"sess-")
-"""How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`."""
+"""How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`. `#72` is an entry."""
+PLACES = frozenset({"before", "after", "around"})
+CURSORS = PLACES | {"limit"}
+"""What asks for a page."""
+NOTHING: Mapping[str, Any] = {}
+FOUND = 50
+"""What is found at once, where nobody asks for another number."""
 
-NO_SEQ = "since must be a seq of the journal: a whole number."
+NO_SEQ = "since must be a seq of the journal, and most a number of entries: whole numbers."
 NO_BEFORE = "before must be a seq of the journal: a whole number."
+NO_PLACE = (
+    "before, after, around and limit must be whole numbers, and only one of the first three may be given."
+)
+NO_WORDS = "words must name what is looked for."
 NO_CALL = "There is no model call with this seq in the journal."
 
 
@@ -53,9 +67,11 @@ def mount(app: web.Application, console: Console) -> None:
     app.router.add_get("/", views.page)
     app.router.add_get("/healthz", views.health)
     app.router.add_get("/console/state", views.state)
-    app.router.add_get("/console/journal", views.journal)
+    app.router.add_get("/console/journal", views.journal, allow_head=False)
     app.router.add_get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
     app.router.add_get("/console/threads/{key}", views.thread)
+    app.router.add_get("/console/entries", views.entries)
+    app.router.add_get("/console/search", views.search)
     app.router.add_get("/console/inner", views.inner)
     app.router.add_get("/static/{name}", views.part)
     app.on_shutdown.append(views.shutdown)
@@ -67,6 +83,8 @@ class Views:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._streams = Streams(console.journal, console.patience)
+        self._answers = Answers(console.patience)
+        self._pages = Pages(console.journal)
         self._parts = {path.name: path for path in STATIC.iterdir()}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
@@ -88,13 +106,18 @@ class Views:
         return web.json_response(self._console.state())
 
     async def journal(self, request: web.Request) -> web.StreamResponse:
-        """The journal as it grows; a page that reconnects goes on where it was."""
+        """The journal as it grows; a page that reconnects goes on where it was, but for one that is behind by
+        more than `most` entries: it is sent the last hundreds."""
         since = request.headers.get("Last-Event-ID") or request.query.get("since")
-        if since is not None and not SEQ.fullmatch(since):
+        most = request.query.get("most")
+        if not all(SEQ.fullmatch(given) for given in (since, most) if given is not None):
             return refuse(400, NO_SEQ)
-        return await self._streams.serve(request, None if since is None else int(since))
+        begins = int(since) if since is not None else None
+        if begins is not None and most is not None and self._console.journal.last() - begins > int(most):
+            begins = None
+        return await self._streams.serve(request, begins)
 
-    async def call(self, request: web.Request) -> web.Response:
+    async def call(self, request: web.Request) -> web.StreamResponse:
         """One model call, and its request rebuilt from the journal."""
         try:
             entry = self._console.journal.at(int(request.match_info["seq"]))
@@ -103,18 +126,64 @@ class Views:
         if not isinstance(entry.event, ModelCall):
             return refuse(404, NO_CALL)
         seen, agrees = self._console.rebuild(entry)
-        return web.json_response({"entry": as_json(entry), "request": seen, "agrees": agrees})
+        told = {"entry": as_json(entry), "request": seen, "agrees": agrees}
+        return await self._answers.send(request, _once(json.dumps(told).encode()))
 
-    async def thread(self, request: web.Request) -> web.Response:
-        """All entries of the conversation `{team}:{channel}:{root ts}`, or `sess-…`, and of its branches."""
-        journal, key, inner = self._console.journal, request.match_info["key"], self._console.inner
-        if inner and key == INNER:
-            return web.json_response({"thread": INNER, "entries": [brief(e) for e in inner.entries()]})
-        opened = journal.latest(key, Opened) if SESSION.match(key) else journal.get(f"thread:{key}")
-        if opened is None:  # nobody has spoken to the soul there yet
+    async def thread(self, request: web.Request) -> web.StreamResponse:
+        """The conversation `{team}:{channel}:{root ts}`, or `sess-…`, and its branches: a page of it, where
+        one is asked for, else all of it."""
+        place = _place(request)
+        if place is None:
+            return refuse(400, NO_PLACE)
+        opened, root = self._opened(request.match_info["key"])
+        if not root:  # nobody has spoken to the soul there yet
             return web.json_response({"thread": None, "entries": []})
-        entries: list[Entry[Event]] = journal.tree(opened.thread)
-        return web.json_response({"thread": opened.thread, "entries": [brief(e) for e in entries]})
+        if not CURSORS & request.query.keys():
+            return await self._answers.send(request, self._whole(root))
+        told = {"thread": root, "opened": brief(opened) if opened else None}
+        return await self._page(request, replace(place, root=root), told)
+
+    def _opened(self, key: str) -> tuple[Entry[Event] | None, str]:
+        """How this thread began, if it is a conversation, and its id; empty where there is none."""
+        journal = self._console.journal
+        if self._console.inner and key == INNER:
+            return None, INNER
+        opened = journal.latest(key, Opened) if SESSION.match(key) else journal.get(f"thread:{key}")
+        return opened, opened.thread if opened else ""
+
+    async def _whole(self, root: str) -> AsyncGenerator[bytes]:
+        """All entries of this tree; of the inner life those of its last ticks: all would be years."""
+        yield f'{{"thread": {json.dumps(root)}, "entries": ['.encode()
+        since = self._console.inner.begun() if self._console.inner and root == INNER else 0
+        comma = ""
+        async for some in self._pages.whole(root, since):
+            yield (comma + ", ".join(some)).encode()
+            comma = ", "
+        yield b"]}"
+
+    async def entries(self, request: web.Request) -> web.StreamResponse:
+        """A page of all threads; with `under`, of what was recorded under this key."""
+        place = _place(request)
+        if place is None:
+            return refuse(400, NO_PLACE)
+        return await self._page(request, replace(place, path=request.query.get("under", "")))
+
+    async def search(self, request: web.Request) -> web.StreamResponse:
+        """A page of what holds all these `words`: of all threads, or of this `thread` and its branches.
+        Where `older` is told it is to be asked on, though nothing was found so far."""
+        place, words = _place(request, FOUND), request.query.get("words", "")
+        if place is None:
+            return refuse(400, NO_PLACE)
+        if not words_in(words):
+            return refuse(400, NO_WORDS)
+        root = request.query.get("thread", "")
+        return await self._page(request, replace(place, root=root, words=words))
+
+    async def _page(
+        self, request: web.Request, place: Place, told: Mapping[str, Any] = NOTHING
+    ) -> web.StreamResponse:
+        """This page, with what is told besides."""
+        return await self._answers.send(request, _once(_paged(await self._pages.page(place), told)))
 
     async def inner(self, request: web.Request) -> web.Response:
         """The inner life as it is now; with `before`, only the ticks that were written before that entry."""
@@ -130,3 +199,26 @@ class Views:
     async def shutdown(self, _app: web.Application) -> None:
         """End what would otherwise never end."""
         await self._streams.close()
+
+
+def _place(request: web.Request, limit: int = PAGE) -> Place | None:
+    """Which page is asked for; None where nobody can tell."""
+    asked = {name: value for name, value in request.query.items() if name in CURSORS}
+    if not all(SEQ.fullmatch(value) for value in asked.values()) or len(PLACES & asked.keys()) > 1:
+        return None
+    numbers = {name: int(value) for name, value in asked.items()}
+    return Place(
+        before=numbers.get("before"),
+        after=numbers.get("after"),
+        around=numbers.get("around"),
+        limit=min(max(numbers.get("limit", limit), 1), MOST),
+    )
+
+
+def _paged(page: Page, told: Mapping[str, Any]) -> bytes:
+    ends = {**told, "older": page.older, "newer": page.newer}
+    return f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'.encode()
+
+
+async def _once(answer: bytes) -> AsyncGenerator[bytes]:
+    yield answer

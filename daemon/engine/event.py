@@ -148,12 +148,13 @@ def only(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
 
 def as_json(entry: Entry[Event]) -> dict[str, Any]:
     """An entry as JSON values: its columns, with the event as `body`."""
+    kind: Any = type(entry.event)  # as mypy takes no class for hashable
     told = {
         "seq": entry.seq,
         "thread": entry.thread,
         "kind": entry.kind,
         "author": entry.author,
-        "body": dataclasses.asdict(entry.event),
+        "body": _adapter(kind).dump_python(entry.event, warnings=False),
         "key": entry.key,
         "cause": entry.cause,
         "closes": entry.closes,

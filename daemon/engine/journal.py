@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
+from daemon.engine.beside import Beside
 from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
 from daemon.engine.event import Entry, Event, Input, Kinds
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
@@ -24,7 +26,8 @@ from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
 from daemon.engine.opening import fold_again, open_readonly, open_store
 from daemon.engine.reading import Reading
-from daemon.engine.store import Row, Store, Stored, beside
+from daemon.engine.schema import Row, Stored
+from daemon.engine.store import Store, index_path
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
@@ -67,6 +70,12 @@ class Draft(Generic[E]):
             at=row.at,
             event=self.event,
         )
+
+    def stored(self, seq: int) -> Stored:
+        """It, as it is read from there."""
+        row = self.row
+        closes = json.dumps(row.closes)
+        return (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, row.at)
 
 
 class Journal(Reading):
@@ -137,10 +146,10 @@ class Journal(Reading):
             self.damage = str(damage)
 
     @property
-    def beside(self) -> Path:
+    def index_path(self) -> Path:
         """Where what is folded of it may be kept. That file is deleted when words are forgotten, once they
         are blank: whoever opens it before he reads entries into it leaves none of them there."""
-        return beside(self._path)
+        return index_path(self._path)
 
     def reader(self) -> Reader:
         """Another reader, for a thread of its own, in which it is made, asked and closed."""
@@ -193,7 +202,7 @@ class Journal(Reading):
             return cast(Entry[E], found), False
         if moot:
             return self.at(seq), True
-        return self._keep(draft.entry(seq)), True
+        return self._keep(draft.stored(seq), draft.entry(seq)), True
 
     def draft(
         self,
@@ -297,8 +306,8 @@ class Journal(Reading):
         return await asyncio.to_thread(self._asked_apart, ask)
 
     def _asked_apart(self, ask: Callable[[Reading], T]) -> T:
-        with closing(open_readonly(self._path)) as store:
-            return ask(Reading(store, self._kinds))
+        with self.beside() as past:
+            return ask(past)
 
     async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
         """All entries after this seq, as they come, so many at once."""
@@ -310,6 +319,18 @@ class Journal(Reading):
                 yield entries
             else:
                 await changed.wait()
+
+    @contextmanager
+    def beside(self) -> Iterator[Beside]:
+        """The journal as it is at this moment, for a thread beside the loop: for what takes long to read.
+
+        Nothing can be erased from the file while it is open.
+        """
+        store = open_readonly(self._path)
+        try:
+            yield Beside(store, self.kinds, self._found)
+        finally:
+            store.close()
 
     @property
     def changed(self) -> asyncio.Event:
@@ -354,7 +375,7 @@ class Reader(Reading):
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         return list(self._sound(rows))
 
-    def _keep(self, entry: Entry[E]) -> Entry[E]:
+    def _keep(self, row: Stored, entry: Entry[E]) -> Entry[E]:
         return entry  # nobody would tell it that words were forgotten
 
     def _found(self, damage: JournalDamaged) -> None:

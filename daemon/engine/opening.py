@@ -13,7 +13,8 @@ from urllib.parse import quote
 from daemon.engine.event import Kinds
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.kinds import LEASES
-from daemon.engine.store import FOLDED_TABLES, TABLES, Store
+from daemon.engine.schema import FOLDED_TABLES, TABLES
+from daemon.engine.store import Store
 
 VERSION = 2
 """Of the tables. A journal of another one was written by another program, and is not touched."""

@@ -18,8 +18,9 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.keys import restarted
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
 from daemon.engine.opening import damaged, folding, open_readonly, unreadable
-from daemon.engine.rows import entry_of
-from daemon.engine.store import Store, Stored
+from daemon.engine.rows import entry_of, seqs_in
+from daemon.engine.schema import Stored
+from daemon.engine.store import Store
 
 E = TypeVar("E", bound=Event)
 
@@ -51,8 +52,8 @@ class Reading:
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """What `first_after` found last: for all seqs from the first to before the second one, and when."""
-        self._at_hand: dict[int, Entry[Any]] = {}
-        """Never stale: an entry changes only where words are forgotten, and then none stays here."""
+        self._at_hand: dict[int, tuple[Stored, Entry[Any]]] = {}
+        """By seq, each with the row that it was made from: it counts for the same row alone."""
         self.erasures = 0
         """How often words were forgotten since it was opened: whoever keeps any at hand looks at this."""
 
@@ -60,7 +61,7 @@ class Reading:
         """The entry under this key."""
         with self._question:
             found = self._store.get(key)
-            return self._keep(self._entry(found)) if found else None
+            return self._keep(found, self._entry(found)) if found else None
 
     def at(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""
@@ -68,11 +69,8 @@ class Reading:
 
     def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
-        found = {seq: self._at_hand[seq] for seq in seqs if seq in self._at_hand}
-        if len(found) < len(seqs):
-            with self._question:
-                for row in self._store.many([seq for seq in seqs if seq not in found]):
-                    found[row[0]] = self._keep(self._entry(row))
+        with self._question:
+            found = {row[0]: self._keep(row, self._entry(row)) for row in self._store.many(seqs)}
         return [found[seq] for seq in seqs]
 
     def under(self, path: str) -> list[Entry[Event]]:
@@ -116,7 +114,7 @@ class Reading:
         with self._question:
             rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
             found = [row for row in rows if row is not None]
-            return self._keep(self._entry(max(found))) if found else None
+            return self._keep(max(found), self._entry(max(found))) if found else None
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
@@ -220,7 +218,7 @@ class Reading:
         """What the entries after this seq say beside their bodies, which are not read; oldest first."""
         with self._question:
             rows = self._store.heads(seq, limit)
-        return [Head(seq, thread, kind, _closes(closes) or ()) for seq, thread, kind, closes in rows]
+        return [Head(seq, thread, kind, seqs_in(closes) or ()) for seq, thread, kind, closes in rows]
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
@@ -289,17 +287,17 @@ class Reading:
     def _entries(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         return [self._entry(row) for row in rows]
 
-    def _keep(self, entry: Entry[E]) -> Entry[E]:
+    def _keep(self, row: Stored, entry: Entry[E]) -> Entry[E]:
         """Have it at hand from now on."""
         if entry.seq not in self._at_hand and len(self._at_hand) >= AT_HAND:
             del self._at_hand[next(iter(self._at_hand))]
-        self._at_hand[entry.seq] = entry
+        self._at_hand[entry.seq] = (row, entry)
         return entry
 
     def _entry(self, row: Stored) -> Entry[Any]:
         known = self._at_hand.get(row[0])
-        if known is not None:
-            return known
+        if known is not None and known[0] == row:
+            return known[1]
         try:
             return entry_of(row, self.kinds)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The journal's tables in SQLite, and every statement that is run on them.
+"""Every statement that is run on the journal's tables.
 
 `entry` is the journal. `pending` and `lease` are folded from it in the transaction that appends, and can be
 rebuilt by a replay. A store is one connection; it knows rows, not events.
@@ -8,65 +8,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-FOLDED_TABLES = """
-create table if not exists pending(seq integer primary key, thread text not null, kind text not null);
-create index if not exists pending_by_kind on pending(kind, thread);
-create table if not exists lease(thread text primary key, epoch integer not null)
-"""
-TABLES = f"""
-create table entry(
-  seq integer primary key, thread text not null, kind text not null, author text not null, body text not null,
-  key text not null unique, cause integer, closes text not null, at real not null);
-create index entry_by_thread on entry(thread, kind, seq);
-create index entry_by_kind on entry(kind, at);
-create unique index entry_opens_thread on entry(thread) where kind = 'thread';
-{FOLDED_TABLES}"""
-"""The last index: two conversations never share an id."""
+from daemon.engine.schema import REPLAYS, ROW, Row, Stored
 
-REPLAYS: Mapping[str, str] = {
-    "pending": "select seq, thread, kind from entry where kind in (select value from json_each(?))"
-    " and seq not in (select value from entry, json_each(closes) where closes <> '[]') order by 1",
-    "lease": "select thread, max(seq) from entry where kind in (select value from json_each(?))"
-    " group by thread order by 1",
-}
-"""Each folded table as a replay of all entries gives it."""
-
-ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 PART = 500
 """Entries that are read at once where all are."""
 FEW = 200
 """Entries that are looked through faster than they are looked up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """An entry as it stands in the file. `pending` and `leases` say what it changes in the folded tables."""
-
-    thread: str
-    kind: str
-    author: str
-    body: str
-    key: str
-    cause: int | None
-    closes: tuple[int, ...]
-    moot: tuple[int, ...]
-    """What it closes besides, if nothing has closed that by then."""
-    at: float
-    pending: bool
-    leases: bool
-
-
-Stored = tuple[int, str, str, str, str, str, int | None, str, float]
-"""A row that was read, in the order of ROW."""
-
-
-def beside(journal: Path) -> Path:
+def index_path(journal: Path) -> Path:
     """Where a program may keep, in an SQLite file, what it has folded of a journal to find it again.
 
     It may be deleted at any time, and is when words are forgotten.
@@ -143,7 +98,7 @@ class Store:
         busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
         if busy:
             raise sqlite3.OperationalError("somebody reads it as it was before")
-        delete_database(beside(self.path))
+        delete_database(index_path(self.path))
 
     # Reading the folded tables
 
@@ -280,6 +235,51 @@ class Store:
         where = f"{column} in (select value from json_each(?)) and seq > ?"
         found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
         return [seq for (seq,) in found]
+
+    def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
+        """Which entries stand between two seqs, both left out: the newest, or the first ones, in order.
+
+        Those of a thread and of all under it, or those whose key begins with `path/`; all where neither is
+        named. They are found by thread or key alone: by seq, SQLite might read the whole journal. Hence the
+        `+`.
+        """
+        column = "+seq" if root or path else "seq"
+        text = f"select seq from entry where {column} > ? and {column} < ?"
+        values: list[object] = [since, before]
+        if path:
+            text += " and key >= ? and key < ?"
+            values += [f"{path}/", f"{path}0"]  # "0" follows "/"
+        elif root:
+            text = f"{text} and thread = ? union all {text} and thread > ? and thread < ?"
+            values += [root, *values, f"{root}.", f"{root}/"]  # "/" follows "."
+        order = "desc" if newest else "asc"
+        found = self._db.execute(f"{text} order by seq {order} limit ?", (*values, limit))
+        return sorted(seq for (seq,) in found)
+
+    def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
+        """The entries of these seqs that are there, the newest or the oldest first; few of them are in memory
+        at once."""
+        text = f"select {ROW} from entry where seq in (select value from json_each(?)) order by seq"
+        if newest:
+            text += " desc"
+        with closing(self._db.execute(text, (json.dumps(list(seqs)),))) as rows:
+            yield from rows
+
+    def holding(self, patterns: Sequence[str], root: str, since: int, before: int) -> Iterator[Stored]:
+        """The entries between two seqs, both left out, whose body is like all these patterns, newest first.
+
+        Of a thread and of all under it, where one is named. The patterns are SQL's, "~" takes a sign's
+        meaning away.
+        """
+        where = "seq > ? and seq < ?"
+        values: list[object] = [since, before]
+        if root:
+            where += " and (thread = ? or thread > ? and thread < ?)"
+            values += [root, f"{root}.", f"{root}/"]
+        where += " and body like ? escape '~'" * len(patterns)
+        text = f"select {ROW} from entry not indexed where {where} order by seq desc"
+        with closing(self._db.execute(text, (*values, *patterns))) as rows:
+            yield from rows
 
     def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
         """The entries of these kinds after a seq and up to another one. Of a kind SQLite would read all:

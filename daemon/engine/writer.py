@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from daemon.engine.exceptions import Conflict, Fenced, JournalError
-from daemon.engine.store import Row, Store
+from daemon.engine.schema import Row
+from daemon.engine.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 A projection, brought up to date in a thread of its own, at the start and before whatever is looked up. The
 file may be deleted at any time. It is made anew where it is of another journal or version, or damaged, or
-from before words were forgotten: whoever forgets deletes it (`Journal.beside`).
+from before words were forgotten: whoever forgets deletes it (`Journal.index_path`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class JournalIndex:
         self.behind = False
         """Was not all in it that it should hold, when something was looked up last?"""
         # What follows is the thread's alone.
-        self._path: Path | None = journal.beside
+        self._path: Path | None = journal.index_path
         """None: it is kept in memory, since the file could not be used."""
         self._failed = False
         self._reader: Reader | None = None
@@ -221,7 +221,7 @@ class JournalIndex:
             self._path = None
         log.warning(
             "The index of what was said, %s, cannot be used (%s): it is made anew%s.",
-            self._journal.beside.name,
+            self._journal.index_path.name,
             error,
             "" if self._path else " in memory, until the next start",
         )

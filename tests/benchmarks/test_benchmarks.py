@@ -17,6 +17,7 @@ from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.looking_up import looking_up
+from benchmarks.pages import pages
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -45,6 +46,7 @@ TINY = {
     "recall": partial(recall, entries=80, rounds=1),
     "looking_up": partial(looking_up, entries=800, conversations=4, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
+    "pages": partial(pages, entries=30, searched=60, readers=3, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
     "waits": partial(waits, number=6, rounds=2),

@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
-from daemon.console.events import PATIENCE
 from daemon.console.guard import protect
+from daemon.console.readers import PATIENCE
 from daemon.console.routes import Console, mount
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal

@@ -169,3 +169,13 @@ async def test_what_is_no_part_of_the_page_is_not_found(tmp_path: Path) -> None:
             async with site.http.get(f"{site.url}/static/{name}") as answer:
                 assert answer.status == 404, name
                 assert (await answer.json())["error"] == "There is nothing under this address."
+
+
+async def test_a_page_that_is_far_behind_begins_anew(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        await asyncio.gather(*(site.remember(f"thought {n}") for n in range(TAIL + 20)))
+        for most, first in ((TAIL + 10, "21"), (TAIL + 20, "2")):
+            async with site.http.get(f"{site.url}/console/journal?since=1&most={most}") as stream:
+                assert (await frames(stream, 1))[0][0] == first
+        async with site.http.get(f"{site.url}/console/journal?most=x") as answer:
+            assert answer.status == 400

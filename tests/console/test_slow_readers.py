@@ -6,7 +6,8 @@ import asyncio
 import socket
 from pathlib import Path
 
-from daemon.console.events import KEPT, MOST, ROOM, Events
+from daemon.console.events import KEPT, MOST, Events
+from daemon.console.readers import ROOM
 from daemon.engine.event import Entry
 from daemon.kinds import Message
 from tests.console.site import Site, console, frames, message
@@ -72,8 +73,9 @@ async def test_a_new_page_takes_the_place_of_the_oldest(tmp_path: Path) -> None:
             one.close()
 
 
-def test_events_are_made_once_and_few_are_kept() -> None:
-    events = Events()
+async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        events = Events(site.journal)
     entries = [_entry(seq) for seq in range(1, 400)]
     first = events.of(entries[0])
     assert events.of(entries[0]) is first
@@ -81,6 +83,20 @@ def test_events_are_made_once_and_few_are_kept() -> None:
         events.of(entry)
     assert events._size <= KEPT
     assert events._size == sum(map(len, events._made.values()))
+
+
+async def test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent(tmp_path: Path) -> None:
+    """It was read with others, and then forgotten; another reader has come meanwhile."""
+    async with console(tmp_path) as site:
+        await site.remember("first")
+        secret, _ = await site.journal.append("sess-00000001", message("a secret"), key="msg:2")
+        events = Events(site.journal)
+        slow, other = events.follow(0), events.follow(0)
+        assert b"first" in await anext(slow)
+        await site.journal.forget([secret.seq], thread="sess-00000001", key="forget", why="asked")
+        for reader in (other, slow):
+            assert b"a secret" not in await anext(reader) + await anext(reader)
+        assert b"a secret" not in b"".join(events._made.values())
 
 
 def _entry(seq: int) -> Entry[Message]:

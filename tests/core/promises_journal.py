@@ -159,7 +159,7 @@ INDEXED = (
     rule(
         "what is forgotten goes out of what is kept beside the journal, too",
         "engine/store.py",
-        "        delete_database(beside(self.path))\n",
+        "        delete_database(index_path(self.path))\n",
         "",
         f"{INDEX}test_no_byte_of_what_is_forgotten_is_left_in_it",
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 CROWD = "tests/console/test_crowd.py::"
+PAGES = "tests/console/test_pages.py::"
+SLOW = "tests/console/test_slow_readers.py::"
 BRAKE = "tests/console/test_brake.py::"
 NAMES = "tests/slack/test_names.py::"
 ODD = "tests/slack/test_odd_envelopes.py::"
@@ -62,10 +64,24 @@ DOOR = (
     ),
     rule(
         "a reader who takes nothing is dropped",
-        "console/events.py",
+        "console/readers.py",
         "asyncio.timeout(self._patience)",
         "asyncio.timeout(None)",
-        "tests/console/test_slow_readers.py::test_who_takes_nothing_is_dropped_and_others_go_on",
+        SLOW + "test_who_takes_nothing_is_dropped_and_others_go_on",
+    ),
+    rule(
+        "what was forgotten while a page was read does not stand on it",
+        "console/pages.py",
+        "if erasures == self._journal.erasures:",
+        "if True:",
+        PAGES + "test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it",
+    ),
+    rule(
+        "what was forgotten while a reader took its time is not sent",
+        "console/events.py",
+        "if erasures != self._journal.erasures:",
+        "if False:",
+        SLOW + "test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent",
     ),
     rule(
         "what waits for a page of the rehearsal is bounded",

@@ -161,7 +161,10 @@ async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_s
     """Whoever keeps it may still write to what is deleted, in this life; the next one finds nothing of it."""
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal)
-    made = [journal.beside.with_name(journal.beside.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    made = [
+        journal.index_path.with_name(journal.index_path.name + end)
+        for end in ("", "-wal", "-shm", "-journal")
+    ]
     for path in made:
         path.write_text(SECRET)
     Frail.left = at
@@ -175,17 +178,17 @@ async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_s
         copy = copied(tmp_path)
     async with Journal(copy / "journal.db", clock, KINDS) as journal:
         assert SECRET.encode() not in bytes_of(copy)
-        assert journal.beside.parent == copy
+        assert journal.index_path.parent == copy
 
 
 async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, clock: FakeClock) -> None:
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal, 3)
-        journal.beside.mkdir()
+        journal.index_path.mkdir()
         with pytest.raises(JournalError, match="could not be written"):
             await forget(journal, said)
         [left] = journal.pending(Forgotten)
-        journal.beside.rmdir()
+        journal.index_path.rmdir()
         await journal.erase(left)
         assert not journal.pending(Forgotten)
         await journal.append("ann", Said(text="The writer goes on."), key="on")

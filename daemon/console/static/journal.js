@@ -1,19 +1,28 @@
-// The right pane: the soul's journal as it grows, of everything or of the thread that is open, or as trees.
+// The right pane: the soul's journal as it grows, of everything or of the thread that is open, or as trees; and
+// what is found in it.
 
-import { atEnd, byId, el, toEnd } from "./dom.js";
-import { clockSeconds, full } from "./format.js";
+import { byId } from "./dom.js";
+import { Feed, recorded } from "./feed.js";
 import { Inner } from "./inner.js";
-import { line } from "./lines.js";
 import { live } from "./live.js";
-import { isUnder, named, rootOf } from "./names.js";
+import { isUnder, rootOf } from "./names.js";
 import { ask } from "./reach.js";
+import { pathOf, pathsTo } from "./readings.js";
+import { Search } from "./search.js";
 import { Shelf } from "./shelf.js";
+import { Timeline } from "./timeline.js";
 import { Tree } from "./tree.js";
 
-const KEPT = 1000;
-const PAGE = 10;
-const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE, End: Infinity, Home: -Infinity };
-const NOTHING = { all: "Nothing has happened yet.", thread: "The soul has written nothing about this thread." };
+const NOTHING = {
+  all: "Nothing has happened yet.",
+  thread: "The soul has written nothing about this thread.",
+  found: "Nothing was found.",
+};
+/** So many entries are sent at the most when the page comes back; else only the last hundreds. */
+const BEHIND = 1000;
+const EVERYTHING = "/console/entries";
+const NO_THREAD = Object.freeze({ key: null, id: null, feed: new Feed("") });
+const ofThread = (key) => `/console/threads/${encodeURIComponent(key)}`;
 
 export class Journal {
   /** `onCall(seq)` is asked to open a model call; `onEntry(entry)` hears each new entry. */
@@ -21,174 +30,214 @@ export class Journal {
     this.onCall = onCall;
     this.onEntry = onEntry;
     this.onConnection = onConnection;
-    this.list = byId("entries");
-    const openers = { onCall, onReading: (seq) => this.toReading(seq), onWhole: (reading) => this.bringReading(reading) };
+    this.lines = new Timeline({
+      onPress: (button, row) => this.press(button, row),
+      onEnd: (name) => this.further(name),
+      onNewest: () => this.toNewest(),
+    });
+    const openers = {
+      onCall,
+      onReading: (seq) => this.toReading(seq),
+      onWhole: (reading) => this.bringReading(reading),
+      onOlder: () => this.further("older"),
+    };
     this.trees = { thoughts: new Tree(openers), readings: new Shelf(openers), inner: new Inner(openers) };
-    this.all = [];
-    this.fresh = [];
-    this.open = { key: null, id: null, entries: [] };
+    this.search = new Search({ onSearch: (words) => this.find(words) });
+    this.last = null;
+    this.all = new Feed(EVERYTHING);
+    this.open = NO_THREAD;
+    this.found = null;
     this.filter = "all";
-    this.list.addEventListener("keydown", (event) => this.onKey(event));
-    this.list.addEventListener("click", (event) => this.choose(event.target.closest("#entries > li"), event));
   }
 
   follow() {
     this.render();
-    live(() => (this.all.length ? `/console/journal?since=${this.all.at(-1).seq}` : "/console/journal"), {
+    live(() => `/console/journal?most=${BEHIND}${this.last ? `&since=${this.last.seq}` : ""}`, {
       onData: (entry) => this.take(entry),
       onUp: () => this.onConnection(true),
       onDown: () => this.onConnection(false),
     });
   }
 
-  /** Show the entries of a conversation under "This thread"; its key is team:channel:root ts, or its id. */
-  async openThread(key) {
-    if (this.open.key === key) return;
-    this.turnTo({ key, id: null, entries: [] });
+  /** Show a conversation under "This thread", from its end or around an entry; its key is team:channel:root ts,
+      or its id. */
+  async openThread(key, around = null) {
+    if (this.open.key === key && around === null) return;
+    const open = { key, id: null, feed: new Feed(key && ofThread(key)) };
+    this.turnTo(open);
     if (key === null) return;
-    const answer = await ask(`/console/threads/${encodeURIComponent(key)}`).catch((error) => this.close(key, error));
-    if (this.open.key !== key) return;
-    const { thread, entries } = answer;
-    const last = entries.at(-1)?.seq ?? 0;
-    const id = thread ?? this.open.id;
-    const since = this.all.filter((entry) => id && isUnder(entry.thread, id) && entry.seq > last);
-    this.turnTo({ key, id, entries: [...entries, ...since] });
+    const { thread } = await open.feed.begin(around).catch((error) => this.close(open, error));
+    if (this.open !== open) return;
+    open.id = thread ?? open.id;
+    for (const entry of this.all.entries) if (open.id && isUnder(entry.thread, open.id)) open.feed.take(entry);
+    this.turnTo(open);
+  }
+
+  /** Turn to this entry in its conversation, or among all where it belongs to none; gives its thread. */
+  async openEntry(seq) {
+    const { entries } = await ask(`${EVERYTHING}?around=${seq}&limit=1`);
+    const entry = entries?.find((one) => one.seq === seq);
+    if (!entry) return null;
+    this.search.clear();
+    this.found = null;
+    await this.openThread(rootOf(entry.thread), seq);
+    if (!this.open.id) {
+      this.all = new Feed(EVERYTHING);
+      await this.all.begin(seq);
+    }
+    this.show(this.open.id ? "thread" : "all");
+    this.lines.goTo(seq);
+    return this.open.id;
   }
 
   turnTo(open) {
     this.open = open;
-    const whole = open.key !== null;
-    for (const tree of Object.values(this.trees)) tree.fill(whole ? open.entries : this.all, whole);
-    if (this.filter === "thread") this.render();
+    this.fill();
+    if (this.filter === "thread" && !this.found) this.render();
   }
 
   /** What could not be read is read when it is opened again. */
-  close(key, error) {
-    if (this.open.key === key) this.open = { key: null, id: null, entries: [] };
+  close(open, error) {
+    if (this.open === open) this.open = NO_THREAD;
     throw error;
   }
 
   /** Its newest entry in sight: for a list that was hidden. */
   toEnd() {
-    toEnd(this.list);
+    this.lines.toEnd();
     this.tree?.toEnd();
   }
 
   /** The tree that is shown, where one is. */
   get tree() {
-    return this.trees[this.filter];
+    return this.found ? null : this.trees[this.filter];
+  }
+
+  /** What the trees are made from. */
+  get source() {
+    return this.open.key === null ? this.all : this.open.feed;
+  }
+
+  /** What the list shows. */
+  get shown() {
+    return this.found ?? (this.filter === "all" ? this.all : this.open.feed);
+  }
+
+  /** The trees begin anew, or, where there is more of the same, go on. */
+  fill(more = false) {
+    const { entries, older } = this.source;
+    for (const tree of Object.values(this.trees)) tree.fill(entries, { one: this.open.key !== null, older: older !== null, more });
+  }
+
+  /** One came to an end of what is shown: it goes on there. */
+  async further(end) {
+    const feed = this.tree ? this.source : this.shown;
+    const there = await (end === "older" ? feed.backwards() : feed.forwards());
+    if (there && feed === this.source) this.fill(true);
+    if (there && feed === this.shown && !this.tree) this.lines.refresh();
+    this.search.tell(this.found);
+  }
+
+  /** From among old entries to what happens now. */
+  async toNewest() {
+    const feed = this.shown;
+    await feed.begin();
+    if (feed === this.source) this.fill();
+    if (feed !== this.shown) return;
+    this.render();
+    this.lines.move(Infinity);
+  }
+
+  /** Show what holds these words, in the thread that is shown or anywhere; no words: what was shown before. */
+  async find(words) {
+    if (this.found) this.found.left = true;
+    const thread = this.filter === "thread" && this.open.id ? { thread: this.open.id } : {};
+    const found = words ? new Feed(`/console/search?${new URLSearchParams({ words, ...thread })}`) : null;
+    if (found) await found.begin();
+    if (words !== this.search.words) return;
+    this.found = found;
+    this.search.tell(found);
+    this.unfold();
   }
 
   /** Turn to the reading that begins with this entry, in its conversation. */
   async toReading(seq) {
-    const entry = [...this.open.entries, ...this.all].find((one) => one.seq === seq);
+    const entry = [...this.shown.entries, ...this.source.entries].find((one) => one.seq === seq);
+    this.search.clear();
+    this.found = null;
     this.show("readings");
-    if (this.open.key === null) await this.bringReading(entry);
-    else this.trees.readings.goTo(entry);
+    await this.bringReading(entry);
   }
 
-  /** Beside what is shown of all conversations, all that belongs to this reading. */
-  async bringReading({ thread, key }) {
-    const { entries } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}`);
-    if (this.open.key !== null) return;
-    const known = new Set(entries.map(({ seq }) => seq));
-    const others = this.all.filter(({ seq }) => !known.has(seq));
-    this.trees.readings.fill([...entries, ...others].sort((one, other) => one.seq - other.seq), false);
+  /** Beside what is shown, all that belongs to the execution of this reading. */
+  async bringReading({ key }) {
+    const { source } = this;
+    const brought = await recorded(pathOf(pathsTo({ key })[0]));
+    if (source !== this.source) return;
+    this.trees.readings.bring(brought, source.entries);
     this.trees.readings.goTo({ key });
   }
 
   show(filter) {
     this.filter = filter;
     byId("filter").querySelector(`[value="${filter}"]`).checked = true;
-    this.list.hidden = Boolean(this.tree);
-    for (const [name, tree] of Object.entries(this.trees)) tree.show(name === filter);
+    if (this.trees[filter]) this.found = this.search.clear();
+    if (this.found) this.find(this.search.words);
+    else this.unfold();
+  }
+
+  unfold() {
+    this.lines.list.hidden = Boolean(this.tree);
+    for (const tree of Object.values(this.trees)) tree.show(tree === this.tree);
     this.render();
   }
 
   take(entry) {
-    if (this.all.some(({ seq, key }) => seq === entry.seq && key === entry.key)) return;
-    if (this.all.length && entry.seq <= this.all.at(-1).seq) this.forget();
-    this.all.push(entry);
-    if (this.all.length > KEPT) this.all.shift();
-    if (entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
+    if (entry.seq === this.last?.seq && entry.key === this.last.key) return;
+    if (this.last && entry.seq <= this.last.seq) this.forget();
+    if (this.last && entry.seq > this.last.seq + BEHIND / 2) this.skip();
+    this.last = entry;
+    if (!this.all.entries.length && this.all.live) this.all.older = entry.seq > 1 ? entry.seq : null;
+    if (this.open.key && entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
     const here = this.open.id !== null && isUnder(entry.thread, this.open.id);
-    const fresh = here && !(this.open.entries.at(-1)?.seq >= entry.seq);
-    if (fresh) this.open.entries.push(entry);
-    if (this.filter === "all" || (this.filter === "thread" && fresh)) this.add(entry);
-    if (fresh || this.open.key === null) for (const tree of Object.values(this.trees)) tree.take(entry);
+    const taken = new Set([this.all.take(entry) && this.all, here && this.open.feed.take(entry) && this.open.feed]);
+    if (taken.has(this.shown) && !this.tree) this.lines.add(entry);
+    if (taken.has(this.source)) for (const tree of Object.values(this.trees)) tree.take(entry);
     this.trees.inner.hear(entry);
+    if (entry.kind === "erased") this.renew();
     this.onEntry(entry);
+  }
+
+  /** So much happened while the page was hidden that it was not sent all of it. */
+  skip() {
+    if (this.all.live) this.all = new Feed(EVERYTHING);
+    const { key, feed } = this.open;
+    if (feed.live) {
+      this.open = NO_THREAD;
+      this.openThread(key);
+    }
+    this.fill();
+    this.render();
   }
 
   /** The daemon began another journal: what was shown is not of this one. */
   forget() {
-    this.all = [];
+    this.all = new Feed(EVERYTHING);
     this.trees.inner.forget();
-    this.turnTo({ ...this.open, entries: [] });
+    this.turnTo({ ...this.open, feed: new Feed(this.open.key && ofThread(this.open.key)) });
     this.render();
   }
 
-  /** Rows are added once a frame: a page that opens gets hundreds of entries at once. */
-  add(entry) {
-    if (this.fresh.push(entry) === 1) requestAnimationFrame(() => this.flush());
-  }
-
-  flush() {
-    const stay = atEnd(this.list);
-    this.list.querySelector(".empty")?.remove();
-    this.append(this.fresh);
-    this.fresh = [];
-    while (this.list.childElementCount > KEPT) this.list.firstElementChild.remove();
-    if (stay) toEnd(this.list);
-  }
-
-  append(entries) {
-    for (const entry of entries) {
-      if (entry.kind === "text" && this.last?.kind === "text") addText(this.list.lastElementChild, entry);
-      else this.list.append(this.row(entry, this.last));
-      this.last = entry;
-    }
+  /** Words were forgotten: they must not stand here either. */
+  async renew() {
+    for (const feed of new Set([this.all, this.open.feed, this.found])) if (feed?.address) await feed.begin();
+    this.fill();
+    this.render();
   }
 
   render() {
-    this.fresh = [];
-    this.last = null;
-    this.list.replaceChildren();
-    if (this.tree) return;
-    const shown = this.filter === "all" ? this.all : this.open.entries.slice(-KEPT);
-    this.append(shown);
-    if (!shown.length) this.list.append(el("li", { className: "empty" }, NOTHING[this.filter]));
-    this.list.dataset.filter = this.filter;
-    toEnd(this.list);
-  }
-
-  row(entry, before) {
-    const { weight, word, nodes, tone, opens, reads } = line(entry);
-    const rest = weight === "step" && el("span", { className: "rest" }, nodes);
-    return el(
-      "li",
-      {
-        className: [weight, tone, ...repeats(entry, before)].filter(Boolean).join(" "),
-        dataset: { seq: entry.seq, kind: entry.kind, thread: entry.thread },
-        tabIndex: -1,
-      },
-      el("time", { title: full(entry.at) }, clockSeconds(entry.at)),
-      el("span", { className: "dot", "aria-hidden": "true" }),
-      el(
-        "div",
-        { className: "what" },
-        el("p", { className: "word" }, el("span", {}, word), rest, label(entry)),
-        weight === "event" && nodes,
-        opens && el("button", { type: "button", className: "open", tabIndex: -1 }, "What the model saw"),
-        reads && el("button", { type: "button", className: "to-reading", tabIndex: -1 }, "How it reads"),
-      ),
-    );
-  }
-
-  choose(row, event) {
-    if (!row) return;
-    this.focus(row);
-    this.press(event.target.closest("button"), row);
+    this.lines.list.dataset.filter = this.filter;
+    if (!this.tree) this.lines.show(this.shown, NOTHING[this.found ? "found" : this.filter]);
   }
 
   press(button, { dataset }) {
@@ -196,72 +245,12 @@ export class Journal {
     else if (button?.matches(".to-reading")) this.toReading(Number(dataset.seq));
   }
 
-  onKey(event) {
-    const row = event.target.closest("#entries > li");
-    const button = event.key === "Enter" && row?.querySelector("button");
-    if (button) {
-      event.preventDefault();
-      this.press(button, row);
-    }
-    const step = STEPS[event.key];
-    if (!step) return;
-    event.preventDefault();
-    this.move(step);
-  }
-
-  /** So many entries down (or up: below zero) from where one is, from nowhere to the newest; returns its seq. */
   move(step, among = "") {
-    if (this.tree) return this.tree.move(step, among);
-    const rows = [...this.list.querySelectorAll(`:scope > [data-seq]${among}, :scope > .current`)];
-    const here = rows.findIndex((row) => row.classList.contains("current"));
-    const there = here < 0 && Number.isFinite(step) ? Infinity : here + step;
-    const next = rows[Math.max(0, Math.min(rows.length - 1, there))];
-    if (!next || next === rows[here]) return null;
-    this.focus(next);
-    return Number(next.dataset.seq);
-  }
-
-  focus(row) {
-    for (const other of this.list.querySelectorAll("[tabindex='0']")) other.tabIndex = -1;
-    this.list.querySelector(".current")?.classList.remove("current");
-    row.classList.add("current");
-    row.tabIndex = 0;
-    const button = row.querySelector("button");
-    if (button) button.tabIndex = 0;
-    row.focus({ preventScroll: true });
-    row.scrollIntoView({ block: "nearest" });
+    return this.tree ? this.tree.move(step, among) : this.lines.move(step, among);
   }
 
   /** Back to the entry that one came from. */
   refocus() {
-    if (this.tree) this.tree.refocus();
-    else this.list.querySelector(".current")?.focus();
+    (this.tree ?? this.lines).refocus();
   }
-}
-
-/** What the entry before already shows: its second, its thread. */
-function repeats(entry, before) {
-  return [
-    before && clockSeconds(before.at) === clockSeconds(entry.at) && "same-time",
-    before?.thread === entry.thread && "same-thread",
-  ];
-}
-
-/** Texts are read by the dozen: one line for all of them. */
-function addText(row, entry) {
-  const names = [...(row.dataset.names ?? row.querySelector(".rest").textContent).split(", "), entry.body.name];
-  row.dataset.names = names.join(", ");
-  row.title = names.join("\n");
-  const more = ` and ${names.length - 1} more of the owner's texts`;
-  row.querySelector(".rest").replaceChildren(el("b", {}, names[0]), more);
-}
-
-function label({ seq, thread }) {
-  const hue = parseInt(thread.slice(5, 9), 16) % 360 || 0;
-  return el(
-    "span",
-    { className: "label", style: { "--hue": hue } },
-    el("span", { className: "session", title: thread }, el("i", {}), named(thread)),
-    el("span", { className: "seq" }, `#${seq}`),
-  );
 }

@@ -12,6 +12,7 @@ const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
 let due = 0;
 let linked = null;
 const asked = location.hash.slice(1);
+const SEQ = /^[0-9]{1,15}$/;
 
 const journal = new Journal({
   onCall: openCall,
@@ -56,7 +57,7 @@ async function openCall(seq) {
 function cover(open) {
   byId("call").hidden = !open;
   const covered = open && document.body.dataset.world === "local";
-  for (const part of document.querySelectorAll("#journal > header, #entries, #tree, #readings, #inner")) part.inert = covered;
+  for (const part of document.querySelectorAll("#journal > header, #search, #entries, #tree, #readings, #inner")) part.inert = covered;
 }
 
 function closeCall() {
@@ -91,6 +92,10 @@ function onKey(event) {
   else if (event.key === "Escape") closeJournal(writing);
   if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in STEPS) move(STEPS[event.key]);
+  if (event.key === "/" && byId("words").checkVisibility()) {
+    event.preventDefault();
+    journal.search.focus();
+  }
 }
 
 byId("call-close").addEventListener("click", closeCall);
@@ -101,14 +106,22 @@ document.addEventListener("keydown", onKey);
 // The header says that the daemon is away; what could not be read meanwhile is read when it is back.
 addEventListener("unhandledrejection", (event) => event.reason instanceof Unreachable && event.preventDefault());
 
-/** A link to a thread, `#sess-…`: its entries, and where there is a local workspace its place and messages. */
+/** A link to an entry, `#72`, or to a thread, `#sess-…`: its entries, and where there is a local workspace its
+    place and messages. */
 async function openLink(id) {
+  if (SEQ.test(id)) return openEntry(Number(id));
   if (!id.startsWith("sess-")) return;
   document.body.dataset.thread = id;
   journal.show("thread");
-  const [opened] = (await ask(`/console/threads/${encodeURIComponent(id)}`)).entries;
-  const local = opened?.kind === "thread" && document.body.dataset.world === "local";
+  const { opened } = await ask(`/console/threads/${encodeURIComponent(id)}?limit=1`);
+  const local = opened && document.body.dataset.world === "local";
   if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);
+}
+
+async function openEntry(seq) {
+  const thread = await journal.openEntry(seq);
+  if (thread) document.body.dataset.thread = thread;
+  if (!byId("journal").checkVisibility()) showJournal(true);
 }
 
 addEventListener("hashchange", () => openLink(location.hash.slice(1)));

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { CellView, ReadingView } from "./reading.js";
-import { pathsTo, Readings } from "./readings.js";
+import { pathOf, pathsTo, Readings } from "./readings.js";
 import { Walk } from "./walk.js";
 
 const NOTHING = "Nothing long was read here yet.";
@@ -12,19 +12,37 @@ export class Shelf extends Walk {
     super("readings", openers);
     this.onWhole = openers.onWhole;
     this.rests = new WeakMap();
-    this.fill([], false);
+    this.fill([], { one: false });
   }
 
-  /** Show these readings and no others; `whole`: all entries of their conversation are there. */
-  fill(entries, whole) {
+  /** Show these readings and no others. `one`: they are of one conversation; `older`: there was more before;
+      `more`: they are shown already, and there are more entries of them now. */
+  fill(entries, { one, older = false, more = false }) {
+    const top = this.list.scrollTop;
+    this.were = new Map(more ? [...this.views].map(([node, { open }]) => [idOf(node), open]) : []);
     this.readings = new Readings();
     this.views = new Map();
     this.due = new Set();
-    this.whole = whole;
-    this.list.replaceChildren(el("li", { className: "empty", role: "none" }, NOTHING));
-    for (const entry of entries) this.take(entry);
+    this.one = one;
+    this.older = older;
+    this.whole = one && !older;
+    if (!more) this.forget();
+    this.list.replaceChildren(el("li", { className: "empty", role: "none" }, NOTHING), ...(older ? [this.further("Older readings")] : []));
+    for (const entry of merged(this.brought, entries)) this.take(entry);
     this.flush();
-    this.list.scrollTop = 0;
+    this.list.scrollTop = more ? top : 0;
+  }
+
+  /** Show these entries, too: all that was recorded of some readings. */
+  bring(entries, shown) {
+    this.brought = merged(this.brought, entries);
+    this.fill(shown, { one: this.one, older: this.older, more: true });
+  }
+
+  /** What was brought is of another conversation. */
+  forget() {
+    this.brought = [];
+    this.asked = new Set();
   }
 
   take(entry) {
@@ -74,17 +92,23 @@ export class Shelf extends Walk {
     if (known) return known;
     const view = node.path ? new ReadingView(this, node) : new CellView(this, node);
     this.views.set(node, view);
+    const open = this.were.get(idOf(node));
+    if (open !== undefined) this.fold(view.item, open);
     return view;
   }
 
   redraw(view) {
     const { root, began, thread, path } = view.node;
-    if (root === view.node && !began && !this.whole) this.onWhole({ thread, key: `${path}/` });
+    if (root === view.node && !began && !this.whole && !this.asked.has(path)) {
+      this.asked.add(path);
+      this.onWhole({ thread, key: `${path}/` });
+    }
     view.draw();
   }
 
   press(button, item) {
-    if (button.matches(".unfold")) this.folds.get(item).unfold();
+    if (button.matches(".further")) this.onOlder();
+    else if (button.matches(".unfold")) this.folds.get(item).unfold();
     else if (button.matches(".rest-of-it")) this.rests.get(button).further();
     else super.press(button, item);
   }
@@ -101,6 +125,15 @@ export class Shelf extends Walk {
     if (views.length) this.focus(views.at(-1).item);
   }
 }
+
+/** Both, in their order, each entry once. */
+function merged(some, others) {
+  const known = new Set(some.map(({ seq }) => seq));
+  return [...some, ...others.filter(({ seq }) => !known.has(seq))].sort((one, other) => one.seq - other.seq);
+}
+
+/** What a reading or a cell is called when it is made anew. */
+const idOf = ({ path, reading, number }) => path ?? `${reading.path}#${number}`;
 
 /** How far the end of this item stands below the lower edge of the list. */
 const below = (item, list) => item.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;

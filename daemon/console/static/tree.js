@@ -16,19 +16,22 @@ const STATES = { begun: "begins" };
 export class Tree extends Walk {
   constructor(openers) {
     super("tree", openers);
-    this.fill([], false);
+    this.fill([], { one: false });
   }
 
-  /** Show these threads and no others; `whole`: they are one conversation, which begins unfolded. */
-  fill(entries, whole) {
+  /** Show these threads and no others; `one`: they are one conversation, which begins unfolded; `older`: there
+      was more before; `more`: they are shown already, and there are more entries of them now. */
+  fill(entries, { one, older = false, more = false }) {
+    const fromEnd = this.list.scrollHeight - this.list.scrollTop;
+    this.were = new Map(more ? [...this.views].map(([{ id }, { open }]) => [id, open]) : []);
     this.thoughts = new Thoughts();
     this.views = new Map();
     this.due = new Set();
-    this.whole = whole;
-    this.list.replaceChildren(el("li", { className: "empty", role: "none" }, NOTHING));
+    this.one = one;
+    this.list.replaceChildren(...(older ? [this.further("Older thoughts")] : []), el("li", { className: "empty", role: "none" }, NOTHING));
     for (const entry of entries) this.take(entry);
     this.flush();
-    toEnd(this.list);
+    this.list.scrollTop = this.list.scrollHeight - (more ? fromEnd : 0);
   }
 
   take(entry) {
@@ -84,7 +87,7 @@ export class Tree extends Walk {
       view.group,
     );
     view.node = node;
-    view.open = node.parent ? node.number <= UNFOLDED : this.whole;
+    view.open = this.were.get(node.id) ?? (node.parent ? node.number <= UNFOLDED : this.one);
     this.views.set(node, this.keep(view));
     this.refresh(node);
     return view;

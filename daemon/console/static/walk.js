@@ -1,19 +1,27 @@
 // How one moves in a tree by mouse and by keys. Its items have role=treeitem, and some of them can be folded.
 
-import { byId } from "./dom.js";
+import { byId, el } from "./dom.js";
 
 export class Walk {
   /**
-   * The tree is the list with this id. `onCall(seq)` is asked to open a model call, `onReading(seq)` a reading.
+   * The tree is the list with this id. `onCall(seq)` is asked to open a model call, `onReading(seq)` a reading,
+   * `onOlder()` for what was before.
    * Who extends this keeps a view {item, open} of what can be folded, and says in `redraw(view)` how it looks.
    */
-  constructor(id, { onCall, onReading }) {
+  constructor(id, { onCall, onReading, onOlder }) {
     this.onCall = onCall;
     this.onReading = onReading;
+    this.onOlder = onOlder;
     this.folds = new WeakMap();
     this.list = byId(id);
     this.list.addEventListener("click", (event) => this.onClick(event));
     this.list.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** A line at the end of what is known: there was more before. */
+  further(words) {
+    const button = el("button", { type: "button", className: "rest-of-it further", tabIndex: -1 }, words);
+    return el("li", { className: "talk more", role: "treeitem", tabIndex: -1 }, el("p", { className: "word" }, button));
   }
 
   /** What can be folded from now on. */
@@ -38,6 +46,7 @@ export class Walk {
   press(button, item) {
     if (button.matches(".open")) this.onCall(Number(item.dataset.seq));
     else if (button.matches(".to-reading")) this.onReading(Number(item.dataset.seq));
+    else if (button.matches(".further")) this.onOlder();
   }
 
   onKey(event) {

@@ -1,0 +1,189 @@
+"""Pages of the journal: some hundred entries at a time, and what stands in all of them, for routes.
+
+They are read in a thread beside the loop, by a connection of its own. What was forgotten meanwhile is read
+anew: no page is handed out with words that were forgotten before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from daemon.console.events import brief
+from daemon.console.readers import ROOM
+from daemon.console.search import holds, pattern, words_in
+from daemon.engine.beside import Beside
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
+
+T = TypeVar("T")
+Span = Callable[..., list[int]]
+"""Which entries there are, of those that are paged through."""
+
+PAGE = 200
+"""Entries of a page, where nobody asks for another number."""
+MOST = 500
+"""Entries of a page at the most."""
+MANY = 2_000
+"""Entries that one who is told all is told of ahead: that is as much as is held for them."""
+WEIGHT = 512 * 1024
+"""Characters of a page at the most, but for its first entry."""
+SLICE = 10_000
+"""Entries that are searched in one go."""
+SEARCHED = 100_000
+"""Entries that are searched for one answer …"""
+LOOKED_AT = 4_000
+"""… and of them those that are like what is looked for: to be sure takes longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Which page: the newest one, or that before, after or around an entry. `root`: of the tree of this
+    thread; `path`: of what its keys begin with; neither: of all threads. `words`: of what holds them."""
+
+    root: str = ""
+    path: str = ""
+    before: int | None = None
+    after: int | None = None
+    around: int | None = None
+    limit: int = PAGE
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Entries as JSON, in their order. `older` and `newer` are what to ask on with, `before` or `after` it;
+    None where nothing more is there."""
+
+    entries: Sequence[str]
+    older: int | None = None
+    newer: int | None = None
+
+    def __add__(self, later: Page) -> Page:
+        return Page(
+            entries=[*self.entries, *later.entries],
+            older=self.older if self.entries else later.older,
+            newer=later.newer if later.entries else self.newer,
+        )
+
+
+class Pages:
+    """Reads them. `searched` and `looked_at` bound what one answer searches through."""
+
+    def __init__(self, journal: Journal, *, searched: int = SEARCHED, looked_at: int = LOOKED_AT) -> None:
+        self._journal = journal
+        self._searched = searched
+        self._looked_at = looked_at
+        self._searching = asyncio.Lock()
+
+    async def page(self, place: Place) -> Page:
+        """This page."""
+        if not place.words:
+            return await self.read(lambda past: _page(past, place))
+        async with self._searching:  # all of them together take one core at the most
+            return await self.read(lambda past: self._search(past, place))
+
+    async def whole(self, root: str, since: int = 0) -> AsyncIterator[Sequence[str]]:
+        """All entries of this tree after a seq that are there now, as JSON, some at a time."""
+        end = self._journal.last() + 1
+        while seqs := await self.read(partial(Beside.span, root=root, since=since, before=end, limit=MANY)):
+            since = seqs[-1]
+            while seqs:
+                some, looked = await self.read(partial(_told, seqs=seqs[:PAGE], most=ROOM))
+                seqs = seqs[len(looked) :]
+                if some:
+                    yield some
+
+    async def read(self, question: Callable[[Beside], T]) -> T:
+        """What a thread beside the loop answers. It is asked again where words were forgotten meanwhile."""
+        while True:
+            erasures = self._journal.erasures
+            found = await asyncio.to_thread(self._answer, question)
+            if erasures == self._journal.erasures:
+                return found
+
+    def _answer(self, question: Callable[[Beside], T]) -> T:
+        with self._journal.beside() as past:
+            return question(past)
+
+    def _search(self, past: Beside, place: Place) -> Page:
+        """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
+        words = words_in(place.words)
+        patterns = [pattern(word) for word in words]
+        end = past.last() + 1
+        low = end = end if place.before is None else min(place.before, end)
+        told: list[str] = []
+        looked_at = weight = 0
+        while low > 1 and end - low < self._searched:
+            high, low = low, max(low - SLICE, end - self._searched, 1)
+            for entry in past.holding(patterns, place.root, since=low - 1, before=high):
+                looked_at += 1
+                if holds(entry, words):
+                    told.append(_text(entry))
+                    weight += len(told[-1])
+                if len(told) == place.limit or looked_at == self._looked_at or weight > WEIGHT:
+                    return Page(entries=told[::-1], older=entry.seq if entry.seq > 1 else None)
+        return Page(entries=told[::-1], older=low if low > 1 else None)
+
+
+def _page(past: Beside, place: Place) -> Page:
+    span = partial(past.span, place.root, path=place.path)
+    if place.around is not None:
+        half = max(place.limit // 2, 1)
+        return _older(past, span, place.around + 1, half) + _newer(past, span, place.around, half)
+    if place.after is not None:
+        return _newer(past, span, place.after, place.limit)
+    return _older(past, span, place.before, place.limit)
+
+
+def _older(past: Beside, span: Span, before: int | None, limit: int) -> Page:
+    """The newest entries before this one; before none, the newest of all."""
+    seqs = span(before=ALWAYS if before is None else before, limit=limit + 1, newest=True)
+    entries, looked = _told(past, seqs[-limit:], newest=True)
+    later = before is not None and span(since=before - 1, limit=1)
+    return Page(
+        entries=entries,
+        older=looked[0] if seqs[:1] != looked[:1] else None,
+        newer=looked[-1] if looked and later else None,
+    )
+
+
+def _newer(past: Beside, span: Span, after: int, limit: int) -> Page:
+    """The first entries after this one."""
+    seqs = span(since=after, limit=limit + 1)
+    entries, looked = _told(past, seqs[:limit])
+    earlier = span(before=after + 1, limit=1, newest=True)
+    return Page(
+        entries=entries,
+        older=looked[0] if looked and earlier else None,
+        newer=looked[-1] if seqs[-1:] != looked[-1:] else None,
+    )
+
+
+def _told(
+    past: Beside, seqs: Sequence[int], *, newest: bool = False, most: int = WEIGHT
+) -> tuple[list[str], Sequence[int]]:
+    """These entries as JSON, and those of the seqs that were looked at: from the newest on, or from the
+    oldest, as long as they have no more characters than these. Both in order."""
+    told: list[str] = []
+    last, weight = None, 0
+    for entry in past.each(seqs, newest=newest):
+        text = _text(entry)
+        if told and weight + len(text) > most:
+            break
+        told.append(text)
+        last, weight = entry.seq, weight + len(text)
+    else:
+        last = None  # all of them
+    if newest:
+        return told[::-1], [seq for seq in seqs if last is None or seq >= last]
+    return told, [seq for seq in seqs if last is None or seq <= last]
+
+
+def _text(entry: Entry[Event]) -> str:
+    return json.dumps(brief(entry))

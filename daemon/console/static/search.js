@@ -1,0 +1,52 @@
+// Where one writes what is to be found in the journal, and where it is said how much was.
+
+import { announce, byId } from "./dom.js";
+import { several } from "./format.js";
+
+export class Search {
+  /** `onSearch(words)`: these are to be found; none: no more. */
+  constructor({ onSearch }) {
+    this.onSearch = onSearch;
+    this.form = byId("search");
+    this.field = byId("words");
+    this.count = byId("found");
+    this.words = "";
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.turnTo(this.field.value.trim());
+    });
+    this.field.addEventListener("input", () => this.field.value || this.turnTo(""));
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !this.field.value) return;
+      event.stopPropagation();
+      this.clear();
+      this.onSearch("");
+    });
+  }
+
+  turnTo(words) {
+    if (!words && !this.words) return;
+    this.words = words;
+    this.count.textContent = words && "…";
+    this.onSearch(words);
+  }
+
+  /** Nothing is looked for any more. */
+  clear() {
+    this.words = this.field.value = this.count.textContent = "";
+    return null;
+  }
+
+  /** How much was found so far. */
+  tell(found) {
+    if (!found) return;
+    const { entries, older } = found;
+    this.count.textContent = `${several(entries.length, "entry").replace("entrys", "entries")}${older === null ? "" : " so far"}`;
+    announce(`${this.count.textContent} found`);
+  }
+
+  focus() {
+    this.field.focus();
+    this.field.select();
+  }
+}

@@ -1,0 +1,241 @@
+"""A long journal is read in the browser page by page, backwards and forwards; and searched."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+
+from daemon.kinds import CellBegan, ReadingBegan, ReadingEnded, SelfCall, Spoken
+from tests.console.browser import CHROMIUM, browser
+from tests.console.desk import THREAD, Desk, desk
+from tests.console.shelf import READ, SIZE, name, shoot, turn_to, write
+from tests.console.site import message
+from tests.stories.stage import ALICE
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+PHONE = ViewportSize(width=390, height=700)
+NOBODY = {"workspace": False, "model": False}
+LONG = 1_500
+SCROLLED = "(node) => (node.scrollIntoView({ block: 'start' }), node.getBoundingClientRect().top)"
+"""To the upper edge; and where it is then, before anything else happens."""
+
+HIDDEN = """
+  Object.defineProperty(document, "hidden", {{ value: {hidden}, configurable: true }});
+  document.dispatchEvent(new Event("visibilitychange"));
+"""
+
+
+async def lived(world: Desk, count: int = LONG) -> None:
+    """A conversation of so many messages, and as many elsewhere."""
+    await world.remember(ALICE, "1.1", [])
+    for n in range(count):
+        await world.journal.append(THREAD, message(f"inside no. {n}"), key=f"inside:{n}")
+        await world.journal.append("sess-0000beef", message(f"outside no. {n}"), key=f"outside:{n}")
+
+
+async def opened(chromium: Browser, world: Desk, at: str = f"#{THREAD}", size: ViewportSize = SIZE) -> Page:
+    """The page at this link."""
+    page = await chromium.new_page(viewport=size)
+    await page.goto(f"{world.url}/{at}")
+    return page
+
+
+def row(page: Page, text: str) -> Locator:
+    """The entry that says exactly this."""
+    return page.locator("#entries > [data-seq]").filter(has_text=re.compile(f"{re.escape(text)}(?!\\d)"))
+
+
+async def top(place: Locator) -> float:
+    """How far it is from the upper edge."""
+    found: float = await place.evaluate("(node) => node.getBoundingClientRect().top")
+    return found
+
+
+async def scroll(page: Page, to: str) -> None:
+    await page.locator("#entries").evaluate(f"(list) => (list.scrollTop = {to})")
+
+
+async def test_who_scrolls_up_reads_on_and_what_is_in_sight_stays_there(tmp_path: Path) -> None:
+    async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
+        await lived(world)
+        page = await opened(chromium, world)
+        await expect(row(page, f"inside no. {LONG - 1}")).to_be_in_viewport()
+        await shoot(page, "newest")
+        rows = page.locator("#entries > [data-seq]")
+        assert await rows.count() <= 300, "a page, not all of it"
+        await expect(page.locator("#entries > .more")).to_have_text("Older entries")
+        first = row(page, f"inside no. {LONG - 200}")
+        before = await first.evaluate(SCROLLED)
+        await expect(row(page, f"inside no. {LONG - 201}")).to_have_count(1)
+        assert abs(await top(first) - before) < 2
+        await page.locator("#entries").focus()
+        for oldest in range(LONG - 400, -1, -200):
+            await scroll(page, "0")
+            await expect(row(page, f"inside no. {oldest}")).to_have_count(1)
+            assert await rows.count() <= 1_000, "those far away are let go"
+        await scroll(page, "0")
+        began = page.locator("#entries > [data-kind='thread']")
+        await expect(began).to_have_count(1)
+        await scroll(page, "0")
+        await expect(began).to_be_in_viewport()
+        await expect(page.locator("#entries > .more")).to_have_text("Newer entries")
+        await world.journal.append(THREAD, message("meanwhile"), key="meanwhile")
+        await scroll(page, "list.scrollHeight")
+        await expect(row(page, f"inside no. {1_099}")).to_have_count(1)
+        await page.keyboard.press("G")
+        await expect(row(page, "meanwhile")).to_be_focused()
+        await expect(rows).to_have_count(200)
+        await world.journal.append(THREAD, message("and now"), key="now")
+        await expect(row(page, "and now")).to_be_in_viewport()
+
+
+async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path) -> None:
+    async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
+        await lived(world, 700)
+        found = world.journal.get("inside:300")
+        alone, _ = await world.journal.append("other", message("in no conversation"), key="alone")
+        assert found
+        page = await opened(chromium, world, f"#{found.seq}")
+        await expect(row(page, "inside no. 300")).to_be_focused()
+        await expect(row(page, "inside no. 300")).to_be_in_viewport()
+        await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+        await expect(page.locator("#entries > [data-thread='sess-0000beef']")).to_have_count(0)
+        await expect(page.locator("#entries > .more")).to_have_text(["Older entries", "Newer entries"])
+        await turn_to(page, "All")
+        await expect(row(page, "in no conversation")).to_be_in_viewport()
+        await row(page, "outside no. 699").locator(".seq").click()
+        await expect(row(page, "outside no. 699")).to_be_focused()
+        await page.evaluate(f"location.hash = '#{alone.seq}'")
+        await expect(row(page, "in no conversation")).to_be_focused()
+        await expect(page.get_by_role("radio", name="All")).to_be_checked()
+
+
+async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path) -> None:
+    async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
+        await world.journal.append(THREAD, message("A Kingfisher over the weir!"), key="kingfisher")
+        await lived(world, 400)
+        await world.journal.append(
+            "sess-0000beef", SelfCall(text="The kingfisher was <b>blue</b>."), key="thought"
+        )
+        page = await opened(chromium, world, "")
+        await expect(row(page, "The kingfisher was <b>blue</b>.")).to_be_in_viewport()
+        await page.keyboard.press("/")
+        await page.keyboard.type("KINGFISHER")
+        await page.keyboard.press("Enter")
+        rows = page.locator("#entries > [data-seq]")
+        await expect(rows).to_have_count(2)
+        await expect(page.locator("#found")).to_have_text("2 entries")
+        await shoot(page, "found")
+        await world.journal.append(THREAD, Spoken(text="Not about birds.", ts="9"), key="spoken")
+        await page.locator("#words").fill("no. 12")
+        await page.keyboard.press("Enter")
+        await expect(rows).to_have_count(28)
+        await page.locator("#words").fill("heron")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#entries")).to_have_text("Nothing was found.")
+        await page.keyboard.press("Escape")
+        await expect(row(page, "Not about birds.")).to_be_in_viewport()
+        await page.locator("#words").fill("weir")
+        await page.keyboard.press("Enter")
+        await expect(rows).to_have_count(1)
+        await rows.locator(".seq").click()
+        await expect(row(page, "over the weir")).to_be_focused()
+        await expect(page.locator("#words")).to_have_value("")
+        await expect(row(page, "inside no. 5")).to_have_count(1)
+        await page.locator("#words").fill("outside")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#entries")).to_have_text("Nothing was found.")
+        await turn_to(page, "All")
+        await expect(row(page, "outside no. 399")).to_be_in_viewport()
+        await turn_to(page, "Thoughts")
+        await expect(page.locator("#words")).to_have_value("")
+        await expect(page.get_by_role("tree")).to_be_visible()
+
+
+async def test_words_that_are_forgotten_vanish_from_a_page_that_is_open(tmp_path: Path) -> None:
+    async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
+        await lived(world, 5)
+        secret, _ = await world.journal.append(THREAD, message("a secret"), key="secret")
+        page = await opened(chromium, world)
+        await expect(row(page, "a secret")).to_be_visible()
+        await page.locator("#words").fill("secret")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#found")).to_have_text("1 entry")
+        await world.journal.forget([secret.seq], thread=THREAD, key="forget", why="asked")
+        await expect(page.locator("#entries")).to_have_text("Nothing was found.")
+        await page.locator("#words").fill("")
+        for view in ("This thread", "All", "Thoughts"):
+            await turn_to(page, view)
+            await expect(page.locator("#journal")).to_contain_text("inside no. 4")
+            await expect(page.locator("#journal")).not_to_contain_text("a secret")
+
+
+async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(tmp_path: Path) -> None:
+    async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
+        await world.remember(ALICE, "1.1", [])
+        await write(world, f"{READ}/reading#1", ReadingBegan(question="Long ago?", shape="a str"))
+        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="pass"))
+        await lived(world, 250)
+        ended = ReadingEnded(answer="Yes.", reason="answered", partial=False, iterations=1, calls=1)
+        await write(world, f"{READ}/reading-ended#1", ended)
+        page = await opened(chromium, world)
+        await expect(row(page, "inside no. 249")).to_be_visible()
+        await turn_to(page, "Thoughts")
+        tree = page.get_by_role("tree")
+        said = tree.locator(".talk[data-kind='message']").filter(has_text=re.compile(r"inside no. 249\b"))
+        await expect(said).to_be_visible()
+        await expect(tree.get_by_text("inside no. 20", exact=True)).to_have_count(0)
+        await tree.get_by_role("button", name="Older thoughts").click()
+        await expect(tree.get_by_text("inside no. 20", exact=True)).to_have_count(1)
+        await expect(tree.get_by_role("button", name="Older thoughts")).to_have_count(0)
+        await page.reload()
+        await expect(row(page, "inside no. 249")).to_be_visible()
+        await turn_to(page, "Readings")
+        root = tree.locator("> .root")
+        await expect(name(root)).to_have_text("Its beginning is not in sight.")
+        await root.locator("> .top-of-branch > .head").click()
+        await expect(name(root)).to_have_text("Long ago?")
+        await expect(root.locator(".cell .code")).to_contain_text("pass")
+        await tree.get_by_role("button", name="Older readings").click()
+        await expect(tree.get_by_role("button", name="Older readings")).to_have_count(0)
+        await expect(root).to_have_attribute("aria-expanded", "true")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool) -> None:
+    async with desk(tmp_path) as world, browser() as chromium:
+        await lived(world, 60)
+        page = await chromium.new_page(viewport=PHONE, color_scheme="dark" if dark else "light")
+        await page.goto(world.url)
+        await page.get_by_role("button", name="Journal").click()
+        await expect(row(page, "inside no. 59")).to_be_visible()
+        await shoot(page, f"phone-{dark}")
+        await page.locator("#words").fill("no. 4")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#found")).to_have_text("30 entries")
+        await shoot(page, f"phone-found-{dark}")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert await page.locator("#journal").evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+
+
+async def test_a_page_that_was_hidden_for_long_goes_on_with_the_newest(tmp_path: Path) -> None:
+    async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
+        await lived(world, 5)
+        page = await opened(chromium, world)
+        await expect(row(page, "inside no. 4")).to_be_visible()
+        await page.evaluate(HIDDEN.format(hidden="true"))
+        for n in range(1_200):
+            await world.journal.append(THREAD, message(f"meanwhile no. {n}"), key=f"meanwhile:{n}")
+        await page.evaluate(HIDDEN.format(hidden="false"))
+        await expect(row(page, "meanwhile no. 1199")).to_be_in_viewport()
+        await expect(page.locator("#entries > [data-seq]")).to_have_count(200)
+        await scroll(page, "0")
+        await expect(row(page, "meanwhile no. 800")).to_have_count(1)
+        await turn_to(page, "All")
+        await expect(row(page, "meanwhile no. 1199")).to_be_in_viewport()
+        await world.journal.append(THREAD, message("and now"), key="now")
+        await expect(row(page, "and now")).to_be_in_viewport()
