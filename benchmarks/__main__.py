@@ -11,6 +11,7 @@ from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.catching_up import catching_up
 from benchmarks.figure import Figure, table
+from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.reading import reading
 from benchmarks.recall import recall
@@ -21,6 +22,8 @@ from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.turns import turns
+from benchmarks.verifying import verifying
+from benchmarks.waits import waits
 from benchmarks.waking import waking
 
 ALL = (
@@ -36,6 +39,9 @@ ALL = (
     records,
     ticks,
     appends,
+    waits,
+    verifying,
+    idle,
     waking,
     catching_up,
 )
