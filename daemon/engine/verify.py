@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.blanking import mark_of
-from daemon.engine.reading import Reading, closed_by, entry_of, strays
+from daemon.engine.reading import Reading
 from daemon.engine.rules import RULES, Ledger, Rule
 from daemon.engine.store import Stored
+from daemon.engine.stored import closed_by, entry_of, strays
 
 Findings = Iterator[tuple[int, str, str]]
 
