@@ -137,9 +137,10 @@ class Sign:
         """Does it stand nowhere that is ours?"""
         return self._lacking or all(spot.wanted is None or spot.over for spot in self._spots.values())
 
-    def stands(self, thread: str) -> bool:
-        """May it stand there, or is it about to?"""
-        return thread in self._spots
+    def place(self, thread: str) -> Opened | None:
+        """Where it may stand there, or is about to; None where it does not. A thread never moves."""
+        spot = self._spots.get(thread)
+        return spot.place if spot else None
 
     def want(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
         """This is to stand there from now on, for as long as the thread is ours."""

@@ -94,8 +94,8 @@ class Status:
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
         """These words, and that the session is at work; without words, nothing any more."""
-        shown = self._line.stands(thread) or self._session.stands(thread)
-        place = self._place(thread) if text or shown else None
+        shown = self._line.place(thread) or self._session.place(thread)
+        place = shown or (self._place(thread) if text else None)
         if place:
             self._line.want(thread, place, text, hold)
             self._session.want(thread, place, WORKING if text else NOTHING, hold)

@@ -95,6 +95,10 @@ class Voice(Scope):
         """Append this event, or read back the one that a former run left."""
         return await self.ctx.record(event, name)
 
+    async def once_soon(self, event: S, name: str = "") -> tuple[str, S]:
+        """The same, without waiting until it is on disk: its key, and the event."""
+        return await self.ctx.record_soon(event, name)
+
     def at(self, ctx: Context) -> Self:
         """The same, with its steps in this context."""
         own = copy(self)
@@ -251,6 +255,16 @@ class Voice(Scope):
 
         unknown = Observed(name=name, text=UNKNOWN)
         return await self.ctx.effect(Acted(name=name, args=args), observed, unknown, repeatable=repeatable)
+
+    async def effect_soon(
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
+    ) -> Observed:
+        """The same of what may be done again, without waiting until it is recorded."""
+
+        async def observed() -> Observed:
+            return Observed(name=name, text=await do())
+
+        return await self.ctx.effect_soon(Acted(name=name, args=args), observed)
 
     # Words
 
