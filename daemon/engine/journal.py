@@ -9,8 +9,8 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,13 @@ from daemon.engine.event import Entry, Event, Input
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
-from daemon.engine.opening import fold_again, open_store
+from daemon.engine.opening import fold_again, open_readonly, open_store
 from daemon.engine.reading import Reading
 from daemon.engine.store import Row, Store, Stored
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -277,6 +278,17 @@ class Journal(Reading):
             except Conflict:
                 continue
         raise JournalError(f"no free id for {key}")
+
+    async def apart(self, ask: Callable[[Reading], T]) -> T:
+        """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
+
+        Raises JournalError. What it finds must hold no words of people: they may be forgotten meanwhile.
+        """
+        return await asyncio.to_thread(self._asked_apart, ask)
+
+    def _asked_apart(self, ask: Callable[[Reading], T]) -> T:
+        with closing(open_readonly(self._path)) as store:
+            return ask(Reading(store, self._kinds))
 
     async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
         """All entries after this seq, as they come, so many at once."""
