@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.catching_up import catching_up
 from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
 from benchmarks.idle import idle
@@ -25,6 +26,7 @@ from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
+from benchmarks.waking import waking
 
 ALL = (
     calls,
@@ -44,6 +46,8 @@ ALL = (
     waits,
     verifying,
     idle,
+    waking,
+    catching_up,
 )
 
 

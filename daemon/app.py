@@ -31,7 +31,7 @@ from daemon.engine.worker import Worker
 from daemon.engine.writer import Writer
 from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
-from daemon.lifetime import live
+from daemon.lifetime import live, meanwhile
 from daemon.mind.wording import catalogue
 from daemon.ports import Clock, Open
 from daemon.process import Process
@@ -130,6 +130,7 @@ async def awake(
             processes=processes,
             open=sandbox or sandboxes.open,
         )
+        await enter(meanwhile(world.people.ready()))
         if settings.inner:
             await begin(journal)
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))

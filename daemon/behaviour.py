@@ -16,7 +16,6 @@ from daemon.inner.notes import Notes
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
-from daemon.knowledge.places import Places
 from daemon.knowledge.recollections import Recollections
 from daemon.ports import LLM, Clock, Open, Readings
 from daemon.process import Process
@@ -54,9 +53,10 @@ def processes_of(
     library = stack.enter_context(folders) if folders else None
     means = None
     if settings.inner:
-        means = means_of(settings, settings.inner, journal, clock, slack, state_of(journal, stack), library)
+        state = state_of(journal, stack, slack.places)
+        means = means_of(settings, settings.inner, journal, clock, slack, state, library)
     registry = built_in(
-        stack.enter_context(Memories(journal, Places(journal))),
+        stack.enter_context(Memories(journal, slack.places)),
         library,
         slack.shelf,
         expert=bool(settings.claude_model_expert),
@@ -101,8 +101,8 @@ def world_of(
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
     processes = processes or processes_of(settings, stack, journal, clock, texts, slack)
     inner = settings.inner.usd if settings.inner else 0.0
-    kept = kept_of(journal, stack)
-    processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct, kept))
+    kept = kept_of(journal, stack, slack.places)
+    processes = remembering(processes, Recollections(journal, slack.places, slack.speaker.direct, kept))
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in texts.playbooks if name != EXPERT]
@@ -114,7 +114,7 @@ def world_of(
         budget=budget,
         gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person, inner=inner),
         pasts=Pasts(journal),
-        people=PersonModels(journal, Places(journal)),
+        people=PersonModels(journal, slack.places),
         reach=reach,
         texts=texts,
         surroundings=slack.surroundings,

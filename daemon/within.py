@@ -31,10 +31,10 @@ from daemon.processes import Life
 from daemon.slack.surface import Slack
 
 
-def state_of(journal: Journal, stack: ExitStack) -> State:
+def state_of(journal: Journal, stack: ExitStack, places: Places | None = None) -> State:
     """All that it knows, folded from the journal whenever it is asked; what it searches is open until the
     stack is."""
-    views = Views(Places(journal))
+    views = Views(places or Places(journal))
     return State(
         log=AgentLog(journal),
         notes=Notes(journal),
@@ -45,9 +45,8 @@ def state_of(journal: Journal, stack: ExitStack) -> State:
     )
 
 
-def kept_of(journal: Journal, stack: ExitStack) -> Kept:
+def kept_of(journal: Journal, stack: ExitStack, places: Places) -> Kept:
     """What it keeps about people, to be shown to them: folded only when somebody asks."""
-    places = Places(journal)
     return Kept(journal, places, stack.enter_context(Records(journal, Views(places))))
 
 

@@ -9,8 +9,8 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from daemon.engine.store import Row, Store, Stored
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -278,6 +279,17 @@ class Journal(Reading):
             except Conflict:
                 continue
         raise JournalError(f"no free id for {key}")
+
+    async def apart(self, ask: Callable[[Reading], T]) -> T:
+        """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
+
+        Raises JournalError. What it finds must hold no words of people: they may be forgotten meanwhile.
+        """
+        return await asyncio.to_thread(self._asked_apart, ask)
+
+    def _asked_apart(self, ask: Callable[[Reading], T]) -> T:
+        with closing(open_readonly(self._path)) as store:
+            return ask(Reading(store, self._kinds))
 
     async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
         """All entries after this seq, as they come, so many at once."""

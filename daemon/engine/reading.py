@@ -97,10 +97,13 @@ class Reading:
         """All that it has recorded, before each restart and since; its last words are not among it."""
         return [entry for path in self.paths(execution) for entry in self.under(path)]
 
-    def of(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """A thread's entries of these kinds (of all, where none is named) after a seq, in order."""
+    def of(self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None) -> list[Entry[E]]:
+        """A thread's entries of these kinds (of all, where none is named) after a seq, in order.
+
+        With `most`, for which there must be kinds, no more than that, the first ones.
+        """
         with self._question:
-            return self._entries(self._store.of(thread, self.kinds.names(kinds), since))
+            return self._entries(self._store.of(thread, self.kinds.names(kinds), since, most))
 
     def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """The same of a thread and of all threads under it."""
@@ -135,11 +138,18 @@ class Reading:
         with self._question:
             return self._of_all(self._store.many(seqs))
 
-    def active_since(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[Entry[E]]:
-        """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on."""
+    def lately(
+        self, root: type[E], said: Sequence[type[Event]], at: float
+    ) -> Iterator[tuple[Entry[E], float]]:
+        """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on.
+
+        Each with when the last of those was written, the latest first. It looks at all that was said since
+        then: see `Journal.apart`.
+        """
         with self._question:
-            rows = self._store.active_since(self.kinds.names([root]), self.kinds.names(said), at)
-            return self._of_all(rows)
+            for row, last in self._store.lately(self.kinds.names([root]), self.kinds.names(said), at):
+                for entry in self._sound([row]):
+                    yield entry, last
 
     def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """The pending entries of these kinds, in order: of one thread, or of all."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 FOLDED_TABLES = """
 create table if not exists pending(seq integer primary key, thread text not null, kind text not null);
@@ -203,9 +203,19 @@ class Store:
         """The entries whose key begins with `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
 
-    def of(self, thread: str, kinds: Iterable[str], since: int = 0) -> list[Stored]:
-        """A thread's entries of these kinds after a seq; of all kinds where none is named."""
+    def of(self, thread: str, kinds: Iterable[str], since: int = 0, most: int | None = None) -> list[Stored]:
+        """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
+        the first ones, which are found without a look at the others."""
         names = list(kinds)
+        if most is not None:
+            return self._rows(
+                "seq in (select seq from entry where thread = ? and kind in (select value from json_each(?))"
+                " and seq > ? order by seq limit ?)",
+                thread,
+                _json(names),
+                since,
+                most,
+            )
         if not names:
             return self._rows("thread = ? and seq > ?", thread, since)
         return self._rows(
@@ -272,8 +282,7 @@ class Store:
         return sorted(seq for (seq,) in found)
 
     def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
-        """The entries of these seqs that are there, the newest or the oldest first; few of them are in memory
-        at once."""
+        """The entries of these seqs that are there, the newest or the oldest first; few are held at once."""
         text = f"select {ROW} from entry where seq in (select value from json_each(?)) order by seq"
         if newest:
             text += " desc"
@@ -296,15 +305,17 @@ class Store:
         with closing(self._db.execute(text, (*values, *patterns))) as rows:
             yield from rows
 
-    def active_since(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[Stored]:
-        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on."""
-        return self._rows(
-            "kind in (select value from json_each(?)) and thread in"
-            " (select thread from entry where kind in (select value from json_each(?)) and at >= ?)",
-            _json(roots),
-            _json(said),
-            at,
+    def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
+        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
+        with when the last of those was written, which is the order."""
+        found = self._db.execute(
+            f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
+            " where kind in (select value from json_each(?)) and at >= ? group by thread)"
+            " on thread = lively where kind in (select value from json_each(?)) order by last desc",
+            (_json(said), at, _json(roots)),
         )
+        for *row, last in found:
+            yield cast(Stored, tuple(row)), last
 
     def since(self, seq: int) -> Iterator[Stored]:
         """The entries after this seq, in order; few of them are in memory at once."""

@@ -59,6 +59,7 @@ class Memories(Index):
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
+        await self._places.ready()
         here, asked = self._places.of(thread), question(query)
         if not (here and asked):
             return ()

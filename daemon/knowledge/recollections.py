@@ -126,6 +126,7 @@ class Recollections:
             if self._erasures != self._journal.erasures:  # words were forgotten
                 self._erasures = self._journal.erasures
                 self._clear()
+            await self._places.ready()
             self._places.update()
             while entries := self._journal.since(self._folded, CHUNK):
                 for entry in entries:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.catching_up import catching_up
 from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.idle import idle
@@ -27,6 +28,7 @@ from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
+from benchmarks.waking import waking
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
@@ -48,6 +50,8 @@ TINY = {
     "waits": partial(waits, number=6, rounds=2),
     "verifying": partial(verifying, entries=160, rounds=1),
     "idle": partial(idle, seconds=1.0, settles=0.0),
+    "waking": partial(waking, entries=300),
+    "catching_up": partial(catching_up, threads=(3,)),
 }
 
 
