@@ -129,7 +129,7 @@ OPENED = (
     ),
     rule(
         "a column that holds something else is damage",
-        "engine/stored.py",
+        "engine/rows.py",
         "            yield name\n",
         "            yield from ()\n",
         "tests/tools/test_verify.py::test_a_damaged_cell_is_named_with_its_seq[key-of-bytes]",
