@@ -12,6 +12,7 @@ from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
 from benchmarks.figure import Figure, side_by_side, table
+from benchmarks.growth import growth
 from benchmarks.ism import ism
 from benchmarks.reading import reading
 from benchmarks.recall import recall
@@ -38,6 +39,7 @@ TINY = {
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
+    "growth": partial(growth, sizes=(200, 300), starts=1, rounds=1),
 }
 
 
