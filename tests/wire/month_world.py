@@ -18,8 +18,7 @@ from aiohttp import web
 
 from daemon.engine.event import digest
 from rehearsal.claude.prompt import Body
-from rehearsal.messages import find
-from rehearsal.people import SOUL
+from rehearsal.messages import Message, find
 from tests.core.outside import note
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.board import Board
@@ -121,7 +120,7 @@ class MonthWorld(Outside):
                 for number in today:
                     patience.reschedule(asyncio.get_running_loop().time() + STUCK)
                     await self._less_than(AT_ONCE)
-                    if number == today[len(today) // 2]:
+                    if number == today[len(today) // 2] and what in (NO_MODEL, NO_SLACK):
                         going.append(asyncio.create_task(self._go_wrong(what)))
                     self._waiting[number] = time.monotonic()
                     self.people.say(number)
@@ -139,10 +138,10 @@ class MonthWorld(Outside):
             await self._answered.wait()
 
     async def _go_wrong(self, what: str) -> None:
-        """Whoever is away on this day is there again after a while."""
+        """Somebody is away, and there again after a while."""
         if what == NO_MODEL:
             self.model.faults.switch("overloaded", True, chance=1.0)
-        elif what == NO_SLACK:
+        else:
             self.world.faults.switch("down", True)
         await self.clock.sleep(AWAY)
         self.model.faults.all_off()
@@ -154,13 +153,14 @@ class MonthWorld(Outside):
         answer = await handler(request)
         method = request.match_info.get("method", "")
         if method.startswith("chat.") and isinstance(answer, web.Response):
-            said = json.loads(answer.text or "{}")
-            if said.get("ok") and "ts" in said:
-                self._note(find(self.world.workspace.db, said["channel"], said["ts"]).body)
+            told = json.loads(answer.text or "{}")
+            if told.get("ok") and "ts" in told:
+                self._note(find(self.world.workspace.db, told["channel"], told["ts"]))
         return answer
 
-    def _note(self, body: dict[str, object]) -> None:
-        for number in map(int, NUMBER.findall(json.dumps(body))) if body["user"] == SOUL.user else ():
+    def _note(self, said: Message) -> None:
+        """Whoever is named in what was said has been answered."""
+        for number in map(int, NUMBER.findall(json.dumps(said.body))):
             if number in self._waiting:
                 self._took.append(time.monotonic() - self._waiting.pop(number))
                 self._answered.set()
