@@ -27,7 +27,7 @@ E = TypeVar("E", bound=Event)
 ALWAYS = 2**62
 """Comes after every seq."""
 AT_HAND = 2_000
-"""Entries that stay at hand, a kilobyte or two each: those that were written, or asked for by seq, last."""
+"""Entries that stay at hand, a kilobyte or two each: those that were written, or asked for singly, last."""
 
 
 class Reading:
@@ -52,7 +52,7 @@ class Reading:
         """The entry under this key."""
         with self._question:
             found = self._store.get(key)
-            return self._entry(found) if found else None
+            return self._keep(self._entry(found)) if found else None
 
     def at(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""
@@ -105,7 +105,7 @@ class Reading:
         with self._question:
             rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
             found = [row for row in rows if row is not None]
-            return self._entry(max(found)) if found else None
+            return self._keep(self._entry(max(found))) if found else None
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
@@ -252,7 +252,7 @@ class Reading:
 
     def _keep(self, entry: Entry[E]) -> Entry[E]:
         """Have it at hand from now on."""
-        if len(self._at_hand) >= AT_HAND:
+        if entry.seq not in self._at_hand and len(self._at_hand) >= AT_HAND:
             del self._at_hand[next(iter(self._at_hand))]
         self._at_hand[entry.seq] = entry
         return entry

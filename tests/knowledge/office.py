@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
@@ -86,7 +83,7 @@ class Office:
         return f"{1_790_000_000 + self._ts * 60}.000100"
 
 
-def forget(journal: Path, seq: int) -> None:
-    """Blank the words of an entry, as a later command will do."""
-    with closing(sqlite3.connect(journal)) as db, db:
-        db.execute("update entry set body = json_set(body, '$.text', '') where seq = ?", (seq,))
+async def forget(journal: Journal, entry: Entry[Any]) -> None:
+    """Have the words of an entry forgotten."""
+    key = f"forget:{entry.seq}"
+    await journal.forget([entry.seq], thread=entry.thread, key=key, why="somebody said so")

@@ -98,12 +98,12 @@ async def test_what_was_taken_back_is_never_found(office: Office, memories: Memo
 
 
 async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
-    office: Office, memories: Memories, tmp_path: Path
+    office: Office, memories: Memories
 ) -> None:
     thread = await office.open("C1")
     said = await office.say(thread, "Alice", "I live in Elm Street.")
     assert await found(memories, "Elm", thread)
-    forget(tmp_path / "journal.db", said.seq)
+    await forget(office.journal, said)
     assert await found(memories, "Elm", thread) == []
     with Memories(office.journal, Places(office.journal)) as fresh:
         assert await found(fresh, "Elm", thread) == []

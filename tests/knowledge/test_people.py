@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from daemon.engine.event import Entry
@@ -84,15 +82,13 @@ async def test_this_channels_model_comes_first_then_the_newest(office: Office, m
     assert MOST == 5
 
 
-async def test_a_model_that_was_forgotten_says_nothing(
-    office: Office, models: PersonModels, tmp_path: Path
-) -> None:
+async def test_a_model_that_was_forgotten_says_nothing(office: Office, models: PersonModels) -> None:
     thread = await office.open("C1")
     model = await learn(office, models, thread, "Alice lives in Elm Street.")
     assert models.about("UAlice", thread)
-    forget(tmp_path / "journal.db", model.seq)
+    await forget(office.journal, model)
     assert models.about("UAlice", thread) == []
-    assert models.base("UAlice", thread) == (model.seq, "")
+    assert models.base("UAlice", thread) == (0, "")
     again = await learn(office, models, thread, "Alice is called Alice.")
     for one in (models, PersonModels(office.journal, Places(office.journal))):
         assert one.stands(again)
