@@ -33,7 +33,7 @@ from tests.wire.board import Board, SwiftClock
 from tests.wire.checks import verdict
 from tests.wire.lives import FOREVER, case, settings_for, world
 from tests.wire.mark import Mark
-from tests.wire.month_world import DIARY, KILLED, QUIET, STOPPED, MonthWorld, days_of, month, trouble
+from tests.wire.month_world import DIARY, KILLED, QUIET, STOPPED, STUCK, MonthWorld, days_of, month, trouble
 from tests.wire.story import Story
 
 SETTINGS = {"budget_daily_usd": 1e6, "limit_thread": Limits(), "limit_person": Limits()}
@@ -156,9 +156,13 @@ class Month:
         noon, before = 0, 0
         lives, cpu = life.count, life.cpu
         diary = list[dict[str, Any]]()
+        phase, stirred = page.phase, time.monotonic()
         while not (diary and diary[-1]["over"]):
             time.sleep(LOOK)
             life.look()
+            if page.phase != phase:
+                phase, stirred = page.phase, time.monotonic()
+            assert time.monotonic() < stirred + 2 * STUCK, "the world fell, and nobody says anything"
             if noon < len(noons) and page.phase > noons[noon]:
                 if trouble(noon) in SENT:
                     life.end(SENT[trouble(noon)])
