@@ -9,8 +9,10 @@ from pathlib import Path
 
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
 from benchmarks.growth import growth
+from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.reading import reading
 from benchmarks.recall import recall
@@ -21,8 +23,28 @@ from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.turns import turns
+from benchmarks.verifying import verifying
+from benchmarks.waits import waits
 
-ALL = (calls, rounds, ism, thoughts, reading, turns, speech, start, recall, records, ticks, appends, growth)
+ALL = (
+    calls,
+    rounds,
+    ism,
+    thoughts,
+    reading,
+    turns,
+    speech,
+    crowd,
+    start,
+    recall,
+    records,
+    ticks,
+    appends,
+    waits,
+    verifying,
+    idle,
+    growth,
+)
 
 
 async def run(names: list[str]) -> str:

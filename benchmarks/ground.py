@@ -65,7 +65,7 @@ class Mute:
         return self._ts()
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        hold()
+        """Shown later, as in Slack: `hold` is for the request that does it."""
 
     async def finish(
         self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None

@@ -20,7 +20,7 @@ from daemon.ports import LLM, Hear, Hold, Role
 from daemon.processes.problem_solving import NAME
 from daemon.reply import Reply
 
-DURABLE = 1.5
+DURABLE = 2.0
 """Times the bare call that a durable round may take."""
 
 

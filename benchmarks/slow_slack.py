@@ -1,8 +1,13 @@
-"""A Slack that takes its time with each status, so that whoever waits for it would be seen to."""
+"""A Slack that takes its time with each status, so that whoever waits for it would be seen to.
+
+A process of its own, as Slack is: what it does is not counted among what the daemon does.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -19,9 +24,8 @@ LATENCY = 0.05
 TEAM = "T"
 
 
-@asynccontextmanager
-async def status(journal: Journal, clock: Clock) -> AsyncIterator[Status]:
-    """While inside, what is to be shown is told to such a Slack."""
+async def serve() -> None:
+    """Listen on a free port, say which, and answer until killed."""
 
     async def take(_: web.Request) -> web.Response:
         await asyncio.sleep(LATENCY)
@@ -29,15 +33,31 @@ async def status(journal: Journal, clock: Clock) -> AsyncIterator[Status]:
 
     app = web.Application()
     app.router.add_post("/api/{method}", take)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/api/"
-    async with ClientSession() as session:
-        client = AsyncWebClient(token="xoxb-any", base_url=url, session=session)
-        shown = Status(Web(client, clock), journal, TEAM)
-        try:
-            yield shown
-        finally:
-            await shown.close()
-            await runner.cleanup()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def status(journal: Journal, clock: Clock) -> AsyncIterator[Status]:
+    """While inside, what is to be shown is told to such a Slack."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", __name__, stdout=PIPE)
+    assert process.stdout
+    try:
+        url = f"http://127.0.0.1:{int(await process.stdout.readline())}/api/"
+        async with ClientSession() as session:
+            client = AsyncWebClient(token="xoxb-any", base_url=url, session=session)
+            shown = Status(Web(client, clock), journal, TEAM)
+            try:
+                yield shown
+            finally:
+                await shown.close()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())

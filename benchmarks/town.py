@@ -1,11 +1,13 @@
 """A town for a daemon to live in: the rehearsed Slack and an instant model, in a process of its own.
 
-It notes when a person's message was on its way, when the model's first token was, when the answer was seen.
+It notes when a person's message was on its way, when its event was acked, when the model's first token was,
+when the answer was seen.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from asyncio.subprocess import PIPE
@@ -23,31 +25,37 @@ from rehearsal.people import PEOPLE
 from rehearsal.world import World
 
 TOKENS = tuple(f"Bearer {person.token}" for person in PEOPLE)
+ACKS = """select app, payload ->> '$.event.ts', sent, acked, attempts from delivery
+          where payload ->> '$.event.type' = 'message' and payload ->> '$.event.subtype' is null"""
 
 
 class Notes:
-    """When each thing happened for the message that is being answered, in seconds of one clock."""
+    """When each thing happened for the message that is being answered, in Unix seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self._db = world.workspace.db
         self._at: dict[str, float] = {}
+        self._ts = ""
         self._shown = asyncio.Event()
 
     @web.middleware
     async def take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Note what passes through Slack."""
         if request.path == "/api/chat.startStream":
-            self._at.setdefault("shown", time.monotonic())
+            self._at.setdefault("shown", time.time())
             self._shown.set()
         response = await handler(request)
         if request.path == "/api/chat.postMessage" and request.headers.get("Authorization") in TOKENS:
-            self._at = {"said": time.monotonic()}
+            assert isinstance(response, web.Response)
+            self._ts = json.loads(response.text or "")["ts"]
+            self._at = {"said": time.time()}
             self._shown.clear()
         return response
 
     async def model(self, request: web.Request) -> web.StreamResponse:
         """The instant model; its first token is on its way at once."""
         await request.read()
-        self._at.setdefault("token", time.monotonic())
+        self._at.setdefault("token", time.time())
         return web.Response(
             body=streamed(), content_type="text/event-stream", headers={"request-id": "req_1"}
         )
@@ -56,17 +64,24 @@ class Notes:
         """The notes, as soon as the answer is to be seen."""
         async with asyncio.timeout(30):
             await self._shown.wait()
-        return web.json_response(self._at)
+        [acked] = [acked for _, ts, _, acked, _ in self._db.execute(ACKS) if ts == self._ts]
+        return web.json_response({**self._at, "acked": acked})
+
+    async def acks(self, _: web.Request) -> web.Response:
+        """Of each message so far: the app that was told, its ts, when it was sent last and acked, how often
+        it was sent."""
+        return web.json_response(self._db.execute(ACKS).fetchall())
 
 
 async def serve(folder: Path) -> None:
     """Be there until killed; says where."""
-    notes, listener = Notes(), bind("127.0.0.1", 0)
-    app = web.Application(middlewares=[notes.take])
     async with World(folder / "town.db", SystemClock()) as world:
+        notes, listener = Notes(world), bind("127.0.0.1", 0)
+        app = web.Application(middlewares=[notes.take])
         world.mount(app)
         app.router.add_post("/v1/messages", notes.model)
         app.router.add_get("/notes", notes.read)
+        app.router.add_get("/acks", notes.acks)
         async with serving(app, listener):
             print(address(listener), flush=True)
             await asyncio.Event().wait()

@@ -135,7 +135,7 @@ async def awake(
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
         if settings.inner:
             await enter(supervisor_of(settings, journal, clock, worker.wake))
-        await enter(Eraser(journal, clock, worker.wake, clearing(settings, rehearsal, here)))
+        await enter(Eraser(journal, clock, worker.wake, world.to_forget, clearing(settings, rehearsal, here)))
         stack.push_async_callback(slack.stop)
         await slack.connect()
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, worker=worker)

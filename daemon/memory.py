@@ -28,13 +28,17 @@ ORDER = (CORE, DEFAULT, *TRAILING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One thing remembered. `seq` is the entry it comes from; a trailing memory comes from none."""
+    """One thing remembered. `seq` is the entry it comes from; a trailing memory comes from none.
+
+    Where nobody waited until that entry was on disk, `key` names it.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str
     name: str = ""
     region: str = DEFAULT
     seq: int | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,8 +207,14 @@ class Turn(Protocol):
     async def claim(self, key: str) -> bool:
         """What may happen once across threads: True for the one execution that claimed it first."""
 
+    async def forget(self, person: str, seqs: Sequence[int]) -> None:
+        """This person wants these notes to be forgotten, or (none) all that there is of them."""
+
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""
+
+    async def once_soon(self, event: S, name: str = "") -> tuple[str, S]:
+        """The same, without waiting until it is on disk: its key, and the event."""
 
     async def step(
         self, name: str, asks: object, do: Callable[[Turn], Awaitable[S]], kind: type[S]
@@ -339,6 +345,11 @@ class Turn(Protocol):
         self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
     ) -> Entry[Observed]:
         """Do something in the world, once; the entry tells what came of it, or that nobody knows."""
+
+    async def effect_soon(
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
+    ) -> Observed:
+        """The same of what may be done again, without waiting until it is recorded."""
 
     async def say(self, text: str) -> Sequence[Entry[Spoken | Unsaid]]:
         """A message to the person, posted whole; its receipts: a long one is several messages."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from daemon.engine.event import Entry, digest
 from daemon.engine.reading import Reading
-from daemon.engine.rules import Ledger, Rule
+from daemon.engine.rules import Ledger, Rule, These, everything
 from daemon.engine.verify import Verdict
 from daemon.engine.verify import verify as replay
 from daemon.kinds import INNER, CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TextSet, TurnBegan
@@ -45,7 +45,11 @@ class SoulRules:
     @property
     def all(self) -> tuple[Rule, ...]:
         """In the order in which they are asked."""
-        return self.texts, self.thread, self.stamp
+        return (
+            Rule(self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
+            Rule(self.thread, everything),
+            Rule(self.stamp, These((CardShown, SpeechStarted, Spoken))),
+        )
 
     def texts(self, _: Ledger, entry: Entry[Any]) -> Findings:
         """The owner's texts that were used are in the journal, as they were."""

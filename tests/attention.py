@@ -90,8 +90,10 @@ class AttentiveLoop(asyncio.SelectorEventLoop):
 class CountedWriter(Writer):
     """The journal's writer; while it writes, there is no rest."""
 
-    def submit(self, row: Row, fence: Fence | None, requires: int | None) -> asyncio.Future[int]:
-        written = super().submit(row, fence, requires)
+    def submit(
+        self, row: Row, fence: Fence | None, requires: int | None, after: str = "", receipt_of: str = ""
+    ) -> asyncio.Future[int]:
+        written = super().submit(row, fence, requires, after, receipt_of)
         attention().wait_for(written)
         return written
 

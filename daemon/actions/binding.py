@@ -61,7 +61,9 @@ async def _recorded(
             log.warning("The action %s went wrong.", one.name, exc_info=error)
             return f"{run.label('failed')}: {error.__class__.__name__}: {error}"
 
-    entry = await run.turn.effect(one.name, given, do, repeatable=one.repeatable)
+    if one.repeatable:
+        return (await run.turn.effect_soon(one.name, given, do)).text
+    entry = await run.turn.effect(one.name, given, do, repeatable=False)
     return entry.event.text
 
 

@@ -134,7 +134,8 @@ class Run(Chooser):
                 assert self._chose is not None
                 self._told.append(remember(self._chose))
             else:
-                self._told.append(remember(await self.turn.once(RunTold(text=part.text))))
+                key, told = await self.turn.once_soon(RunTold(text=part.text))
+                self._told.append(Memory(role="user", content=told.text, key=key))
         self._parts = len(parts)
 
     async def _call(

@@ -50,12 +50,25 @@ class Context(Asking):
         spawned = self._read(key, asked)
         if spawned is None:
             self._goes_live(key)
-            child = self.execution.free_name(label)
+            child = self._free_name(label)
             spawned = await self.execution.append(Spawned(thread=child, fingerprint=asked), key)
         if not self._read(part(key, "input")):
             child = spawned.event.thread
             await self.execution.append(first, part(key, "input"), thread=child, cause=spawned.seq)
         return cast(Entry[Spawned], spawned)
+
+    def _free_name(self, label: str) -> str:
+        """An id for a thread under this one that no other has."""
+        execution = self.execution
+        begun = execution.journal.of(execution.thread, Spawned)
+        taken = execution.names | {entry.event.thread for entry in begun}
+        name = plain = f"{execution.thread}.{label}"
+        n = 0
+        while name in taken:
+            n += 1
+            name = f"{plain}-{n}"
+        execution.names.add(name)
+        return name
 
     async def join(
         self,

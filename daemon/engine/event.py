@@ -179,7 +179,7 @@ class Kinds:
         found: dict[str, Any] = self._read  # as mypy takes no class for hashable
         self._adapters = {name: _adapter(each) for name, each in found.items()}
         self._names: dict[tuple[type[Event], ...], tuple[str, ...]] = {}
-        self._seqs = {name: _seq_fields(each) for name, each in found.items()}
+        self._seqs = {name: seq_fields(each) for name, each in found.items()}
 
     def __iter__(self) -> Iterator[type[Event]]:
         return iter(self._classes.values())
@@ -257,7 +257,8 @@ def _adapter(kind: Any) -> TypeAdapter[Event]:
 
 
 @functools.cache
-def _seq_fields(kind: Any) -> list[str]:
+def seq_fields(kind: Any) -> list[str]:
+    """The fields of this class of events that name other entries."""
     hints = get_type_hints(kind, include_extras=True)
     return [field.name for field in dataclasses.fields(kind) if hints[field.name] == Seqs]
 
@@ -271,7 +272,7 @@ def fingerprint(*asked: object) -> str:
 def _plain(value: object) -> Any:
     """What stands for a value that is not JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):

@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
+from daemon.engine.answers import Answers
 from daemon.engine.attempts import failures
-from daemon.engine.event import Entry, Event, Input, Rank, StepEvent
-from daemon.engine.exceptions import Fenced, JournalError, Nondeterminism, RunAgain
+from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, only
+from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
 from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, restarted
 from daemon.engine.kinds import (
     Answered,
@@ -31,11 +32,11 @@ from daemon.engine.kinds import (
 from daemon.engine.outage import Around, Outages
 from daemon.engine.reading import Reading
 from daemon.engine.record import Record
+from daemon.engine.unawaited import Unawaited, patiently
 from daemon.engine.writer import Fence
 
 E = TypeVar("E", bound=Event)
-PATIENCE = 600
-"""Seconds for which what was done is kept that the journal does not take."""
+S = TypeVar("S", bound=StepEvent)
 
 
 class Execution:
@@ -53,6 +54,7 @@ class Execution:
         self.began = began
         self.thread = began.thread
         self.epoch = epoch
+        self._fence = Fence(thread=self.thread, epoch=epoch)
         self.id = began.event.execution
         self.turn = began.key.removesuffix("/began")
         self.first = began if self.turn == self.id else _beginning(journal, self.id)
@@ -63,15 +65,20 @@ class Execution:
         self.latched: Nondeterminism | None = None
         self.reached = self.id
         """The key that was taken last: where a failure happened."""
-        self._names = set[str]()
+        self.names = set[str]()
+        """The ids that its contexts have taken for threads under this one."""
+        self._none_since: int | None = None
+        """What had arrived when there was no news."""
+        self._lifetime: list[Entry[Event]] | None = None
         self.is_new = is_new
         *self.abandoned, current = [self.id] if is_new else journal.paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
         mine, beside = ([], []) if is_new else self._read(current)
         self.record = Record(self.path, mine, beside)
+        self._unawaited = Unawaited(journal, self.record, self._written)
         self.fix_log()
-        self._used = {entry.event.input for entry in [*self.log, *mine] if isinstance(entry.event, Answered)}
+        self._answers = Answers(journal, began, only(Answered, [*self.log, *mine]))
         self._received = {
             seq for entry in mine if isinstance(entry.event, Received) for seq in entry.event.inputs
         }
@@ -118,7 +125,7 @@ class Execution:
     def stale(self) -> bool:
         """Did it take up an answer to a question that waits no more?"""
         taken = self.journal.many(self.first.event.inputs)
-        return self.turn == self.id and all(self._question(entry) for entry in taken)
+        return self.turn == self.id and all(self._answers.question(entry) for entry in taken)
 
     def holds(self, path: str) -> bool:
         """Is this context one of its own? What is done beside it, to tell of an outage, waits for none."""
@@ -141,8 +148,9 @@ class Execution:
     ) -> Entry[E]:
         """A new entry of this attempt; it closes what is `moot`, too, if nothing else has by then.
 
-        Raises Fenced where a later attempt has taken over.
+        What was appended soon is on disk before. Raises Fenced where a later attempt has taken over.
         """
+        await self.saved()
         entry, new = await self.journal.append(
             thread or self.thread,
             event,
@@ -151,16 +159,46 @@ class Execution:
             cause=self.began.seq if cause is None else cause,
             closes=closes,
             moot=moot,
-            fence=Fence(thread=self.thread, epoch=self.epoch),
+            fence=self._fence,
         )
         if not new:
             raise Fenced(key)
-        self.record.add(entry)
+        self._written(entry)
         if isinstance(event, Outage):
             self._outages.append(cast(Entry[Outage], entry))
         if self.around.replays_always and isinstance(event, StepEvent):
             raise RunAgain(key)
         return entry
+
+    async def append_soon(self, event: S, key: str, *, receipt_of: str = "") -> S:
+        """The same, without waiting for it: only for what may be done again, and what the world does not see.
+
+        It comes to disk in order, before all that is awaited afterwards. Returns the event as it is read
+        back; `receipt_of` is the key of the intent that it closes.
+        """
+        draft = self.journal.draft(
+            self.thread,
+            event,
+            key=key,
+            author=self.around.author,
+            cause=self.began.seq,
+            fence=self._fence,
+        )
+        self._unawaited.add(draft, receipt_of)
+        if self.around.replays_always:
+            await self.saved()
+            raise RunAgain(key)
+        return draft.event
+
+    async def saved(self) -> None:
+        """Until all that was appended soon is on disk. Raises Fenced and JournalError."""
+        await self._unawaited.wait()
+
+    def _written(self, entry: Entry[Any]) -> None:
+        """This is on disk, and was appended by this attempt."""
+        self.record.add(entry)
+        if self._lifetime is not None:
+            self._lifetime.append(entry)
 
     # What comes to it
 
@@ -171,7 +209,12 @@ class Execution:
 
     def news(self) -> list[Entry[Input]]:
         """What of it may concern a running execution: stops and messages."""
-        return [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        arrived = self.journal.arrived(self.thread)
+        if arrived == self._none_since:  # where there is none, there is none until something arrives
+            return []
+        found = [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        self._none_since = None if found else arrived
+        return found
 
     def unheard(self) -> list[Entry[Input]]:
         """What of that it has not received yet; nothing while it replays."""
@@ -196,47 +239,12 @@ class Execution:
         self.inputs += [entry for entry in entries if entry.seq not in known]
 
     def answer_to(self, waits: Entry[Any]) -> Entry[Input] | None:
-        """The input of this execution that answers this question or wait; each input answers once.
-
-        One that names the question of an abandoned execution counts where the same is asked again.
-        """
-        for entry in self.inputs:
-            if entry.seq not in self._used and self._answers(entry, waits):
-                self._used.add(entry.seq)
-                return entry
-        return None
-
-    def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
-        if self._named(given) == waits.key:
-            return True
-        asked = self._question(given)
-        if asked is None:
-            return False
-        same = asked.event.fingerprint == waits.event.fingerprint
-        return same and asked.event.execution == self.id and asked.kind == waits.kind
-
-    def _named(self, given: Entry[Input]) -> str:
-        """The key of the question that this input answers: it says so itself, or its turn does."""
-        if given.event.answers or given.seq not in self.began.event.inputs:
-            return given.event.answers
-        return self.began.event.answers
-
-    def _question(self, given: Entry[Input]) -> Entry[Asked] | None:
-        """The question that this input answers."""
-        key = self._named(given)
-        named = self.journal.get(key) if key else None
-        if named is None or not isinstance(named.event, Asked):
-            return None
-        return cast(Entry[Asked], named)
+        """The input of this execution that answers this question or wait; each input answers once."""
+        return self._answers.to(waits, self.inputs)
 
     def void_answers(self) -> list[Entry[Input]]:
         """Answers that it took up, whose question it does not ask any more."""
-        found = []
-        for entry in self.inputs:
-            asked = self._question(entry)
-            if asked and entry.seq not in self._used and not self.journal.is_pending(asked.seq):
-                found.append(entry)
-        return found
+        return self._answers.void(self.inputs)
 
     # Its place among threads
 
@@ -256,7 +264,15 @@ class Execution:
         return failures(self.journal, self.turn)
 
     def lifetime(self) -> list[Entry[Event]]:
-        """All that is recorded of it, with its turns, the attempts at them and its outages, in order."""
+        """All that is recorded of it, with its turns, the attempts at them and its outages, in order.
+
+        Read once: nobody else records anything of it as long as this attempt lasts.
+        """
+        if self._lifetime is None:
+            self._lifetime = self._recorded_so_far()
+        return self._lifetime
+
+    def _recorded_so_far(self) -> list[Entry[Event]]:
         began = self.journal.of(self.thread, TurnBegan, since=self.first.seq)
         later = [one for one in began if one.event.execution == self.id]
         turns = [one.key.removesuffix("/began") for one in later]
@@ -275,12 +291,11 @@ class Execution:
     async def keep(self, event: E, key: str) -> Entry[E]:
         """Append what was done already and may have cost something: where the journal cannot be written it
         is kept, and tried again, for as long as ten minutes."""
-        for _ in range(PATIENCE):
-            try:
-                return await self.append(event, key)
-            except JournalError:
-                await self.clock.sleep(1.0)
-        return await self.append(event, key)
+        return await patiently(lambda: self.append(event, key), self.clock)
+
+    async def all_saved(self) -> None:
+        """The same wait as `saved`, and as patient, where something was done that may have cost something."""
+        await patiently(self.saved, self.clock)
 
     @property
     def parent(self) -> str:
@@ -291,17 +306,6 @@ class Execution:
         """The entry that began this thread, if it is under another one and has not ended."""
         above = self.journal.pending(Spawned, thread=self.parent)
         return next((entry for entry in above if entry.event.thread == self.thread), None)
-
-    def free_name(self, label: str) -> str:
-        """An id for a thread under this one that no other has."""
-        taken = self._names | {entry.event.thread for entry in self.journal.of(self.thread, Spawned)}
-        name = plain = f"{self.thread}.{label}"
-        n = 0
-        while name in taken:
-            n += 1
-            name = f"{plain}-{n}"
-        self._names.add(name)
-        return name
 
     # Its end
 

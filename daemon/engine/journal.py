@@ -11,13 +11,14 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
-from daemon.engine.event import Entry, Event
+from daemon.engine.event import Entry, Event, Input
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
@@ -30,6 +31,9 @@ E = TypeVar("E", bound=Event)
 
 log = logging.getLogger(__name__)
 
+MOST_ARRIVED = 10_000
+"""Threads of which it is known apart that something came for them."""
+
 
 class Clock(Protocol):
     """Time, as the engine needs it."""
@@ -39,6 +43,29 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait for so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Generic[E]):
+    """An entry that is not written yet: checked, with its `event` as every reader will be given it."""
+
+    row: Row
+    event: E
+    fence: Fence | None
+
+    def entry(self, seq: int) -> Entry[E]:
+        """It, once it is on disk."""
+        row = self.row
+        return Entry(
+            seq=seq,
+            thread=row.thread,
+            author=row.author,
+            key=row.key,
+            cause=row.cause,
+            closes=row.closes,
+            at=row.at,
+            event=self.event,
+        )
 
 
 class Journal(Reading):
@@ -56,6 +83,12 @@ class Journal(Reading):
         self._writer_class = writer
         self._open = ExitStack()
         self._changed = asyncio.Event()
+        self._arrived: dict[str, int] = {}
+        """The last input that came for a thread since it was opened; of the latest few thousand threads."""
+        self._arrived_before = 0
+        self._newest: dict[str, int] = {}
+        """The last entry of each kind that was written since it was opened."""
+        self._inputs = frozenset(self._kinds.names([Input]))
         self.damage = ""
         """What of it could not be read, and what to do; empty as long as all could be."""
 
@@ -137,26 +170,11 @@ class Journal(Reading):
         ValueError or TypeError for an event that is no JSON, or not of its type; JournalError where it
         cannot be written.
         """
-        _check_names(thread, key, author)
-        event = self.kinds.own(event)
-        body = self.kinds.dump(event)
-        recorded = cast(E, self.kinds.load(event.kind, body))  # what every reader will be given
-        closed = tuple(closes)
-        row = Row(
-            thread=thread,
-            kind=event.kind,
-            author=author,
-            body=body,
-            key=key,
-            cause=cause,
-            closes=closed,
-            moot=tuple(moot),
-            at=self._clock.now(),
-            pending=event.pending,
-            leases=isinstance(event, LEASES),
+        draft = self.draft(
+            thread, event, key=key, author=author, cause=cause, closes=closes, moot=moot, fence=fence
         )
         try:
-            seq = await self._writer.submit(row, fence, requires)
+            seq = await self._writer.submit(draft.row, fence, requires)
         except Conflict:
             found = self.get(key)
             if found is None:
@@ -164,17 +182,46 @@ class Journal(Reading):
             return cast(Entry[E], found), False
         if moot:
             return self.at(seq), True
-        entry = Entry(
-            seq=seq,
+        return self._keep(draft.entry(seq)), True
+
+    def draft(
+        self,
+        thread: str,
+        event: E,
+        *,
+        key: str,
+        author: str = "engine",
+        cause: int | None = None,
+        closes: Sequence[int] = (),
+        moot: Sequence[int] = (),
+        fence: Fence | None = None,
+    ) -> Draft[E]:
+        """The same, not on its way yet. Raises ValueError or TypeError."""
+        _check_names(thread, key, author)
+        event = self.kinds.own(event)
+        body = self.kinds.dump(event)
+        row = Row(
             thread=thread,
+            kind=event.kind,
             author=author,
+            body=body,
             key=key,
             cause=cause,
-            closes=closed,
-            at=row.at,
-            event=recorded,
+            closes=tuple(closes),
+            moot=tuple(moot),
+            at=self._clock.now(),
+            pending=event.pending,
+            leases=isinstance(event, LEASES),
         )
-        return self._keep(entry), True
+        return Draft(row=row, event=cast(E, self.kinds.load(event.kind, body)), fence=fence)
+
+    def submit(self, draft: Draft[Any], *, after: str = "", receipt_of: str = "") -> asyncio.Future[int]:
+        """Send it to disk; a future of its seq, which fails with Conflict, Fenced or JournalError.
+
+        It fails where the entry under the key `after` is not there by then. The one of `receipt_of` is its
+        cause, and closed by it.
+        """
+        return self._writer.submit(draft.row, draft.fence, None, after, receipt_of)
 
     async def forget(
         self,
@@ -247,7 +294,25 @@ class Journal(Reading):
         """Set when something is written from now on; ask for it anew after that."""
         return self._changed
 
-    def _notify(self) -> None:
+    def arrived(self, thread: str) -> int:
+        """A number that is another one whenever an input has come for this thread: whoever found none need
+        not ask again as long as it is the same. Others' inputs may change it, too."""
+        return self._arrived.get(thread, self._arrived_before)
+
+    def newest(self, *kinds: type[Event]) -> int:
+        """The same of all entries of these kinds. It knows of what was written here; the lock sees to it
+        that nobody else writes."""
+        return max(self._newest.get(name, 0) for name in self.kinds.names(kinds))
+
+    def _notify(self, written: Sequence[tuple[Row, int]]) -> None:
+        """Told of what is on disk before whoever waits for it goes on."""
+        for row, seq in written:
+            self._newest[row.kind] = seq
+            if row.kind in self._inputs:
+                if len(self._arrived) >= MOST_ARRIVED:
+                    self._arrived.clear()
+                    self._arrived_before = seq
+                self._arrived[row.thread] = seq
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import NO_DATE, Entry, Event, Input, Kinds
@@ -28,6 +28,15 @@ ALWAYS = 2**62
 """Comes after every seq."""
 AT_HAND = 2_000
 """Entries that stay at hand, a kilobyte or two each: those that were written, or asked for singly, last."""
+
+
+class Head(NamedTuple):
+    """An entry without its body."""
+
+    seq: int
+    thread: str
+    kind: str
+    closes: tuple[int, ...]
 
 
 class Reading:
@@ -112,6 +121,10 @@ class Reading:
         with self._question:
             return self._of_all(self._store.kind(self.kinds.names(kinds), since, at))
 
+    def newest(self, *kinds: type[Event]) -> int:
+        """A number that is another one whenever an entry of these kinds was written."""
+        return self.last()
+
     def seqs(self, *kinds: type[Event], since: int = 0) -> list[int]:
         """Which entries are of these kinds, after a seq, in order: for those who read them in parts."""
         with self._question:
@@ -133,6 +146,11 @@ class Reading:
         with self._question:
             rows = self._store.pending(self.kinds.names(kinds), thread)
             return self._of_all(rows) if thread is None else self._entries(rows)
+
+    def pending_seqs(self, *kinds: type[Event]) -> list[int]:
+        """Which pending entries are of these kinds, in order: for those who read them in parts."""
+        with self._question:
+            return self._store.pending_seqs(self.kinds.names(kinds))
 
     def inputs(self, thread: str) -> list[Entry[Input]]:
         """What waits for this thread to take it up, in order."""
@@ -183,6 +201,12 @@ class Reading:
         with self._question:
             return list(islice(self._sound(self._store.since(seq)), limit))
 
+    def heads(self, seq: int, limit: int = 1000) -> list[Head]:
+        """What the entries after this seq say beside their bodies, which are not read; oldest first."""
+        with self._question:
+            rows = self._store.heads(seq, limit)
+        return [Head(seq, thread, kind, _closes(closes) or ()) for seq, thread, kind, closes in rows]
+
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""
         with self._question:
@@ -205,7 +229,7 @@ class Reading:
     def rows(self) -> Iterator[Stored]:
         """Every entry as it stands in the file, in order; few of them are in memory at once."""
         with self._question:
-            yield from self._store.since(0)
+            yield from self._store.rows()
 
     def entries(self) -> Iterator[Entry[Event]]:
         """The same as entries. Raises JournalDamaged at one that cannot be read."""
@@ -301,20 +325,33 @@ class Question:
 
 def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
     """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
-    amiss = list(strays(row))
-    if amiss:
-        raise ValueError(f"its {', '.join(amiss)}")
     seq, thread, kind, author, body, key, cause, closes, at = row
+    closed = _closes(closes)
+    amiss = () if closed is not None and _looks_right(row) else tuple(strays(row))
+    if closed is None or amiss:
+        raise ValueError(f"its {', '.join(amiss)}")
     return Entry(
         seq=seq,
         thread=thread,
         author=author,
         key=key,
         cause=cause,
-        closes=closed_by(closes),
+        closes=closed,
         at=at,
         event=kinds.load(kind, body),
         forgotten=mark_of(body),
+    )
+
+
+def _looks_right(row: Stored) -> bool:
+    """Are its columns, but for what it closes, as in nearly all rows? Of others each is looked at."""
+    _, thread, kind, author, body, key, cause, _, at = row
+    return (
+        type(thread) is type(kind) is type(author) is type(body) is type(key) is str
+        and bool(thread and kind and author and body and key)
+        and (cause is None or type(cause) is int)
+        and type(at) is float
+        and 0 <= at < NO_DATE
     )
 
 
@@ -327,9 +364,7 @@ def strays(row: Stored) -> Iterator[str]:
             yield name
     if not isinstance(cause, int | None):
         yield "cause"
-    try:
-        closed_by(closes)
-    except (TypeError, ValueError, RecursionError):
+    if _closes(closes) is None:
         yield "closes"
     if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
         yield "at"
@@ -343,6 +378,14 @@ def closed_by(text: str) -> tuple[int, ...]:
     if not isinstance(seqs, list) or not all(type(seq) is int for seq in seqs):
         raise ValueError(f"{text} lists no entries")
     return tuple(seqs)
+
+
+def _closes(text: str) -> tuple[int, ...] | None:
+    """The same; None where it is damaged."""
+    try:
+        return closed_by(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 @contextmanager

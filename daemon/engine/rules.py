@@ -12,11 +12,14 @@ from sys import intern
 from typing import Any
 
 from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent
+from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent, seq_fields
 from daemon.engine.keys import PART
 from daemon.engine.kinds import LEASES, Received, Spawned, TurnBegan, TurnEnded, TurnResumed, Waiting, Woke
 
 Findings = Iterator[tuple[int, str]]
+
+NOTHING = ("", "")
+"""Kind and thread of an entry that is not there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,8 +28,9 @@ class Half:
 
     began: int
     execution: str
-    id: str
     inputs: Sequence[int]
+    paths: tuple[str, ...]
+    """How the keys begin of what it writes."""
     attempt: int = 1
 
 
@@ -51,6 +55,8 @@ class Ledger:
         self._there: dict[int, tuple[str, str]] = {}
         """Each entry's kind and thread."""
         self._leasing = frozenset(kinds.names(LEASES))
+        self.owing = frozenset(each.receipt_of for each in kinds)
+        """The kinds of which there are receipts."""
 
     @property
     def count(self) -> int:
@@ -59,15 +65,16 @@ class Ledger:
 
     def kind(self, seq: int | None) -> str:
         """The kind of an entry that was there; empty where there was none."""
-        return self._there.get(seq or 0, ("", ""))[0]
+        return self._there.get(seq or 0, NOTHING)[0]
 
     def event(self, seq: int | None) -> type[Event]:
         """The class of an entry that was there; Event where there was none."""
-        return self.kinds.named(self.kind(seq)) or Event
+        kind, _ = self._there.get(seq or 0, NOTHING)
+        return self.kinds.named(kind) or Event
 
     def thread(self, seq: int) -> str:
         """The thread of an entry that was there; empty where there was none."""
-        return self._there.get(seq, ("", ""))[1]
+        return self._there.get(seq, NOTHING)[1]
 
     @property
     def seen_threads(self) -> set[str]:
@@ -80,15 +87,16 @@ class Ledger:
 
     def stands(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
         """One row more, with all that it changes even where its body cannot be read."""
+        event = self.kinds.named(kind) or Event
         self.last = seq
         self._there[seq] = intern(kind), intern(thread)
         for closed in closes:
             self.pending[self.thread(closed)].pop(closed, None)
-        if self.event(seq).pending:
+        if event.pending:
             self.pending[thread][seq] = kind
         if kind in self._leasing:
             self.leases[thread] = seq
-        if issubclass(self.event(seq), TurnEnded):
+        if issubclass(event, TurnEnded):
             self.halves.pop(thread, None)
 
     def fold(self, entry: Entry[Any]) -> None:
@@ -101,7 +109,10 @@ class Ledger:
         elif isinstance(event, TurnBegan):
             turn = entry.key.removesuffix("/began")
             self.halves[entry.thread] = Half(
-                began=entry.seq, execution=event.execution, id=turn, inputs=event.inputs
+                began=entry.seq,
+                execution=event.execution,
+                inputs=event.inputs,
+                paths=tuple(f"{name}{mark}" for name in (event.execution, turn) for mark in ("/", "~", PART)),
             )
             self.seen[event.execution].update(event.inputs)
         elif isinstance(event, Received) and half:
@@ -119,7 +130,36 @@ class Ledger:
         )
 
 
-Rule = Callable[[Ledger, Entry[Any]], Findings]
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A check, and whether it may have anything to say of entries of a class: of others it is not asked."""
+
+    check: Callable[[Ledger, Entry[Any]], Findings]
+    concerns: Callable[[type[Event]], bool]
+
+    @property
+    def name(self) -> str:
+        """What a violation of it is called."""
+        return self.check.__name__
+
+
+def everything(_: type[Event]) -> bool:
+    """Concerns every kind."""
+    return True
+
+
+def _names_others(event: Any) -> bool:
+    return bool(seq_fields(event))
+
+
+@dataclass(frozen=True, slots=True)
+class These:
+    """Concerns entries of these classes, and of those that derive from them."""
+
+    classes: tuple[type[Event], ...]
+
+    def __call__(self, event: type[Event]) -> bool:
+        return issubclass(event, self.classes)
 
 
 def cause(ledger: Ledger, entry: Entry[Any]) -> Findings:
@@ -154,15 +194,14 @@ def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 
 def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
-    """The entries that an event lists were there before it, in the same tree of threads."""
+    """The entries that an event lists were there before it, in the same tree of threads. What stands for
+    words that are gone may be anywhere."""
     root = entry.thread.partition(".")[0]
     for field, seq in ledger.kinds.seqs(entry.event):
         there = ledger.thread(seq)
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
-        elif issubclass(ledger.event(seq), Forgotten):
-            continue  # what stands for words that are gone
-        elif there.partition(".")[0] != root:
+        elif there.partition(".")[0] != root and not issubclass(ledger.event(seq), Forgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
 
@@ -188,8 +227,8 @@ def turn(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 def answered(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """A turn closes all that it took, and no other input."""
-    half, event = ledger.halves.get(entry.thread), entry.event
-    if not half or not isinstance(event, TurnEnded):
+    half = ledger.halves.get(entry.thread)
+    if half is None:
         return
     for seq in entry.closes:
         if issubclass(ledger.event(seq), Input) and seq not in ledger.seen[half.execution]:
@@ -209,9 +248,8 @@ def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
         elif entry.kind in ledger.event(entry.cause).closed_by and entry.cause not in entry.closes:
             yield entry.seq, f"it does not close {entry.cause}, the {told} that it is about"
     if isinstance(event, TurnEnded):
-        owing = {each.receipt_of for each in ledger.kinds}
         for seq, kind in ledger.pending[entry.thread].items():
-            if kind in owing and seq not in entry.closes:
+            if kind in ledger.owing and seq not in entry.closes:
                 yield seq, f"this {kind} has no receipt, and its turn ended with {entry.seq}"
 
 
@@ -227,12 +265,8 @@ def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """What only a turn writes is written by the half turn of its thread, under the name of its execution."""
-    if not entry.event.within_turn:
-        return
     half = ledger.halves.get(entry.thread)
-    names = [half.execution, half.id] if half else []
-    paths = [f"{name}{mark}" for name in names for mark in ("/", "~", PART)]
-    if not entry.key.startswith(tuple(paths)):
+    if half is None or not entry.key.startswith(half.paths):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
@@ -242,4 +276,15 @@ def blank(ledger: Ledger, entry: Entry[Any]) -> Findings:
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 
 
-RULES: tuple[Rule, ...] = (cause, closes, doubled, refers, turn, answered, receipt, woke, step, blank)
+RULES: tuple[Rule, ...] = (
+    Rule(cause, everything),
+    Rule(closes, everything),
+    Rule(doubled, everything),
+    Rule(refers, _names_others),
+    Rule(turn, These((TurnBegan, TurnResumed, TurnEnded))),
+    Rule(answered, These((TurnEnded,))),
+    Rule(receipt, lambda event: bool(event.receipt_of) or issubclass(event, TurnEnded)),
+    Rule(woke, These((Input,))),
+    Rule(step, lambda event: event.within_turn),
+    Rule(blank, everything),
+)

@@ -176,6 +176,16 @@ class Steps:
         self._goes_live(key)
         return await self.execution.append(replace(event, fingerprint=asked), key, closes=closes)
 
+    async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
+        """The same, without waiting until it is on disk: its key, and the event."""
+        key = self._key(name or event.kind)
+        asked = fingerprint(event.kind, name, event)
+        found = self._read(key, asked)
+        if found:
+            return key, cast(S, found.event)
+        self._goes_live(key)
+        return key, await self.execution.append_soon(replace(event, fingerprint=asked), key)
+
     async def effect(
         self,
         intent: Intent,
@@ -204,6 +214,23 @@ class Steps:
         outcome = unknown if doubtful else await do()
         outcome = replace(outcome, fingerprint=asked)
         return await self.execution.append(outcome, part(key, "done"), cause=begun.seq, closes=[begun.seq])
+
+    async def effect_soon(self, intent: Intent, do: Callable[[], Awaitable[S]]) -> S:
+        """The same of what may be done again, without waiting for its records: what became of it.
+
+        Before it is done all that came before is on disk; its own records are when anything is awaited later.
+        """
+        key = self._key(intent.name)
+        asked = fingerprint(intent.kind, intent)
+        if await self._recorded(key, asked, ()) is None:
+            await self.execution.saved()
+            await self.execution.append_soon(replace(intent, fingerprint=asked), key)
+        done = self._read(part(key, "done"))
+        if done:
+            return cast(S, done.event)
+        self.execution.check_lease()
+        outcome = replace(await do(), fingerprint=asked)
+        return await self.execution.append_soon(outcome, part(key, "done"), receipt_of=key)
 
     async def notice(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
         """Look at something that changes, and record what was found; nothing found leaves no entry.

@@ -38,6 +38,8 @@ REPLAYS: Mapping[str, str] = {
 """Each folded table as a replay of all entries gives it."""
 
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
+PART = 500
+"""Entries that are read at once where all are."""
 FEW = 200
 """Entries that are looked through faster than they are looked up."""
 
@@ -155,6 +157,14 @@ class Store:
             thread,
         )
 
+    def pending_seqs(self, kinds: Iterable[str]) -> list[int]:
+        """Which pending entries are of these kinds, in order."""
+        found = self._db.execute(
+            "select seq from pending where kind in (select value from json_each(?)) order by seq",
+            (_json(kinds),),
+        )
+        return [seq for (seq,) in found]
+
     def waiting(self, kinds: Iterable[str]) -> list[str]:
         """The threads in which an entry of one of these kinds is pending, those that wait longest first."""
         found = self._db.execute(
@@ -174,6 +184,11 @@ class Store:
 
     def get(self, key: str) -> Stored | None:
         found = self._rows("key = ?", key)
+        return found[0] if found else None
+
+    def seq_of(self, key: str) -> int | None:
+        """Which entry is under this key."""
+        found = self._db.execute("select seq from entry where key = ?", (key,)).fetchone()
         return found[0] if found else None
 
     def many(self, seqs: Sequence[int]) -> list[Stored]:
@@ -250,6 +265,33 @@ class Store:
         """The entries after this seq, in order; few of them are in memory at once."""
         with closing(self._db.execute(f"select {ROW} from entry where seq > ? order by seq", (seq,))) as rows:
             yield from rows
+
+    def rows(self) -> Iterator[Stored]:
+        """Every entry, in order; few of them are in memory at once."""
+        part = self._part(0)
+        while part:
+            yield from part
+            part = self._part(part[-1][0])
+
+    def _part(self, seq: int) -> list[Stored]:
+        """Some of the entries after this seq. Each text is made by SQLite itself, which is quicker; where one
+        of them is none, all are read as everywhere else."""
+        query = f"select {ROW} from entry where seq > ? order by seq limit {PART}"
+        careful = self._db.text_factory
+        self._db.text_factory = str
+        try:
+            return self._db.execute(query, (seq,)).fetchall()
+        except sqlite3.OperationalError:
+            self._db.text_factory = careful
+            return self._db.execute(query, (seq,)).fetchall()
+        finally:
+            self._db.text_factory = careful
+
+    def heads(self, seq: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """Seq, thread, kind and what is closed of so many entries after this seq, in order."""
+        return self._db.execute(
+            "select seq, thread, kind, closes from entry where seq > ? order by seq limit ?", (seq, limit)
+        ).fetchall()
 
     def first_after(self, seq: int, now: float) -> tuple[int, float] | None:
         """Seq and time of the first entry after a seq that is not dated after now."""

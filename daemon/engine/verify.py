@@ -70,12 +70,13 @@ def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
 
 def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
     yield from reading.problems()
+    asked = {each.kind: [rule for rule in rules if rule.concerns(each)] for each in ledger.kinds}
     for row in reading.rows():
         seq = row[0]
         missing = ledger.last + 1
         if missing < seq:  # entries are never deleted, and their seqs leave no gap
             yield missing, "gone", "this entry is gone" if missing == seq - 1 else f"gone up to {seq - 1}"
-        yield from _look_at(row, ledger, rules)
+        yield from _look_at(row, ledger, asked)
     yield from _forgotten(ledger)
     yield from _folded(reading.folded(), ledger)
     begun = ledger.seen_threads
@@ -84,7 +85,7 @@ def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findin
             yield seq, "forsaken", f"{thread} has not ended, and nothing goes on in it"
 
 
-def _look_at(row: Stored, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
+def _look_at(row: Stored, ledger: Ledger, asked: Mapping[str, Sequence[Rule]]) -> Findings:
     seq, thread, kind, _, _, _, _, closes, _ = row
     try:
         entry = entry_of(row, ledger.kinds)
@@ -95,9 +96,9 @@ def _look_at(row: Stored, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
             ledger.blank[seq] = by
         ledger.stands(seq, str(thread), str(kind), () if "closes" in strays(row) else closed_by(closes))
         return
-    for rule in rules:
-        for named, text in rule(ledger, entry):
-            yield named, rule.__name__, text
+    for rule in asked[entry.kind]:
+        for named, text in rule.check(ledger, entry):
+            yield named, rule.name, text
     ledger.stands(seq, thread, kind, entry.closes)
     ledger.fold(entry)
 

@@ -1,6 +1,7 @@
 """How a wait ends: when what it waits for has come, or its time, it becomes exactly one input of its thread.
 
-All waits are known by what can end them, so that a look costs no more than what is new in the journal.
+All waits are known by what can end them, so that a look costs no more than what is new in the journal. That
+is folded from it: all that wait are read once, some at a time, and from then on each entry that comes.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from daemon.engine.event import Entry, Input, fingerprint
 from daemon.engine.exceptions import Fenced, JournalDamaged
@@ -19,16 +20,50 @@ from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import part
 from daemon.engine.kinds import Match, Waiting, Woke
 from daemon.engine.lives import ClockSet
+from daemon.engine.reading import Head
+
+K = TypeVar("K")
+
+SOME = 50
+"""Waits that are read, or ended, before anybody else gets on."""
+AGAIN = 10.0
+"""Seconds after which a wait that could not be ended is looked at again."""
+STALE = 1_000
+"""So many times of waits that are over, beside as many as there are waits, are thrown away."""
+
+Place = tuple[str, str, bool]
+"""Where an entry is waited for: its kind, a thread, and whether those under it count, too."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Known:
-    """A wait, when its time has come, and what has matched of all up to the seq `upto`."""
+    """What can end a wait; all else of it is read when it is over.
 
-    waiting: Entry[Waiting]
+    It was set at the time `at`, and its time comes at `due`, both by a clock that is right. `matched` is what
+    has matched of all up to the seq `upto`.
+    """
+
+    at: float
     due: float | None
-    matched: list[int] = field(default_factory=list)
+    closed: tuple[int, ...]
+    want: str
+    matching: Match | None
+    matched: tuple[int, ...] = ()
     upto: int = 0
+
+    def is_over(self, now: float, missing: Sequence[int], matched: Sequence[int]) -> bool:
+        """Has its time come, or what it waits for? Each entry to be closed is one condition, and the match
+        another one."""
+        if self.due is not None and self.due <= now:
+            return True
+        met = len(self.closed) - len(missing)
+        wanted = len(self.closed)
+        if self.matching:
+            met += bool(matched)
+            wanted += 1
+        if self.want == "any":
+            return met > 0
+        return 0 < wanted == met
 
 
 class Waits:
@@ -47,6 +82,8 @@ class Waits:
         self._clock = clock
         self._reminder = reminder
         self._fits = fits
+        self._inputs = frozenset(journal.kinds.names([Input]))
+        self._waitings = frozenset(journal.kinds.names([Waiting]))
         self._one = asyncio.Lock()
         self._read_upto: int | None = None
         """The seq up to which the journal is known; None: nothing of it."""
@@ -54,125 +91,162 @@ class Waits:
         self._came = dict[str, None]()
         """The threads for which something has come."""
         self._known = dict[int, Known]()
+        self._touched = set[int]()
+        """Those that what came may have ended."""
         self._dues = list[tuple[float, int]]()
-        """When the time of each has come, the earliest first."""
+        """When each is to be looked at because of its time, the earliest first."""
         self._closed = defaultdict[int, set[int]](set)
         """The waits that wait for an entry to be closed."""
-        self._kinds = defaultdict[str, set[int]](set)
-        """The waits that wait for an entry of a kind."""
+        self._places = defaultdict[Place, set[int]](set)
+        """The waits that wait for an entry in a place."""
 
     async def look(self) -> list[str]:
         """End every wait that is over; returns the threads for which something has come."""
         async with self._one:
+            if self._read_upto is None:
+                self._read_upto = await self._read_all()
+            self._read_upto = self._read_on(self._read_upto)
             now = self._clock.now()
-            if self._read_upto is None or now < self._now:  # the clock was set back
-                touched = await self._read_all(now)
-            else:
-                touched = await self._read_on(now)
+            if now < self._now:  # the clock was set back
+                self._touched.update(seq for seq, known in self._known.items() if known.at > now)
             self._now = now
             while self._dues and self._dues[0][0] <= now:
-                touched.add(heapq.heappop(self._dues)[1])
-            for seq in sorted(touched & self._known.keys()):
-                await self._end(self._known[seq], now)
+                self._touched.add(heapq.heappop(self._dues)[1])
+            await self._end_all(now)
             came, self._came = self._came, {}
             return list(came)
 
     # What is known
 
-    async def _read_all(self, now: float) -> set[int]:
-        """All that wait are read; any may be over."""
-        self._read_upto = self._journal.last()
-        self._known, self._dues = {}, []
-        self._closed.clear()
-        self._kinds.clear()
-        for waiting in _pending(self._journal):
-            await self._add(waiting, now)
-        return set(self._known)
+    async def _read_all(self) -> int:
+        """All that wait are read, a few at a time; returns the seq up to which they are known."""
+        upto = self._journal.last()
+        waiting = self._journal.pending_seqs(Waiting)
+        right = {entry.cause: entry.event.right for entry in self._journal.kind(ClockSet)}
+        for some in _chunks(waiting):
+            for entry in self._sound(some):
+                self._add(entry)
+                if entry.seq in right:
+                    self._set_right(entry.seq, right[entry.seq])
+            await asyncio.sleep(0)
+        return upto
 
-    async def _read_on(self, now: float) -> set[int]:
-        """What is new is read; returns the waits that it may have ended."""
-        touched = set[int]()
-        new = self._journal.since(self._read_upto or 0)
-        while new:
-            for entry in new:
-                self._read_upto = entry.seq
-                if isinstance(entry.event, Waiting):
-                    await self._add(cast(Entry[Waiting], entry), now)
-                    touched.add(entry.seq)
-                if isinstance(entry.event, Input):
-                    self._came[entry.thread] = None
-                touched |= self._kinds.get(entry.kind, set())
-                for seq in entry.closes:
-                    touched |= self._closed.get(seq, set())
-                    self._drop(seq)
-            new = self._journal.since(self._read_upto or 0)
-        return touched
+    def _read_on(self, upto: int) -> int:
+        """What is new is read; returns the seq up to which all is known."""
+        heads = self._journal.heads(upto)
+        while heads:
+            for head in heads:
+                self._take(head)
+            upto = heads[-1].seq
+            heads = self._journal.heads(upto)
+        return upto
 
-    async def _add(self, waiting: Entry[Waiting], now: float) -> None:
-        event = waiting.event
-        due = await self._due(waiting, now)
-        self._known[waiting.seq] = Known(waiting=waiting, due=due)
-        if due is not None:
-            heapq.heappush(self._dues, (due, waiting.seq))
-        for seq in event.closed:
-            self._closed[seq].add(waiting.seq)
+    def _take(self, new: Head) -> None:
+        """What this entry changes, and which waits it may have ended. May be done twice."""
+        if new.kind in self._inputs:
+            self._came[new.thread] = None
+        if new.kind in self._waitings:
+            for waiting in self._sound([new.seq]):
+                self._add(waiting)
+        for place in _places_of(new.kind, new.thread):
+            self._touched |= self._places.get(place, set())
+        for seq in new.closes:
+            self._touched |= self._closed.get(seq, set())
+            self._drop(seq)
+
+    def _add(self, waiting: Entry[Waiting]) -> None:
+        event, seq = waiting.event, waiting.seq
+        self._known[seq] = Known(
+            at=waiting.at, due=event.due, closed=event.closed, want=event.want, matching=event.matching
+        )
+        for closed in event.closed:
+            self._closed[closed].add(seq)
         if event.matching:
-            for name in event.matching.kinds:
-                self._kinds[name].add(waiting.seq)
+            for place in _awaited(event.matching):
+                self._places[place].add(seq)
+        if event.closed or event.matching or waiting.at > self._clock.now():
+            self._touched.add(seq)
+        self._look_when_due(seq)
+
+    def _set_right(self, seq: int, right: float) -> None:
+        """The clock was ahead when this was set: it lasts as long as it was to, from when it was right."""
+        known = self._known[seq]
+        if known.due is not None:
+            known.due = right + (known.due - known.at)
+        known.at = right
+        self._look_when_due(seq)
+
+    def _look_when_due(self, seq: int) -> None:
+        due = self._known[seq].due
+        if due is not None:
+            heapq.heappush(self._dues, (due, seq))
 
     def _drop(self, seq: int) -> None:
         known = self._known.pop(seq, None)
         if known is None:
             return
-        event = known.waiting.event
-        for closed in event.closed:
-            self._closed[closed].discard(seq)
-            if not self._closed[closed]:
-                del self._closed[closed]
-        if event.matching:
-            for name in event.matching.kinds:
-                self._kinds[name].discard(seq)
+        for closed in known.closed:
+            _discard(self._closed, closed, seq)
+        if known.matching:
+            for place in _awaited(known.matching):
+                _discard(self._places, place, seq)
+        if len(self._dues) > 2 * len(self._known) + STALE:  # most of them are over
+            self._dues = [due for due in self._dues if due[1] in self._known]
+            heapq.heapify(self._dues)
 
-    async def _due(self, waiting: Entry[Waiting], now: float) -> float | None:
-        """When its time has come.
-
-        A wait lasts as long as it was to. One that was set while the clock was ahead lasts from when it was
-        right again: from the first entry after it that is not of the future.
-        """
-        due = waiting.event.due
-        if due is None:
-            return None
-        key = part(waiting.key, "clock")
-        found = self._journal.get(key)
-        if found is None and waiting.at > now:
-            right = self._journal.first_after(waiting.seq, now)
-            event = ClockSet(ahead=waiting.at, right=now if right is None else right)
-            found, _ = await self._journal.append(waiting.thread, event, key=key, cause=waiting.seq)
-        if found is not None and isinstance(found.event, ClockSet):
-            return found.event.right + (due - waiting.at)
-        return due
+    def _sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+        """These entries; a damaged one stands in no other's way."""
+        try:
+            return self._journal.sound(seqs)
+        except JournalDamaged:
+            found = list[Entry[Any]]()
+            for seq in seqs:
+                with suppress(JournalDamaged):
+                    found += self._journal.sound([seq])
+            return found
 
     # What is over
 
-    async def _end(self, known: Known, now: float) -> None:
+    async def _end_all(self, now: float) -> None:
+        """Those that were touched, and are over, become inputs. One that cannot stands in no other's way: it
+        is looked at again a little later."""
+        failed = list[BaseException]()
+        for some in _chunks(sorted(self._touched)):
+            looks = [self._end(seq, now) for seq in some]
+            results = await asyncio.gather(*looks, return_exceptions=True)
+            self._touched.difference_update(some)
+            for seq, result in zip(some, results, strict=True):
+                if isinstance(result, BaseException):
+                    heapq.heappush(self._dues, (now + AGAIN, seq))
+                    failed.append(result)
+        if failed:
+            raise failed[0]
+
+    async def _end(self, seq: int, now: float) -> None:
         """Where this wait is over, it becomes an input."""
-        waiting = known.waiting
-        if not self._journal.is_pending(waiting.seq) or self._has_woken(waiting):
-            self._drop(waiting.seq)
+        known = self._known.get(seq)
+        if known is None:
             return
+        if known.at > now and known.due is not None:
+            await self._ask_when_right(seq, known, now)
         upto = self._journal.last()
-        missing = self._journal.still_pending(waiting.event.closed)
+        missing = self._journal.still_pending(known.closed) if known.closed else []
         matched = self._matched(known, upto)
-        is_due = known.due is not None and known.due <= now
-        if not is_due and not _is_met(waiting.event, missing, matched):
+        if not known.is_over(now, missing, matched):
             return
-        woke = Woke(
-            answers=waiting.key,
-            missing=tuple(missing),
-            matched=tuple(matched),
-            upto=upto if waiting.event.matching else 0,
-            note=waiting.event.note,
-        )
+        for waiting in self._sound([seq]):
+            if self._journal.is_pending(seq) and not self._has_woken(waiting):
+                woke = Woke(
+                    answers=waiting.key,
+                    missing=tuple(missing),
+                    matched=matched,
+                    upto=upto if known.matching else 0,
+                    note=waiting.event.note,
+                )
+                await self._wake(waiting, woke)
+        self._drop(seq)
+
+    async def _wake(self, waiting: Entry[Waiting], woke: Woke) -> None:
         event: Input = woke if waiting.event.resumes else self._reminder(waiting, woke)
         with suppress(Fenced):  # it was closed just now
             await self._journal.append(
@@ -183,20 +257,28 @@ class Waits:
                 closes=() if waiting.event.resumes else [waiting.seq],
                 requires=waiting.seq,
             )
-        self._drop(waiting.seq)
         self._came[waiting.thread] = None
 
     def _has_woken(self, waiting: Entry[Waiting]) -> bool:
         """A wait that an execution is suspended on stays pending until that has read its answer."""
         return waiting.event.resumes and self._journal.get(part(waiting.key, "woke")) is not None
 
-    def _matched(self, known: Known, upto: int) -> list[int]:
+    async def _ask_when_right(self, seq: int, known: Known, now: float) -> None:
+        """One that was set while the clock was ahead lasts from when it was right again: from the first entry
+        after it that is not of the future. It is written down, so that it lasts no longer in another life."""
+        [waiting] = self._journal.many([seq])
+        right = self._journal.first_after(seq, now)
+        event = ClockSet(ahead=waiting.at, right=now if right is None else right)
+        key = part(waiting.key, "clock")
+        found, _ = await self._journal.append(waiting.thread, event, key=key, cause=seq)
+        self._set_right(seq, found.event.right)
+
+    def _matched(self, known: Known, upto: int) -> tuple[int, ...]:
         """What has matched so far: what was looked through before is not looked through again."""
-        match = known.waiting.event.matching
+        match = known.matching
         if match is None:
-            return []
-        new = self._new_matches(match, max(match.after or 0, known.upto), upto)
-        known.matched += new
+            return ()
+        known.matched += tuple(self._new_matches(match, max(match.after or 0, known.upto), upto))
         known.upto = upto
         return known.matched
 
@@ -217,28 +299,32 @@ class Waits:
         return [entry.seq for entry in fitting if self._fits(match.about, entry)]
 
 
-def _pending(journal: Journal) -> Sequence[Entry[Waiting]]:
-    """All waits; a damaged one stands in no other thread's way."""
-    try:
-        return journal.pending(Waiting)
-    except JournalDamaged:
-        found = list[Entry[Waiting]]()
-        for thread in journal.waiting(Waiting):
-            with suppress(JournalDamaged):
-                found += journal.pending(Waiting, thread=thread)
-        return found
+def _chunks(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(seqs), SOME):
+        yield seqs[start : start + SOME]
 
 
-def _is_met(event: Waiting, missing: Sequence[int], matched: Sequence[int]) -> bool:
-    """Has what it waits for come? Each entry to be closed is one condition, and the match another one."""
-    met = len(event.closed) - len(missing)
-    wanted = len(event.closed)
-    if event.matching:
-        met += bool(matched)
-        wanted += 1
-    if event.want == "any":
-        return met > 0
-    return 0 < wanted == met
+def _awaited(match: Match) -> list[Place]:
+    """Where what matches may come."""
+    thread = "" if match.anywhere else match.thread
+    return [(kind, thread, match.anywhere or match.tree) for kind in match.kinds]
+
+
+def _places_of(kind: str, thread: str) -> Iterator[Place]:
+    """Where such an entry is waited for: in its thread, and in those above it. Above all is one without a
+    name."""
+    yield kind, thread, False
+    yield kind, "", True
+    while thread:
+        yield kind, thread, True
+        thread = thread.rpartition(".")[0]
+
+
+def _discard(waits: dict[K, set[int]], key: K, seq: int) -> None:
+    """None is left where nobody waits any more."""
+    waits[key].discard(seq)
+    if not waits[key]:
+        del waits[key]
 
 
 def _fits(match: Match, entry: Entry[Any]) -> bool:

@@ -20,6 +20,8 @@ MARK = "\ufffd"
 
 def writable(text: str) -> str:
     """The text with its halves joined to characters, and a mark for what is none."""
+    if text.isascii() and "\0" not in text:  # a search through a prompt would take longer than all else
+        return text
     return UNWRITABLE.sub(MARK, PAIR.sub(_joined, text)) if UNWRITABLE.search(text) else text
 
 
@@ -29,7 +31,7 @@ def _joined(pair: re.Match[str]) -> str:
 
 def writable_json(text: str) -> str:
     """JSON text, as `json.dumps` writes it, whose strings can be written everywhere."""
-    if not SUSPECT.search(text):
+    if "\\u" not in text or not SUSPECT.search(text):
         return text
     return json.dumps(writable_value(json.loads(text)), allow_nan=False)
 

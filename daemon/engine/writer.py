@@ -32,11 +32,17 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """A row on its way to disk. `requires` is an entry that must still be pending."""
+    """A row on its way to disk. `requires` is an entry that must still be pending.
+
+    `after` is the key of an entry that must be there: what is not awaited singly fails with what it follows.
+    `receipt_of` is the key of one that it follows from and closes, whose seq nobody knew yet.
+    """
 
     row: Row
     fence: Fence | None
     requires: int | None
+    after: str
+    receipt_of: str
     done: asyncio.Future[int]
 
 
@@ -54,7 +60,7 @@ Result = int | Exception
 class Writer:
     """Takes appends from the event loop, commits them in its own thread, and answers in the loop."""
 
-    def __init__(self, store: Store, committed: Callable[[], None]) -> None:
+    def __init__(self, store: Store, committed: Callable[[Sequence[tuple[Row, int]]], None]) -> None:
         self._store = store
         self._committed = committed
         self._loop = asyncio.get_running_loop()
@@ -74,11 +80,20 @@ class Writer:
         self._waiting.put(None)
         self._thread.join()
 
-    def submit(self, row: Row, fence: Fence | None, requires: int | None) -> asyncio.Future[int]:
+    def submit(
+        self, row: Row, fence: Fence | None, requires: int | None, after: str = "", receipt_of: str = ""
+    ) -> asyncio.Future[int]:
         """A future of the new seq; it fails with Conflict, Fenced or JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
-        append = Append(row=row, fence=fence, requires=requires, done=self._loop.create_future())
+        append = Append(
+            row=row,
+            fence=fence,
+            requires=requires,
+            after=after,
+            receipt_of=receipt_of,
+            done=self._loop.create_future(),
+        )
         self._waiting.put(append)
         return append.done
 
@@ -155,6 +170,13 @@ class Writer:
             return Fenced(f"{row.key}: another attempt at {fence.thread} began after this one")
         if append.requires is not None and not self._store.is_pending(append.requires):
             return Fenced(f"{row.key}: {append.requires} was closed meanwhile")
+        if append.after and self._store.seq_of(append.after) is None:
+            return JournalError(f"{row.key}: {append.after} comes first, and could not be written.")
+        if append.receipt_of:
+            begun = self._store.seq_of(append.receipt_of)
+            if begun is None:
+                return JournalError(f"{row.key}: {append.receipt_of} comes first, and could not be written.")
+            row = replace(row, cause=begun, closes=(begun,))
         if row.moot:
             row = replace(row, closes=(*row.closes, *self._store.still_pending(row.moot)))
         seq = self._store.insert(row)
@@ -174,14 +196,17 @@ class Writer:
         self.failing = False
 
     def _answer(self, batch: Sequence[Append | Work], results: Sequence[Result]) -> None:
+        written = list[tuple[Row, int]]()
         for append, result in zip(batch, results, strict=True):
+            if isinstance(append, Append) and isinstance(result, int):
+                written.append((append.row, result))
             if append.done.done():
                 continue
             if isinstance(result, Exception):
                 append.done.set_exception(result)
             else:
                 append.done.set_result(result)
-        self._committed()
+        self._committed(written)
 
     def _die(self, batch: Sequence[Append | Work], error: BaseException) -> None:
         """Everyone who waits is told, now and later."""

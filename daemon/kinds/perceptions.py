@@ -37,6 +37,12 @@ class Opened(engine.Opened):
     user: str
     called_by: str
 
+    @property
+    def is_whole(self) -> bool:
+        """Was the soul called into it by its very first message, or is it there anyway? Then nothing was said
+        before that."""
+        return self.where == "dm" or self.ts == self.called_by
+
     def line(self) -> str:
         return f"{self.channel}:{self.ts}, {self.place}"
 

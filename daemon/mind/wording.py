@@ -183,7 +183,7 @@ def labels(text: str) -> dict[str, str]:
     return found
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache
 def moods(text: str) -> Mapping[str, Mood]:
     """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
     found = {}

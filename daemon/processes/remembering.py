@@ -14,7 +14,7 @@ from typing import Protocol
 
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Result
-from daemon.kinds import Corrected, ForgetDone, Message, NotesShown, ToForget
+from daemon.kinds import Corrected, ForgetDone, Message, NotesShown
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import LABELS, fill, labels
 from daemon.ports import Choice, KnownNote
@@ -168,7 +168,7 @@ class Remembering:
             await turn.say(_sentence(turn, "prompts/sentences/memory/kept"))
             return
         await turn.say(_sentence(turn, "prompts/sentences/memory/forgetting"))
-        await turn.once(ToForget(person=person, seqs=tuple(seqs)))
+        await turn.forget(person, seqs)
 
 
 def parsed(text: str) -> tuple[str, str, str]:

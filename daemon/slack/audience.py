@@ -35,8 +35,9 @@ class Audiences:
         """By channel; nothing at the start of the daemon, for threads of one channel may differ by age."""
 
     async def note(self, message: Message) -> None:
-        """Write down who can read the channel of a message that goes on there, if that is news."""
-        where = await self._people.whereabouts(message)
+        """Write down who can read the channel of a message that goes on there, if that is news; it was
+        described with its readers."""
+        where = self._people.whereabouts(message)
         await self.found(message.channel, where.audience, message.changed or message.ts)
 
     async def look(self, channel: str, of: str) -> None:

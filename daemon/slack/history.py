@@ -46,7 +46,7 @@ class History:
         None: Slack did not show them.
         """
         place = place_of(self.journal, thread)
-        if place.where == "dm" or place.ts == place.called_by:
+        if place.is_whole:
             return ()
         try:
             messages = await self._before(place)

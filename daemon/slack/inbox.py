@@ -40,6 +40,9 @@ BOTS = "bots"
 EARLY = 200
 """Replies in threads without the soul that are remembered for a while: Slack promises no order."""
 
+Judged = tuple[set[str], Entry[kinds.Opened] | None]
+"""The threads that are to be woken, and the conversation that a message belongs to, if it is one of ours."""
+
 log = logging.getLogger(__name__)
 
 
@@ -184,30 +187,34 @@ class Inbox:
     async def _message(self, message: Message, *, late: bool = False) -> set[str]:
         """One message of a thread at a time: a reply is judged when the call that it follows is written.
 
-        But where the soul is at work a stop waits for no other.
+        But where the soul is at work a stop waits for no other. What the soul says itself comes back to it,
+        several times for each answer, and is nothing to it.
         """
-        if self._urgent(message):
+        if self._me.said(message.user, message.bot):
+            return set()
+        urgent = self._urgent(message)
+        if urgent:
             message = meant(self._journal, message)
         key = thread_key(self._me.team, message.channel, message.root)
-        if self._urgent(message) and self._at_work(key):
-            return await self._judge(key, message, late=late)
+        if urgent and self._at_work(key):
+            woken, _ = await self._judge(key, message, late=late)
+            return woken
         async with self._order.of(key):
-            woken = await self._judge(key, message, late=late)
-            known = opened(self._journal, key)
+            woken, known = await self._judge(key, message, late=late)
             if known:
                 woken |= await self._again(known)
             elif message.root != message.ts:
                 self._early.append((key, message))
             return woken
 
-    async def _judge(self, key: str, message: Message, *, late: bool = False) -> set[str]:
+    async def _judge(self, key: str, message: Message, *, late: bool = False) -> Judged:
         """One message of a bot at a time, wherever it is: they are counted."""
         if not message.by_bot:
             return await self._judged(key, message, late=late)
         async with self._order.of(BOTS):
             return await self._judged(key, message, late=late)
 
-    async def _judged(self, key: str, message: Message, *, late: bool) -> set[str]:
+    async def _judged(self, key: str, message: Message, *, late: bool) -> Judged:
         known = opened(self._journal, key)
         called_by = known.event.called_by if known else self._begun(message)
         enough = self._allowed.names(message) and self._enough(message)
@@ -215,9 +222,11 @@ class Inbox:
         if address == "ignored":
             if self._noticing:
                 await self._noticing.message(message)
-            return set()
-        words = await self._people.describe(message, at_once=self._urgent(message))
-        if known and not self._urgent(message):
+            return set(), known
+        urgent = self._urgent(message)
+        readers = not (known and urgent)
+        words = await self._people.describe(message, at_once=urgent, readers=readers)
+        if known and not urgent:
             await self.audiences.note(message)
         place = known or await self._open_thread(key, message, called_by or message.ts)
         written, event = self._written(message, address, words)
@@ -225,7 +234,7 @@ class Inbox:
             place.thread, event, key=written, author=message.author, cause=place.seq
         )
         await self._complete(entry, message, words)
-        return {entry.thread} if isinstance(entry.event, Input) else set()
+        return {entry.thread} if isinstance(entry.event, Input) else set(), place
 
     def _enough(self, message: Message) -> bool:
         """Is no bot answered in its thread any more?"""
@@ -247,9 +256,11 @@ class Inbox:
 
     async def _again(self, known: Entry[kinds.Opened]) -> set[str]:
         """Judge again the replies that came before the call they follow; older ones are the history's."""
-        called, woken = moment(known.event.called_by), set[str]()
-        for early in [one for one in self._early if one[0] == known.key and moment(one[1].ts) > called]:
-            woken |= await self._judge(*early)
+        woken = set[str]()
+        here = [one for one in self._early if one[0] == known.key]
+        for early in [one for one in here if moment(one[1].ts) > moment(known.event.called_by)]:
+            again, _ = await self._judge(*early)
+            woken |= again
             with suppress(ValueError):  # younger ones pushed it out meanwhile
                 self._early.remove(early)
         return woken
@@ -263,7 +274,7 @@ class Inbox:
 
     async def _open_thread(self, key: str, message: Message, called_by: str) -> Entry[kinds.Opened]:
         """The conversation that this message opens, and what called the soul into it."""
-        where = await self._people.whereabouts(message)
+        where = self._people.whereabouts(message)
         place = kinds.Opened(
             team=self._me.team,
             channel=message.channel,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,15 +12,12 @@ from typing import Any
 
 from aiohttp import ClientConnectionError, ClientWebSocketResponse, ServerTimeoutError, WSMsgType
 from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
-from slack_sdk.socket_mode.request import SocketModeRequest
-from slack_sdk.socket_mode.response import SocketModeResponse
 
 from daemon.ports import Clock
 from daemon.slack.payload import parsed, told, value_of
 
-Listen = Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]
-"""Takes an envelope and acks it on the client that it is given."""
+Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
+"""Takes what is in an envelope; may that be acked?"""
 
 TAKEN = ("event_callback", "block_actions", "app_rate_limited")
 """Types of payloads that the inbox takes. Forms, shortcuts and commands of Slack's are none of ours."""
@@ -33,13 +31,10 @@ ACK = 3.0
 log = logging.getLogger(__name__)
 
 
-class Line(AsyncBaseSocketModeClient):
-    """A live WebSocket. To the SDK it is the client that an envelope came from, and that acks it."""
+class Line:
+    """A live WebSocket, on which each envelope is acked when `listen` has taken what is in it."""
 
     def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: Hearing) -> None:
-        self.logger = log
-        self.message_listeners = []
-        self.socket_mode_request_listeners = [listen]
         loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = loop.create_future()
         """Done when Slack has said hello; fails when the line ends before."""
@@ -47,6 +42,7 @@ class Line(AsyncBaseSocketModeClient):
         """Why another line must take its place: Slack's word for it, or "closed" or "silent"."""
         self._said_hello = False
         self._ws = ws
+        self._listen = listen
         self._hearing = hearing
         self._answers: set[asyncio.Task[None]] = set()
         self._reading = asyncio.create_task(self._read())
@@ -55,14 +51,6 @@ class Line(AsyncBaseSocketModeClient):
     def alive(self) -> bool:
         """Does Slack send events here, as far as we know?"""
         return self._said_hello and not self._ws.closed
-
-    async def send_message(self, message: str) -> None:
-        """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
-        for line in (self, *self._hearing.lines):
-            if not line._ws.closed:
-                with suppress(ConnectionError):
-                    return await line._ws.send_str(message)
-        return None
 
     async def close(self) -> None:
         """Answer what came in, then hang up."""
@@ -103,15 +91,24 @@ class Line(AsyncBaseSocketModeClient):
 
     async def _answer(self, frame: dict[str, Any]) -> None:
         """Bolt's part, but for what nobody here takes: that is acked at once, or it would come again."""
-        payload, envelope = frame.get("payload"), told(frame, "envelope_id")
-        body = _taken(payload)
-        if body is None:
+        payload = frame.get("payload")
+        request = _taken(payload)
+        if request is None:
             if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
                 log.warning("Slack sent an envelope that cannot be read.")
-            await self.send_socket_mode_response(SocketModeResponse(envelope_id=envelope))
         else:
-            request = {"type": told(frame, "type"), "envelope_id": envelope, "payload": body}
-            await self.run_message_listeners(request, "")
+            self._hearing.event(told(frame, "type"))
+            if not await self._listen(request):
+                return
+        await self._ack(told(frame, "envelope_id"))
+
+    async def _ack(self, envelope: str) -> None:
+        """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
+        for line in (self, *self._hearing.lines):
+            if not line._ws.closed:
+                with suppress(ConnectionError):
+                    return await line._ws.send_str(json.dumps({"envelope_id": envelope}))
+        return None
 
     def _end(self, why: str) -> None:
         if not self.over.done():
@@ -178,8 +175,8 @@ def _frame(text: str) -> dict[str, Any]:
     return {"envelope_id": envelope} if envelope else {}
 
 
-def _taken(payload: object) -> dict[str, Any] | None:
-    """What of this payload the inbox reads; None where it takes nothing of it.
+def _taken(payload: object) -> AsyncBoltRequest | None:
+    """What of this payload the inbox reads, as Bolt has it; None where it takes nothing of it.
 
     Bolt looks for many things that nobody here needs, and takes each for what Slack promises: it gets no
     more than these parts, and only where it can make a request of them.
@@ -188,11 +185,11 @@ def _taken(payload: object) -> dict[str, Any] | None:
         return None
     body = {name: payload[name] for name in PARTS if name in payload}
     try:
-        AsyncBoltRequest(body=body, mode="socket_mode")
+        request = AsyncBoltRequest(body=body, mode="socket_mode")
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return None
     if "actions" in body and not (body["actions"] and isinstance(body["actions"], list)):
         return None
     if body["type"] == "event_callback" and not isinstance(body.get("event"), Mapping):
         return None
-    return body
+    return request

@@ -87,18 +87,19 @@ class People:
 
     async def name(self, id: str) -> str:
         """The name of someone; empty where Slack does not say it in time."""
-        await self._learn({id})
+        await self._learn([id])
         return self.known(id)
 
-    async def describe(self, message: Message, *, at_once: bool = False) -> Words:
+    async def describe(self, message: Message, *, at_once: bool = False, readers: bool = False) -> Words:
         """Everything that a model will read of a message.
 
-        `at_once`: Slack is asked for no names; who has none yet goes by their id.
+        `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
+        at the same time for what `whereabouts` tells.
         """
-        nobody = message.author
-        if not at_once:
-            nobody = SOMEONE
-            await self._learn(self._worth_asking(message))
+        unknown = [] if at_once else self._worth_asking(message)
+        nobody = message.author if at_once else SOMEONE
+        of = [_read_by(message.channel, message.kind, message.author)] if readers else []
+        await self._learn(unknown, of)
         return Words(
             user=message.author,
             name=message.name or self.known(message.author) or nobody,
@@ -108,14 +109,17 @@ class People:
             files=message.files,
         )
 
-    async def whereabouts(self, message: Message) -> Whereabouts:
-        """Where a message was said, and who can read it there now."""
-        return await self.where(message.channel, message.kind, message.author)
+    def whereabouts(self, message: Message) -> Whereabouts:
+        """Where a message was said that was described with its `readers`, and who they are."""
+        return self._where(message.channel, message.kind, message.author)
 
     async def where(self, channel: str, kind: str, person: str) -> Whereabouts:
-        """The same of a conversation of this kind; `person` is someone else in it."""
-        of = person if kind == "dm" else channel
-        await self._learn({of}, readers=True)
+        """Where a conversation of this kind is, and who can read it now; `person` is someone else in it."""
+        await self._learn(readers=[_read_by(channel, kind, person)])
+        return self._where(channel, kind, person)
+
+    def _where(self, channel: str, kind: str, person: str) -> Whereabouts:
+        of = _read_by(channel, kind, person)
         name = self.known(of)
         if kind == "dm":
             name = DM
@@ -127,7 +131,7 @@ class People:
 
     async def audience(self, id: str) -> Audience:
         """Who can read a channel, or a DM with this person, now."""
-        await self._learn({id}, readers=True)
+        await self._learn(readers=[id])
         return self._audience(id)
 
     def doubt(self, channel: str) -> None:
@@ -148,20 +152,23 @@ class People:
         """Is there something to ask Slack about this?"""
         return id not in self._names or (readers and not self._audience(id))
 
-    async def _learn(self, ids: Iterable[str], *, readers: bool = False) -> None:
+    async def _learn(self, names: Iterable[str] = (), readers: Iterable[str] = ()) -> None:
         """The names of these, within a second: what Slack did not say by then stays unnamed this time.
 
-        With `readers` it is also asked, where that is not known or was long ago, who can read there.
+        Of the `readers` it is also asked, where that is not known or was long ago, who can read there.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                await self._ask_all(ids, readers)
+        lacking = {id: False for id in names if self._lacks(id, readers=False)}
+        lacking |= {id: True for id in readers if self._lacks(id, readers=True)}
+        if lacking:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._ask_all(lacking)
 
-    async def _ask_all(self, ids: Iterable[str], readers: bool) -> None:
+    async def _ask_all(self, lacking: Mapping[str, bool]) -> None:
+        """For each of these ids its name; and who can read there, where that is said of it."""
         async with asyncio.TaskGroup() as asking:
-            for id in ids:
-                if self._lacks(id, readers):
-                    asking.create_task(self._ask(id, readers))
+            for id, readers in lacking.items():
+                asking.create_task(self._ask(id, readers))
 
     async def _ask(self, id: str, readers: bool) -> None:
         async with self._asking.of(id):
@@ -198,7 +205,7 @@ class People:
         if not isinstance(members, list) or len(members) > GROUP_MOST + 1:
             return ""
         others = set(map(str, members)) - {self._user}
-        await self._ask_all(others, readers=True)
+        await self._ask_all({other: True for other in others if self._lacks(other, readers=True)})
         found = {self._audience(other) for other in others}
         if "shared" in found:
             return "shared"
@@ -242,6 +249,11 @@ class Thrift:
     def _was_refused(self, id: str) -> bool:
         at = self._refused.get(id)
         return at is not None and self._clock.steady() - at < REFUSED
+
+
+def _read_by(channel: str, kind: str, person: str) -> str:
+    """Of whom or what it is asked who can read a conversation; `person` is someone else in it."""
+    return person if kind == "dm" else channel
 
 
 def _part(whole: AsyncSlackResponse | Mapping[str, Any], name: str) -> Mapping[str, Any]:

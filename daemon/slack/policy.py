@@ -71,12 +71,11 @@ def judge(
     late: bool = False,
     enough: bool = False,
 ) -> Address:
-    """What a message is to the soul. `called_by` called it into this thread; None: it takes no part there.
+    """What a message of somebody else is to the soul. `called_by` called it into this thread; None: it takes
+    no part there.
 
     What would be answered, but is read too late for that, is "late". `enough`: no bot is answered here now.
     """
-    if me.said(message.user, message.bot):
-        return "ignored"
     address = _address(message, me, called_by)
     if address in ANSWERED and ((enough and message.by_bot) or not _may_speak(message, me, allowed)):
         address = "heard"

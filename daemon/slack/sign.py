@@ -22,6 +22,8 @@ from daemon.slack.web import LONGEST_WAIT, Method, Web, free, pause
 from daemon.slack.web import retry_after as seconds_of
 
 NOTHING = ""
+MOMENT = 0.1
+"""Seconds before a sign appears: what is over by then needs none, and the model is asked first."""
 
 log = logging.getLogger(__name__)
 
@@ -135,9 +137,10 @@ class Sign:
         """Does it stand nowhere that is ours?"""
         return self._lacking or all(spot.wanted is None or spot.over for spot in self._spots.values())
 
-    def stands(self, thread: str) -> bool:
-        """May it stand there, or is it about to?"""
-        return thread in self._spots
+    def place(self, thread: str) -> Opened | None:
+        """Where it may stand there, or is about to; None where it does not. A thread never moves."""
+        spot = self._spots.get(thread)
+        return spot.place if spot else None
 
     def want(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
         """This is to stand there from now on, for as long as the thread is ours."""
@@ -217,8 +220,10 @@ class Sign:
     async def _bring_about(self, thread: str, spot: Spot) -> None:
         """Until it is so. What is wanted may change at each await."""
         failures = 0
+        moment = MOMENT if spot.wanted and spot.stands == NOTHING else 0.0
         while spot.astray and not self._lacking:
-            await self._take_slot(spot, pause(failures + 1))
+            await self._take_slot(spot, max(pause(failures + 1), moment))
+            moment = 0.0
             if self._pace.resting and not self._closing:
                 continue
             if spot.astray and not self._lacking:

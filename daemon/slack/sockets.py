@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from http import HTTPStatus
 
 from aiohttp import ClientSession, ClientWSTimeout, WSServerHandshakeError
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.errors import SlackApiError
-from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
-from slack_sdk.socket_mode.request import SocketModeRequest
 
 from daemon.slack.access import Access, ticket
 from daemon.slack.line import BEAT, Hearing, Line
@@ -145,10 +144,9 @@ class Sockets:
         await line.close()
         self._hearing.lines.discard(line)
 
-    async def _listen(self, line: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        self._hearing.event(request.type)
-        response = await run_async_bolt_app(self._app, request)
-        await send_async_response(line, request, response, self._web.clock.now())
+    async def _listen(self, request: AsyncBoltRequest) -> bool:
+        response = await self._app.async_dispatch(request)
+        return response.status == HTTPStatus.OK
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
         """A connection ends by itself only when it must not go on."""

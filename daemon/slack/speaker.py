@@ -24,7 +24,7 @@ from daemon.slack.direct import opened
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.names import People
 from daemon.slack.pages import cut, pages
-from daemon.slack.place import moment, place_of
+from daemon.slack.place import moment
 from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
@@ -62,6 +62,7 @@ class SlackSpeaker:
         self._owners = owners
         self._people = people
         self._status = Status(web, journal, me.team)
+        self._place_of = self._status.place_of
         self._streams: dict[str, Stream] = {}
         self._direct: dict[str, str] = {}
         """Our conversations with people in which we speak unasked, by person."""
@@ -107,13 +108,14 @@ class SlackSpeaker:
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
-        shown = quiet_so_far(text, draft.keep)
         try:
-            return Stream(draft, await draft.begin(shown, hold), shown, streamed=True)
+            ts = await draft.begin(quiet_so_far(text, draft.keep), hold)
+            return Stream(draft, ts, text, streamed=True)
         except SlackApiError as refusal:
             if error_of(refusal) not in NO_STREAM:
                 raise
-            return Stream(draft, await draft.post(quiet(text, draft.keep), hold), shown, streamed=False)
+            ts = await draft.post(quiet(text, draft.keep), hold)
+            return Stream(draft, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The message now reads so; it will be shown within the second."""
@@ -158,7 +160,7 @@ class SlackSpeaker:
         Where Slack will not have it (they are not there, say) nobody is told, and all goes on. Slack shows it
         only in a thread that has a reply: in any other it stands beside the root.
         """
-        place, post = place_of(self._journal, thread), self._web.client.chat_postEphemeral
+        place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
         if place.called_by != place.ts or self._journal.of(thread, SpeechStarted, Spoken, CardShown):
             where["thread_ts"] = place.ts
@@ -185,7 +187,7 @@ class SlackSpeaker:
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages here since then, oldest first; one that grows reads as it soon will."""
-        place, client = place_of(self._journal, thread), self._web.client
+        place, client = self._place_of(thread), self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
         read: Method = client.conversations_history
         if place.ts:
@@ -206,7 +208,7 @@ class SlackSpeaker:
         return posted
 
     def _draft(self, thread: str, key: str) -> Draft:
-        return Draft(self._web, place_of(self._journal, thread), key, self._owners)
+        return Draft(self._web, self._place_of(thread), key, self._owners)
 
     async def _ended(self, thread: str, ts: str, final: str, hold: Hold, choices: Choices | None) -> bool:
         """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""

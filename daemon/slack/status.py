@@ -15,7 +15,7 @@ from daemon.engine.exceptions import Fenced, JournalError
 from daemon.engine.journal import Journal
 from daemon.kinds import Opened, StatusCleared, TurnBegan
 from daemon.ports import Hold
-from daemon.slack.place import place_of
+from daemon.slack.place import places_of
 from daemon.slack.sign import NOTHING, Pace, Sign
 from daemon.slack.web import Web
 
@@ -40,6 +40,7 @@ class Status:
     def __init__(self, web: Web, journal: Journal, team: str) -> None:
         self._web = web
         self._journal = journal
+        self.place_of = places_of(journal)
         self._home = f"slack:{team}"
         self._team = team
         self._marking: asyncio.Task[None] | None = None
@@ -93,9 +94,9 @@ class Status:
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
         """These words, and that the session is at work; without words, nothing any more."""
-        shown = self._line.stands(thread) or self._session.stands(thread)
-        place = self._place(thread)
-        if place and (text or shown):
+        shown = self._line.place(thread) or self._session.place(thread)
+        place = shown or (self._place(thread) if text else None)
+        if place:
             self._line.want(thread, place, text, hold)
             self._session.want(thread, place, WORKING if text else NOTHING, hold)
 
@@ -106,7 +107,7 @@ class Status:
     def _place(self, thread: str) -> Opened | None:
         """Where this is, if it is in this workspace."""
         try:
-            place = place_of(self._journal, thread)
+            place = self.place_of(thread)
         except LookupError:
             return None
         if not place.ts:  # what is said unasked is in no thread, and has no status line

@@ -23,13 +23,18 @@ PACE = 0.7
 
 
 class Stream:
-    """A message of ours that grows: by appending when it is `streamed`, else by rewriting."""
+    """A message of ours that grows: by appending when it is `streamed`, else by rewriting.
 
-    def __init__(self, draft: Draft, ts: str, shown: str, *, streamed: bool) -> None:
+    It was begun with the text `said`, of which Slack shows what is settled.
+    """
+
+    def __init__(self, draft: Draft, ts: str, said: str, *, streamed: bool) -> None:
         self.ts = ts
         self._draft = draft
         self._streamed = streamed
-        self._shown = self._sent = shown
+        self._said = said
+        """The text of the last request."""
+        self._shown = quiet_so_far(said, draft.keep)
         self._next: tuple[str, Hold] | None = None
         self._whole = True
         self._grown = asyncio.Event()
@@ -40,16 +45,18 @@ class Stream:
     @property
     def text(self) -> str:
         """How it reads, or will in a moment."""
-        return self._next[0] if self._next else self._sent
+        return quiet_so_far(self._next[0] if self._next else self._said, self._draft.keep)
 
     def extend(self, text: str, hold: Hold) -> None:
-        """It should read so by now (whole text). What does not go on from what was sent waits for the end."""
-        text = quiet_so_far(text, self._draft.keep)
-        if text == self._sent or not text.startswith(self._sent):
+        """It should read so by now (whole text). What does not go on from what was said waits for the end.
+
+        It comes with each piece of an answer: whatever it takes to show it is done when it is shown.
+        """
+        if text == self._said or not text.startswith(self._said):
             return
         self._next = (text, hold)
         self._grown.set()
-        if len(text) - len(self._sent) >= ENOUGH:
+        if len(text) - len(self._said) >= ENOUGH:
             self._enough.set()
 
     async def close(self) -> None:
@@ -81,8 +88,10 @@ class Stream:
                 return
             self._grown.clear()
             self._enough.clear()
-            self._sent, hold = self._next
-            await self._step(self._sent, hold)
+            self._said, hold = self._next
+            text = quiet_so_far(self._said, self._draft.keep)
+            if text != self._shown:
+                await self._step(text, hold)
 
     async def _until(self, event: asyncio.Event, seconds: float) -> None:
         """Until this happened, or this long."""

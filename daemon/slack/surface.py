@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.middleware.async_middleware import AsyncMiddleware
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.journal import Journal
@@ -178,5 +181,17 @@ def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
         attaching_function_token_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
-    app.middleware(inbox.receive)
+    app.middleware(_Receiving(inbox))
     return app
+
+
+class _Receiving(AsyncMiddleware):
+    """The one middleware. Of a plain function Bolt would look each time which arguments it wants."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    async def async_process(
+        self, *, req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[BoltResponse]]
+    ) -> BoltResponse:
+        return await self._inbox.receive(req.body, req.context)

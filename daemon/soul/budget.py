@@ -83,13 +83,19 @@ class Budget:
         self._day = Day(began=self._midnight())
         self._upto = 0
         """The seq up to which this day is folded."""
+        self._newest: int | None = None
+        """What was the newest then."""
 
     def today(self) -> Day:
         """What has been spent since midnight, UTC."""
         midnight = self._midnight()
         if midnight != self._day.began:
             self._day = Day(began=midnight)
-            self._upto = 0
+            self._upto, self._newest = 0, None
+        newest = self._journal.newest(ModelCall, Answered)
+        if newest == self._newest:
+            return self._day
+        self._newest = newest
         found: list[Entry[ModelCall | Answered]]
         found = self._journal.kind(ModelCall, Answered, since=self._upto, at=midnight)
         for entry in found:

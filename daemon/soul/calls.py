@@ -6,7 +6,7 @@ journal all the same, for whoever watches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -131,9 +131,19 @@ class Calling:
         reply = Reply(outcome="over-budget", model=self.model, failure=reached or "")
         if granted:
             reply = await llm.call(self.request, hear, execution.check_lease, execution.stopping)
+        await execution.all_saved()  # the call did not wait, but names what it saw
         made = self._event(reply)
         self._world.reach.noted(made)
         return made
+
+    def _seqs(self) -> Iterator[int]:
+        """The entries that the conversation comes from, in order."""
+        record = self._ctx.execution.record
+        for memory in self._wanted.memory.conversation:
+            found = record.find(memory.key) if memory.key else None
+            seq = found.seq if found else memory.seq
+            if seq is not None:
+                yield seq
 
     def _event(self, reply: Reply) -> ModelCall:
         memory = self._wanted.memory
@@ -142,7 +152,7 @@ class Calling:
             role=self._wanted.role,
             saw=digest(self.request),
             texts=tuple(text.name for text in memory.system if text.seq),
-            seqs=memory.seqs,
+            seqs=tuple(self._seqs()),
             trailing=memory.trailing,
             wording=tuple(self._wanted.wording),
             people=tuple(self._wanted.people),

@@ -68,14 +68,21 @@ Clear = Callable[[Gone], Awaitable[object]]
 
 
 class Eraser:
-    """While inside, what is to be forgotten is. `wake` is told of a thread for which something has come."""
+    """While inside, what is to be forgotten is: at its begin, and whenever `wanted` is set. `wake` is told of
+    a thread for which something has come."""
 
     def __init__(
-        self, journal: Journal, clock: Clock, wake: Callable[[str], None], clear: Sequence[Clear] = ()
+        self,
+        journal: Journal,
+        clock: Clock,
+        wake: Callable[[str], None],
+        wanted: asyncio.Event,
+        clear: Sequence[Clear] = (),
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._wake = wake
+        self._wanted = wanted
         self._clear = clear
 
     async def __aenter__(self) -> Self:
@@ -91,7 +98,7 @@ class Eraser:
 
     async def _for_ever(self) -> None:
         while True:
-            changed = self._journal.changed
+            self._wanted.clear()
             try:
                 for left in self._journal.pending(Forgotten):
                     await self._journal.erase(left)
@@ -101,7 +108,7 @@ class Eraser:
                 log.warning("Forgetting is tried again in a moment. %s", error)
                 await self._clock.sleep(PAUSE)
             else:
-                await changed.wait()
+                await self._wanted.wait()
 
 
 def _ended(task: asyncio.Task[None]) -> None:

@@ -1,8 +1,9 @@
 """What was said in a thread before the soul was called in: the first step of an execution that can fetch it.
 What the soul itself had said there unasked, in no thread, and is answered now, is in the journal.
 
-The step is recorded whatever came of it, so that a replay sees what the first attempt saw. Where Slack does
-not answer, the execution goes on without it, and the next turn fetches it.
+Once Slack is asked the step is recorded whatever came of it, so that a replay sees what the first attempt
+saw; where there is nothing to ask for, there is none. Where Slack does not answer, the execution goes on
+without it, and the next turn fetches it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 
 from daemon.engine.writer import Fence
-from daemon.kinds import Overheard
+from daemon.kinds import Opened, Overheard
 from daemon.ports import Heard, Surroundings
 from daemon.soul.turn import Turn
 
@@ -25,28 +26,37 @@ async def overhear(turn: Turn) -> None:
     """Fetch it, where nobody has. Whoever stops the soul ends this, too."""
     key = turn.ctx.key("overheard")
     found = turn.read(key)
-    if found is None and _is_wanted(turn):
-        found = await turn.append(await _fetched(turn), key=key)
+    if found is None and turn.opened and _may_be_fetched(turn):
+        place = turn.opened.event
+        unasked = _said_unasked(turn, place)
+        if (unasked or not place.is_whole) and _is_wanted(turn):
+            found = await turn.append(await _fetched(turn, unasked), key=key)
     if found:
         turn.overhear(found)
 
 
+def _may_be_fetched(turn: Turn) -> bool:
+    """Does this execution answer somebody, and is it at its very beginning?"""
+    return not turn.execution.record.replaying and turn.apart is None and turn.addressed
+
+
+def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
+    """What the soul itself said there, and is answered now."""
+    root = turn.world.people.places.said_unasked(place.team, place.channel, place.ts)
+    return [root] if root else []
+
+
 def _is_wanted(turn: Turn) -> bool:
-    """Does this execution answer somebody, is it at its very beginning, and was it never fetched whole?"""
-    if turn.execution.record.replaying or turn.apart is not None or not turn.addressed:
-        return False
+    """Was it never fetched whole, nor tried too often?"""
     fetches = turn.world.journal.of(turn.thread, Overheard)
     tries = [fetch for fetch in fetches if fetch.seq < turn.first.seq]
     return len(tries) < TRIES and not any(fetch.event.whole for fetch in tries)
 
 
-async def _fetched(turn: Turn) -> Overheard:
+async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
     """Fetch it, and append what was said."""
     found = await _fetch(turn, turn.world.surroundings)
-    place = turn.opened and turn.opened.event
-    places = turn.world.people.places
-    root = places.said_unasked(place.team, place.channel, place.ts) if place else 0
-    seqs = [root] if root else []
+    seqs = [*unasked]
     for heard in found or ():
         entry, _ = await turn.world.journal.append(
             turn.thread,

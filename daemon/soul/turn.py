@@ -277,11 +277,11 @@ class Turn(Voice):
 
     async def look(self) -> Sequence[Entry[Said]]:
         """What came since, and waits, in Slack's order; without what another execution waits for."""
-        questions_here = self.world.journal.pending(Asked, thread=self.thread)
 
         def wanted(entry: Entry[Input]) -> bool:
             if not isinstance(entry.event, Said):
                 return False
+            questions_here = self.world.journal.pending(Asked, thread=self.thread)
             return entry.event.rank is Rank.STOP or not awaited(questions_here, entry, self.owners)
 
         return in_order(await self.ctx.receive(wanted))

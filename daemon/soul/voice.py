@@ -20,6 +20,7 @@ from daemon.kinds import (
     Opened,
     Planned,
     Spoken,
+    ToForget,
     ToSay,
     TurnBegan,
     Unsaid,
@@ -85,9 +86,18 @@ class Voice(Scope):
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
         return remember(self.world.texts.read(await self.world.texts.enter(name, text)))
 
+    async def forget(self, person: str, seqs: Sequence[int]) -> None:
+        """This person wants these notes forgotten, or (none) all that there is of them, and at once."""
+        await self.once(ToForget(person=person, seqs=tuple(seqs)))
+        self.world.to_forget.set()
+
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this event, or read back the one that a former run left."""
         return await self.ctx.record(event, name)
+
+    async def once_soon(self, event: S, name: str = "") -> tuple[str, S]:
+        """The same, without waiting until it is on disk: its key, and the event."""
+        return await self.ctx.record_soon(event, name)
 
     def at(self, ctx: Context) -> Self:
         """The same, with its steps in this context."""
@@ -135,8 +145,14 @@ class Voice(Scope):
         return Received(inputs=seqs) if seqs else None
 
     async def claim(self, key: str) -> bool:
-        """What may happen once across threads, claimed by a natural key: True for whoever got it first."""
+        """What may happen once across threads, claimed by a natural key: True for whoever got it first.
+
+        A claim stands for good, so one that is there already needs no append to be refused.
+        """
         mine = Claim(by=self.execution.id)
+        known = self.world.journal.get(key)
+        if known:
+            return known.event == mine
         entry, _ = await self.world.journal.append(
             self.thread,
             mine,
@@ -239,6 +255,16 @@ class Voice(Scope):
 
         unknown = Observed(name=name, text=UNKNOWN)
         return await self.ctx.effect(Acted(name=name, args=args), observed, unknown, repeatable=repeatable)
+
+    async def effect_soon(
+        self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
+    ) -> Observed:
+        """The same of what may be done again, without waiting until it is recorded."""
+
+        async def observed() -> Observed:
+            return Observed(name=name, text=await do())
+
+        return await self.ctx.effect_soon(Acted(name=name, args=args), observed)
 
     # Words
 

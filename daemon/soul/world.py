@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,3 +49,5 @@ class World:
     depth: int = 3
     readings: Readings | None = None
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
+    to_forget: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when somebody wants something forgotten."""

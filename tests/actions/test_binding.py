@@ -10,7 +10,6 @@ import pytest
 from daemon.actions.action import Definition, Outcome
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import MOST_SHOWN, as_code, bind
-from daemon.engine.event import Entry
 from daemon.ism import Finish, ISMResult, Waiting, run_ism
 from daemon.kinds import Observed
 from tests.ism.chooser import Chooser, choose
@@ -32,12 +31,9 @@ class Run:
     def found(self, action: str, outcome: Outcome) -> None:
         self.findings.append(outcome)
 
-    async def effect(
-        self, name: str, args: object, do: Callable[[], Awaitable[str]], *, repeatable: bool
-    ) -> Entry[Observed]:
+    async def effect_soon(self, name: str, args: object, do: Callable[[], Awaitable[str]]) -> Observed:
         self.observed.append(await do())
-        event = Observed(name=name, text=self.observed[-1])
-        return Entry(seq=1, thread="", author="", key="", cause=None, closes=(), at=0, event=event)
+        return Observed(name=name, text=self.observed[-1])
 
 
 def coming_to(outcome: Any, **options: Any) -> Definition:

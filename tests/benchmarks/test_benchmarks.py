@@ -11,8 +11,10 @@ import pytest
 from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.growth import growth
+from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.reading import reading
 from benchmarks.recall import recall
@@ -23,6 +25,8 @@ from benchmarks.start import start
 from benchmarks.thinking import thoughts
 from benchmarks.ticks import ticks
 from benchmarks.turns import turns
+from benchmarks.verifying import verifying
+from benchmarks.waits import waits
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
@@ -34,12 +38,16 @@ TINY = {
     ),
     "turns": partial(turns, rounds=1, conversations=2),
     "speech": partial(speech, rounds=1),
+    "crowd": partial(crowd, threads=2, pings=1, seconds=0.2),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
     "growth": partial(growth, sizes=(200, 300), starts=1, rounds=1),
+    "waits": partial(waits, number=6, rounds=2),
+    "verifying": partial(verifying, entries=160, rounds=1),
+    "idle": partial(idle, seconds=1.0, settles=0.0),
 }
 
 

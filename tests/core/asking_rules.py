@@ -91,7 +91,7 @@ ASKING: tuple[Mutant, ...] = (
     ),
     rule(
         "an answer answers the one question that it was for",
-        "engine/execution.py",
+        "engine/answers.py",
         "        if self._named(given) == waits.key:\n            return True\n",
         "        if given:\n            return True\n",
         "asked/kills",

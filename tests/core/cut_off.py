@@ -30,7 +30,7 @@ CUT_OFF = (
     ),
     rule(
         "what was paid for is kept while the journal cannot be written",
-        "engine/execution.py",
+        "engine/unawaited.py",
         "range(PATIENCE)",
         "range(0)",
         AGAIN + "test_an_answer_that_the_journal_could_not_take_is_not_paid_again",

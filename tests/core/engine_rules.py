@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tests.core.mutant import Mutant, rule
+from tests.core.wait_rules import WAITING
 
 AGAIN = "tests/engine/test_kills.py::test_an_execution_that_runs_again_after_each_step_comes_to_the_same"
 KILLS = "tests/engine/test_kills.py::test_any_boundary_may_be_the_last"
 LEASES = "tests/engine/test_leases.py::test_"
 OUTAGE = "tests/engine/test_outage.py::test_"
-WAITS = "tests/engine/test_waits.py::test_"
 CHANGES = "tests/engine/test_changes.py::test_"
 FAILING = "tests/engine/test_failing.py::test_"
 AGAINST = "tests/stories/test_again.py::test_"
@@ -74,8 +74,8 @@ REPLAY: tuple[Mutant, ...] = (
     rule(
         "engine: appends are fenced by the attempt",
         "engine/execution.py",
-        "            fence=Fence(thread=self.thread, epoch=self.epoch),\n",
-        "",
+        "self._fence = Fence(thread=self.thread, epoch=epoch)",
+        "self._fence = None",
         f"{LEASES}an_attempt_that_was_overtaken_writes_nothing",
     ),
     rule(
@@ -193,54 +193,17 @@ OUTAGES: tuple[Mutant, ...] = (
         f"{OUTAGE}what_was_given_up_is_not_tried_again",
     ),
 )
-WAITING: tuple[Mutant, ...] = (
-    rule(
-        "waits: a match counts what came after what was received",
-        "engine/asking.py",
-        "after = self.execution.seen if",
-        "after = self.execution.journal.last() if",
-        f"{WAITS}it_counts_what_came_after_what_was_received_and_not_after_the_wait",
-    ),
-    rule(
-        "waits: what a wait was given is not seen twice",
-        "engine/execution.py",
-        "        return given.event.upto\n",
-        "        return 0\n",
-        f"{WAITS}two_waits_in_a_row_miss_nothing_and_see_nothing_twice",
-    ),
-    rule(
-        "waits: they last as long as they were to",
-        "engine/waits.py",
-        "return found.event.right + (due - waiting.at)",
-        "return due",
-        f"{WAITS}a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead",
-    ),
-    rule(
-        "waits: a look costs no more than what is new",
-        "engine/waits.py",
-        "if self._read_upto is None or now < self._now:",
-        "if True:",
-        f"{WAITS}a_thousand_that_wait_cost_a_sweep_nothing",
-    ),
-    rule(
-        "waits: the program says what a watch becomes",
-        "engine/waits.py",
-        "woke if waiting.event.resumes else self._reminder(waiting, woke)",
-        "woke",
-        f"{WAITS}a_watch_becomes_what_the_program_makes_of_it",
-    ),
-)
 ANSWERS: tuple[Mutant, ...] = (
     rule(
         "answers: each counts once",
-        "engine/execution.py",
+        "engine/answers.py",
         "if entry.seq not in self._used and self._answers(entry, waits):",
         "if self._answers(entry, waits):",
         f"{AGAIN}[two alike questions]",
     ),
     rule(
         "answers: an old button counts for the same question",
-        "engine/execution.py",
+        "engine/answers.py",
         "        same = asked.event.fingerprint == waits.event.fingerprint\n        return same and",
         "        return False and",
         f"{CHANGES}an_old_button_counts_once_for_the_same_question_after_a_restart",
@@ -255,7 +218,7 @@ ANSWERS: tuple[Mutant, ...] = (
     rule(
         "answers: one that comes too late is known to be stale",
         "engine/execution.py",
-        "return self.turn == self.id and all(self._question(entry) for entry in taken)",
+        "return self.turn == self.id and all(self._answers.question(entry) for entry in taken)",
         "return False",
         f"{CHANGES}a_press_that_comes_too_late_gets_an_execution_of_its_own",
     ),

@@ -30,6 +30,7 @@ from tests.core.promises_journal import JOURNAL
 from tests.core.promises_wire import WIRE
 from tests.core.reading_rules import READ
 from tests.core.rules import MUTANTS
+from tests.core.unawaited_rules import UNAWAITED
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 150
@@ -57,6 +58,7 @@ ALL: tuple[Mutant, ...] = (
     *CARD,
     *READ,
     *INNER,
+    *UNAWAITED,
 )
 
 

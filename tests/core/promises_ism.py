@@ -129,7 +129,7 @@ INTERRUPTS = (
     rule(
         "a stop waits in no queue",
         "slack/inbox.py",
-        "if self._urgent(message) and self._at_work(key):",
+        "if urgent and self._at_work(key):",
         "if False:",
         "tests/slack/test_words.py::"
         "test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_name",

@@ -146,6 +146,20 @@ SENT = (
         "if True:",
         NAMES + "test_who_is_refused_is_not_asked_for_again_until_later",
     ),
+    rule(
+        "its own words are nothing to it",
+        "slack/inbox.py",
+        "if self._me.said(message.user, message.bot):",
+        "if False:",
+        "tests/slack/test_answered.py::test_its_own_words_are_not_perceived",
+    ),
+    rule(
+        "what is over within a moment has no sign",
+        "slack/sign.py",
+        "moment = MOMENT if spot.wanted and spot.stands == NOTHING else 0.0",
+        "moment = 0.0",
+        "tests/slack/test_status.py::test_what_is_over_before_slack_heard_of_it_is_never_told",
+    ),
 )
 """What comes from Slack."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from tests.core.choosers import choosing, ran_well, running
 from tests.core.living import ALONE, PLAN, begins, fails, goes_on
 from tests.core.living_checks import lived_well
 from tests.core.minds import (
@@ -45,6 +46,9 @@ from tests.core.thinkers import at_random, branching, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
+
+
+ALSO = "You said: work it out, also tea"
 
 
 def pages(text: str) -> list[str]:
@@ -286,6 +290,14 @@ SCENARIOS: Mapping[str, Scenario] = {
         processes=departing,
     ),
     "repeatable": Scenario(events=[dm(1, "look")], endings=[["Result: seen"]], processes=looking),
+    "run": Scenario(
+        events=[dm(1, "work it out"), dm(2, "also tea", during=2)],
+        endings=[["You said: work it out, also tea"], ["You said: work it out", ALSO]],
+        script=choosing,
+        processes=running,
+        sees_all=True,
+        extra=ran_well,
+    ),
     "stubborn": Scenario(
         events=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, max_attempts=40, extra=given_up
     ),

@@ -54,4 +54,18 @@ SPEECH: tuple[Mutant, ...] = (
         "        if text:\n",
         "fickle",
     ),
+    rule(
+        "a piece of an answer asks the journal nothing",
+        "slack/stream.py",
+        "        if text == self._said or not text.startswith(self._said):\n",
+        "        hold()\n        if text == self._said or not text.startswith(self._said):\n",
+        "tests/stories/test_deltas.py::test_no_piece_of_an_answer_asks_the_journal_anything",
+    ),
+    rule(
+        "a thread that began without the soul is fetched",
+        "soul/overhearing.py",
+        "if (unasked or not place.is_whole) and",
+        "if unasked and",
+        "tests/stories/test_called_in.py::test_what_was_said_before_is_fetched_after_the_turn_has_begun",
+    ),
 )

@@ -96,6 +96,8 @@ class Scenario:
     may_wait: bool = False
     by_phase: bool = False
     """Are the programs those of the phases, and not of the lives?"""
+    ahead: Sequence[float] = ()
+    """Seconds that the clock is ahead in the first phases."""
 
 
 async def live(
@@ -104,6 +106,7 @@ async def live(
     """One life: take what the world brings, and go on until nothing is left to do now."""
     began = 1_790_000_000.0 + phase * HOUR
     world, clock = World(home), FakeClock(began)
+    clock.set_ahead(sum(scenario.ahead[phase : phase + 1]))
     number = phase if scenario.by_phase else lives
     program = scenario.programs[min(number, len(scenario.programs) - 1)](world)
     async with Journal(home / "journal.db", clock, scenario.kinds, MortalWriter) as journal:
@@ -111,7 +114,7 @@ async def live(
         async with Worker(journal, clock, program, replays_always=replays_always) as worker:
             await worker.idle()
             while (
-                journal.busy_threads() and clock.now() < began + HOUR / 2
+                journal.busy_threads() and clock.steady() < began + HOUR / 2
             ):  # it rests, or must be controlled
                 await clock.advance(5)
                 await worker.idle()

@@ -12,6 +12,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.program import Program
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
+from daemon.engine.writer import Writer
 from tests.clock import FakeClock
 from tests.engine.harness import Pressed, Said
 
@@ -30,12 +31,16 @@ class Small(Program):
 
 @asynccontextmanager
 async def working(
-    path: Path, clock: FakeClock, program: Program | Body, kinds: Sequence[type[Event]] = ()
+    path: Path,
+    clock: FakeClock,
+    program: Program | Body,
+    kinds: Sequence[type[Event]] = (),
+    writer: type[Writer] = Writer,
 ) -> AsyncIterator[tuple[Journal, Worker]]:
     """A worker that runs this over the journal in this folder."""
     if not isinstance(program, Program):
         program = Small(program)
-    async with Journal(path / "journal.db", clock, [Said, Pressed, *kinds]) as journal:
+    async with Journal(path / "journal.db", clock, [Said, Pressed, *kinds], writer) as journal:
         async with Worker(journal, clock, program) as worker:
             yield journal, worker
         assert verify(journal).violations == []

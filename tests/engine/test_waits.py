@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
+
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
+from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Match, Reminder, Waiting, Woke
+from daemon.engine.kinds import Match, Reminder, Waiting, Withdrawn, Woke
 from daemon.engine.lives import ClockSet
-from daemon.engine.waits import Waits
+from daemon.engine.waits import STALE, Waits
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.harness import Said
@@ -180,36 +186,169 @@ async def test_a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead(tmp_
 
 
 class Counting(Journal):
-    """Counts how often it is asked."""
+    """Counts how often it is asked about a wait, and how many entries it is asked for at once."""
 
     asked = 0
+    most = 0
 
     def is_pending(self, seq: int) -> bool:
         self.asked += 1
         return super().is_pending(seq)
 
-    def pending(self, *kinds: type[Event], thread: str | None = None) -> list[Entry[Event]]:  # type: ignore[override]
+    def still_pending(self, seqs: Sequence[int]) -> list[int]:
         self.asked += 1
-        return super().pending(*kinds, thread=thread)
+        return super().still_pending(seqs)
+
+    def pending_seqs(self, *kinds: type[Event]) -> list[int]:
+        self.asked += 1
+        return super().pending_seqs(*kinds)
+
+    def of(self, thread: str, *kinds: type[Any], since: int = 0) -> list[Entry[Any]]:
+        self.asked += 1
+        return super().of(thread, *kinds, since=since)
+
+    def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+        self.most = max(self.most, len(seqs))
+        return super().sound(seqs)
+
+
+MANY = 1000
+
+
+@asynccontextmanager
+async def many_that_wait(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Counting, Waits]]:
+    """A thousand threads: each waits for a time, or for a note about tea there."""
+    async with Counting(path / "journal.db", clock, [Said, Note]) as journal:
+        for n in range(MANY):
+            match = Match(kinds=("note",), thread=f"t{n}", fields={"about": "tea"})
+            event = Waiting(due=clock.now() + MANY + n, matching=match, want="any", execution=f"t{n}@1")
+            await journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1")
+        yield journal, Waits(journal, clock, _reminder, lambda *_: True)
 
 
 async def test_a_thousand_that_wait_cost_a_sweep_nothing(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with Counting(tmp_path / "journal.db", clock, [Said]) as journal:
-        for n in range(1000):
-            event = Waiting(due=clock.now() + 1000 + n, execution=f"t{n}@1")
-            await journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1")
-        all_that_wait = Waits(
-            journal, clock, lambda waiting, _: Reminder(answers=waiting.key), lambda *_: True
-        )
+    async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
         await all_that_wait.look()
         journal.asked = 0
         for _ in range(100):
             await all_that_wait.look()
+        await say(journal, "hello", thread="t1")
+        assert await all_that_wait.look() == ["t1"]
         assert journal.asked == 0
-        await clock.advance(1000)
+        await note(journal, "coffee", thread="t1")
+        assert await all_that_wait.look() == []
+        assert journal.asked == 1, "only one of them may have ended"
+        await clock.advance(MANY)
         assert await all_that_wait.look() == ["t0"]
-        assert journal.asked == 1
+
+
+async def test_a_clock_that_is_set_back_costs_a_sweep_nothing_and_nobody_their_time(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
+        await all_that_wait.look()
+        await clock.advance(10)
+        assert await all_that_wait.look() == []
+        journal.asked = 0
+        clock.set_ahead(-5)
+        assert await all_that_wait.look() == []
+        await clock.advance(MANY - 10)
+        assert await all_that_wait.look() == []
+        assert journal.asked == 0
+        await clock.advance(5)
+        assert await all_that_wait.look() == ["t0"]
+
+
+async def test_what_was_set_while_the_clock_was_ahead_is_set_right_when_it_is(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
+        await all_that_wait.look()
+        await clock.advance(10)
+        clock.set_ahead(86_400)
+        event = Waiting(due=clock.now() + 60, execution="late@1")
+        await journal.append("late", event, key="late@1/sleep#1")
+        clock.set_ahead(-1)
+        assert await all_that_wait.look() == []
+        assert [entry.thread for entry in journal.kind(ClockSet)] == ["late"]
+        await clock.advance(59)
+        assert await all_that_wait.look() == []
+        await clock.advance(1)
+        assert await all_that_wait.look() == ["late"]
+
+
+async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -> None:
+    clock, day = FakeClock(), 86_400
+    clock.set_ahead(day)
+    async with many_that_wait(tmp_path, clock) as (journal, _):
+        event = Waiting(due=clock.now() + 2 * day, execution="late@1")
+        await journal.append("late", event, key="late@1/sleep#1")
+        clock.set_ahead(0)
+        await Waits(journal, clock, _reminder, lambda *_: True).look()
+        await clock.advance(2 * day)  # by now that clock would be behind
+        assert "late" in await Waits(journal, clock, _reminder, lambda *_: True).look()
+
+
+async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
+        for n in range(STALE):
+            event = Waiting(due=clock.now() + 9 * MANY, execution="x@1")
+            await journal.append("x", event, key=f"x@1/sleep#{n}")
+        await all_that_wait.look()
+        for entry in journal.pending(Waiting):
+            await journal.append(entry.thread, Withdrawn(), key=f"{entry.key}!over", closes=[entry.seq])
+        await all_that_wait.look()
+        assert not all_that_wait._known
+        assert not all_that_wait._places
+        assert len(all_that_wait._dues) <= STALE
+
+
+async def test_the_first_look_of_a_life_holds_up_nobody_and_misses_nothing(tmp_path: Path) -> None:
+    clock, passes, fitted = FakeClock(), 0, 0
+    async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
+        await note(journal, "tea", thread="t7")
+
+        async def goes_on() -> None:
+            nonlocal passes, fitted
+            while True:
+                passes += 1
+                if passes == 5:
+                    fitted = await note(journal, "tea", thread="t3")
+                await asyncio.sleep(0)
+
+        other = asyncio.create_task(goes_on())
+        came = await all_that_wait.look()
+        other.cancel()
+        assert passes >= MANY / journal.most > 10
+        assert {"t7"} <= {*came} <= {"t7", "t3"}
+        assert {*came, *await all_that_wait.look()} == {"t7", "t3"}
+        woken = {entry.thread: entry.event.matched for entry in journal.kind(Woke)}
+        assert woken["t3"] == (fitted,)
+        await clock.advance(2 * MANY)
+        assert len(await all_that_wait.look()) == MANY - 2
+        assert len(journal.kind(Woke)) == MANY, "each once"
+
+
+async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it(tmp_path: Path) -> None:
+    clock, broken = FakeClock(), True
+
+    def reminder(waiting: Entry[Waiting], _: Woke) -> Input:
+        if broken and waiting.thread == "t1":
+            raise JournalError("the disk is full")
+        return Reminder(answers=waiting.key)
+
+    async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
+        for n in range(3):
+            event = Waiting(due=clock.now() + 60, resumes=False)
+            await journal.append(f"t{n}", event, key=f"t{n}@1/watch#1")
+        all_that_wait = Waits(journal, clock, reminder, lambda *_: True)
+        await clock.advance(60)
+        with pytest.raises(JournalError, match="the disk is full"):
+            await all_that_wait.look()
+        assert await all_that_wait.look() == ["t0", "t2"]
+        broken = False
+        await clock.advance(10)
+        assert await all_that_wait.look() == ["t1"]
 
 
 async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, StepEvent
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.kinds import Asked, Intent, Outage, Outcome, Received, Restarted, Result, Woke
+from daemon.engine.kinds import Asked, Intent, Match, Outage, Outcome, Received, Restarted, Result, Woke
 from daemon.engine.program import Program
 from tests.engine.harness import Comes, Pressed, Said, Scenario, World
 
@@ -157,6 +157,15 @@ async def reminded(ctx: Context, world: World) -> None:
     await do(ctx, world, "promised")
 
 
+async def expects(ctx: Context, world: World) -> None:
+    """Words in another thread, or a time: what comes first ends the wait, once."""
+    if ctx.execution.thread == "ann":
+        return
+    tea = Match(kinds=(Said.kind,), thread="ann", fields={"text": "tea"})
+    woke = await ctx.wait(matching=tea, within=86_400, want="any")
+    await do(ctx, world, f"{len(woke.event.matched)} came")
+
+
 async def hears_late(ctx: Context, world: World) -> None:
     """A message comes while two branches think; the next run sees it no earlier than this one did."""
     ctx.accept(await ctx.receive())
@@ -200,6 +209,30 @@ class Weathers(Toy):
 
     async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
         await do(ctx, self._world, "tell")
+
+
+async def looks_up(ctx: Context, world: World) -> None:
+    """It finds another thing each time, and waits for no record of that; what comes afterwards does."""
+
+    async def look() -> Outcome:
+        await world.do("look")
+        return Outcome(result=len(world.done()))
+
+    for _ in range(2):
+        found = [(await ctx.effect_soon(Intent(name="look"), look)).result for _ in range(2)]
+        _, told = await ctx.record_soon(Result(value=found), "told")
+        await call(ctx, world, "think", told.value)
+    found = [(await ctx.effect_soon(Intent(name="look"), look)).result]
+    await ctx.record_soon(Result(value=found), "told")
+    await do(ctx, world, "charge")
+
+
+def in_order(world: World, entries: Sequence[Any]) -> str | None:
+    """All that was looked up and told stands before what was done in the end."""
+    steps = [entry.key.partition("/")[2] for entry in entries if isinstance(entry.event, StepEvent)]
+    if sorted(steps[-2:]) != ["charge#1", "charge#1!done"]:
+        return f"the end was recorded before {steps[-1]}"
+    return never_restarted("charge")(world, entries)
 
 
 def weathered(world: World, entries: Sequence[Any]) -> str | None:
@@ -269,10 +302,20 @@ SCENARIOS: dict[str, Scenario] = {
         programs=[toy(asks_in_vain)], comes=[hears()], check=calls_kept("left alone"), phases=2
     ),
     "sleep": Scenario(programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=2),
+    "set right": Scenario(
+        programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=3, ahead=[86_400]
+    ),
+    "expected": Scenario(
+        programs=[toy(expects)],
+        comes=[hears(), hears("coffee", "ann"), hears("tea", "ann", phase=1)],
+        check=calls_kept("1 came"),
+        phases=2,
+    ),
     "family": Scenario(programs=[toy(family)], comes=[hears()], check=calls_kept("sum"), phases=2),
     "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
     "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
     "received late": Scenario(programs=[toy(hears_late)], comes=[hears()], check=never_restarted("heard-2")),
+    "looks up": Scenario(programs=[toy(looks_up)], comes=[hears()], check=in_order),
     "outage": Scenario(programs=[Weathers], comes=[hears()], check=weathered),
     "reminded": Scenario(
         programs=[toy(reminded)],

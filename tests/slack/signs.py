@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daemon.kinds import Opened
+from daemon.slack.sign import MOMENT
 from tests.slack.office import GENERAL, ME, Office, until
 
 LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
@@ -17,6 +18,8 @@ def ours() -> None:
 async def show(here: Office, thread: str, text: str) -> None:
     """The soul is doing this, and Slack has been told."""
     here.slack.speaker.status(thread, text, ours)
+    if text:
+        await here.clock.advance(MOMENT)
     await until(lambda: not here.slack.speaker.busy)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from daemon.engine.exceptions import Fenced
 from daemon.kinds import TurnBegan
 from daemon.slack.place import place_of
-from daemon.slack.sign import Spot
+from daemon.slack.sign import MOMENT, Spot
 from daemon.slack.surface import Slack
 from tests.slack.office import OPEN, Office, access, office, until
 from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show
@@ -109,6 +109,7 @@ async def test_whoever_shows_something_never_waits_and_only_the_newest_is_told(h
         here.wire.held[method] = asyncio.Event()
     for n in range(50):
         here.slack.speaker.status(thread, f"is musing ({n})…", ours)
+        await here.clock.advance(MOMENT)
         await until(lambda: len(here.wire.told(LINE)) == 1)
     for held in here.wire.held.values():
         held.set()
@@ -120,15 +121,18 @@ async def test_whoever_shows_something_never_waits_and_only_the_newest_is_told(h
 async def test_what_is_over_before_slack_heard_of_it_is_never_told(here: Office) -> None:
     thread = await called(here)
     here.slack.speaker.status(thread, "is musing…", ours)
+    await here.clock.advance(MOMENT / 2)
     here.slack.speaker.status(thread, "", ours)
+    await here.clock.advance(MOMENT)
     await until(lambda: not here.slack.speaker.busy)
-    assert here.wire.calls == []
+    assert here.wire.told(LINE) == here.wire.told(SESSION) == []
 
 
 async def test_a_late_call_sets_nothing_again(here: Office) -> None:
     thread = await called(here)
     held = here.wire.held[SESSION] = here.wire.held[LINE] = asyncio.Event()
     here.slack.speaker.status(thread, "is musing…", ours)
+    await here.clock.advance(MOMENT)
     await until(lambda: len(here.wire.told(LINE)) == len(here.wire.told(SESSION)) == 1)
     await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
     here.slack.speaker.status(thread, "", ours)

@@ -21,6 +21,7 @@ from daemon.kinds import (
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
+from tests.slack.signs import show
 from tests.slack.voice import ours
 from tests.slack.work import SIGN, answers, begins, called, ends, parks, react, session_stop, stops
 
@@ -176,8 +177,7 @@ async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -
 async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> None:
     root = await called(here)
     thread = here.one(Opened).thread
-    here.slack.speaker.status(thread, "is counting…", ours)
-    await until(lambda: not here.slack.speaker.busy)
+    await show(here, thread, "is counting…")
     await here.control("stop", user=BOB.id, channel=GENERAL, thread_ts=root)
     await here.acked()
     (stop,) = stops(here)
@@ -188,8 +188,7 @@ async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> N
 async def test_what_slack_stopped_in_the_middle_is_rewritten_whole(here: Office) -> None:
     root = await called(here)
     thread, speaker = here.one(Opened).thread, here.slack.speaker
-    speaker.status(thread, "is counting…", ours)
-    await until(lambda: not speaker.busy)
+    await show(here, thread, "is counting…")
     ts = await speaker.start(thread, "One,", "k", ours)
     await here.control("stop", user=ALICE.id, channel=GENERAL, thread_ts=root)
     await here.acked()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from daemon.slack.sign import MOMENT
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.stories.choosing import (
     ASKED,
@@ -118,10 +119,12 @@ async def test_a_reminder_comes_and_is_answered(stage: Stage) -> None:
 
 async def test_it_shows_what_it_is_at(stage: Stage) -> None:
     await deciding(stage)
-    answers(stage, turning(), choice("Think"), "Hm.", choice(looking()), choice("Respond"), reply(DONE))
-    await stage.say("alice", ALICE, ASKED)
+    slowly(stage, turning(), choice("Think"), "Hm.", choice(looking()), choice("Respond"), reply(DONE))
+    await stage.post("alice", ALICE, ASKED)
+    await stage.passing(MOMENT, lambda: stage.entries("turn-ended"))
     every = ["choosing", "thinking it over", "choosing", "searching memory", "choosing", "writing"]
     rounds = [f"{what} ({1 + n // 2}/5)" for n, what in enumerate(every)]
+    assert shows(stage)
     assert in_order(shows(stage), rounds)
     session = [args["status"] for args in stage.wire.told("agents.sessions.setStatus")]
     assert session[-1] == "active"
@@ -134,7 +137,7 @@ async def test_what_it_is_at_is_shown_while_it_is_at_it(stage: Stage) -> None:
     stage.model.say("Hm.", until=held)
     answers(stage, choice("Respond"), reply(DONE))
     await stage.post("alice", ALICE, ASKED)
-    await stage.until(lambda: "thinking it over (1/5)" in shows(stage))
+    await stage.passing(MOMENT, lambda: "thinking it over (1/5)" in shows(stage))
     [line] = stage.world.workspace.statuses.all()
     assert line.status == "is thinking · thinking it over (1/5)"
     assert stage.world.workspace.statuses.sessions()
@@ -182,9 +185,12 @@ async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: 
 
 async def test_the_status_counts_rounds_and_begins_anew_when_it_may_go_on(stage: Stage) -> None:
     await deciding(stage, owner_user_ids=frozenset({ALICE_HERSELF.id}), ism_max_loops=2)
-    answers(stage, turning(), "Hm?", choice("Think"), "One.", choice("Think"), "Two.", reply("So far…"))
-    await stage.say("alice", ALICE, ASKED)
+    slowly(stage, turning(), "Hm?", choice("Think"), "One.", choice("Think"), "Two.", reply("So far…"))
+    await stage.post("alice", ALICE, ASKED)
+    await stage.passing(MOMENT, lambda: stage.pending("asked"))
+    await stage.settled()
     rounds = [f"{what} ({n}/2)" for n in (1, 2) for what in ("choosing", "thinking it over")]
+    assert shows(stage)
     assert in_order(shows(stage), rounds)
     answers(stage, choice("To_closing"), reply("Bye."))
     await pressed(stage, "alice", "Continue")
@@ -195,11 +201,19 @@ async def test_a_transition_without_a_label_has_none_of_its_own(stage: Stage) ->
     labels = stage.words / "prompts" / "labels.md"
     labels.write_text(labels.read_text().replace("- To_closing: saying goodbye\n", ""))
     await deciding(stage)
-    answers(stage, turning(), choice("To_closing"), reply("Bye."))
-    await stage.say("alice", ALICE, ASKED)
+    slowly(stage, turning(), choice("To_closing"), reply("Bye."))
+    await stage.post("alice", ALICE, ASKED)
+    await stage.passing(MOMENT, lambda: ended(stage) and stage.entries("turn-ended"))
+    assert shows(stage)
     assert "goodbye" not in str(shows(stage))
     assert in_order(shows(stage), ["choosing (1/5)"] * 2)
     assert ended(stage) == ["transition"]
+
+
+def slowly(stage: Stage, *texts: str) -> None:
+    """What the model will say, each so slowly that what the soul is at is shown meanwhile."""
+    for text in texts:
+        stage.model.say(text, delay=MOMENT)
 
 
 def in_order(lines: list[str], every: list[str]) -> bool:

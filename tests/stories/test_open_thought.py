@@ -10,6 +10,7 @@ import asyncio
 import pytest
 
 from daemon.limits import Limits
+from daemon.slack.sign import MOMENT
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, BOB, Stage
 
@@ -112,7 +113,7 @@ async def test_branches_think_beside_each_other_and_answer_their_parent(stage: S
     goes_on(stage, "Let me wait for the other.", final("Polaris, and Sigma Octantis."))
     ts = await stage.post("alice", ALICE, "Which are the pole stars?")
     await stage.until(lambda: len(stage.entries("turn-ended")) == 3)
-    assert stage.world.workspace.statuses.all(), "while a branch thinks it is at work"
+    await stage.passing(MOMENT, stage.world.workspace.statuses.all)  # while a branch thinks it is at work
     south.set()
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["Polaris, and Sigma Octantis."]

@@ -14,6 +14,7 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Choice
 from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
+from daemon.slack.sign import MOMENT
 from tests.attention import until
 from tests.stories.process import around, ended, into, running
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
@@ -74,7 +75,7 @@ async def test_where_slack_does_not_take_it_it_is_told_until_it_does(stage: Stag
     held = asyncio.Event()
     stage.model.say(reply("Hi, Alice."), until=held)
     ts = await stage.post("alice", ALICE, "Hello?")
-    await stage.until(lambda: working(stage) == 2)
+    await stage.passing(MOMENT, lambda: working(stage) == 2)
     name, how = FAULTS[fault]
     stage.world.faults.switch(name, True, method="a*.setStatus", **how)
     held.set()

@@ -48,7 +48,7 @@ def test_work_that_is_pending_is_counted_and_no_fault(half: Path) -> None:
 
 
 def test_every_rule_is_broken_here() -> None:
-    assert {rule.__name__ for rule in (*RULES, *SoulRules().all)} <= FORGERIES.keys()
+    assert {rule.name for rule in (*RULES, *SoulRules().all)} <= FORGERIES.keys()
 
 
 @pytest.mark.parametrize(

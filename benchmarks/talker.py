@@ -1,0 +1,70 @@
+"""A model that takes its time: a process that streams each answer in small pieces, for some seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from aiohttp.client_exceptions import ClientConnectionResetError
+
+from benchmarks.instant import streamed
+from daemon.server import BODY, address, bind, serving
+
+EACH = 0.05
+"""Seconds from one piece to the next."""
+PIECE = "quite some words "
+
+
+class Talker:
+    """Streams answers that last so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        pieces = [PIECE] * max(int(seconds / EACH), 1)
+        body = streamed(
+            ["<aside>They want something.</aside>\n<say>", *pieces, "</say>\n<mood>engaged</mood>"]
+        )
+        self._events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """One answer, piece by piece."""
+        await request.read()
+        response = web.StreamResponse(headers={"content-type": "text/event-stream", "request-id": "req_1"})
+        await response.prepare(request)
+        try:
+            for event in self._events:
+                await response.write(event)
+                if PIECE.encode() in event:
+                    await asyncio.sleep(EACH)
+        except ClientConnectionResetError:  # whoever listened is gone
+            pass
+        return response
+
+
+async def serve(seconds: float) -> None:
+    """Be there until killed; says where."""
+    app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
+    app.router.add_post("/v1/messages", Talker(seconds).answer)
+    async with serving(app, listener):
+        print(address(listener), flush=True)
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def talker(seconds: float) -> AsyncIterator[str]:
+    """The URL of a talker that lives as long as the block."""
+    command = (sys.executable, "-m", __name__, str(seconds))
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
+    assert process.stdout
+    try:
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(float(sys.argv[1])))

@@ -1,0 +1,64 @@
+"""Which of the inputs of an execution answers which of its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from daemon.engine.event import Entry, Input
+from daemon.engine.kinds import Answered, Asked, TurnBegan
+from daemon.engine.reading import Reading
+
+
+class Answers:
+    """Of one attempt. Each input answers once; `answered` are the answers that are recorded already."""
+
+    def __init__(
+        self, journal: Reading, began: Entry[TurnBegan], answered: Iterable[Entry[Answered]]
+    ) -> None:
+        self._journal = journal
+        self._began = began
+        self._used = {entry.event.input for entry in answered}
+
+    def to(self, waits: Entry[Any], inputs: Sequence[Entry[Input]]) -> Entry[Input] | None:
+        """The first of these inputs that answers this question or wait.
+
+        One that names the question of an abandoned execution counts where the same is asked again.
+        """
+        for entry in inputs:
+            if entry.seq not in self._used and self._answers(entry, waits):
+                self._used.add(entry.seq)
+                return entry
+        return None
+
+    def void(self, inputs: Sequence[Entry[Input]]) -> list[Entry[Input]]:
+        """Those of these that answer a question which is not asked any more."""
+        found = []
+        for entry in inputs:
+            asked = self.question(entry)
+            if asked and entry.seq not in self._used and not self._journal.is_pending(asked.seq):
+                found.append(entry)
+        return found
+
+    def question(self, given: Entry[Input]) -> Entry[Asked] | None:
+        """The question that this input answers."""
+        key = self._named(given)
+        named = self._journal.get(key) if key else None
+        if named is None or not isinstance(named.event, Asked):
+            return None
+        return cast(Entry[Asked], named)
+
+    def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
+        if self._named(given) == waits.key:
+            return True
+        asked = self.question(given)
+        if asked is None:
+            return False
+        same = asked.event.fingerprint == waits.event.fingerprint
+        return same and asked.event.execution == self._began.event.execution and asked.kind == waits.kind
+
+    def _named(self, given: Entry[Input]) -> str:
+        """The key of the question that this input answers: it says so itself, or its turn does."""
+        if given.event.answers or given.seq not in self._began.event.inputs:
+            return given.event.answers
+        return self._began.event.answers

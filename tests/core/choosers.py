@@ -1,0 +1,95 @@
+"""A run of the ISM: what may be looked up again is not waited for, and what the world sees waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from daemon.actions.action import Args, Definition
+from daemon.actions.action import Run as AnyRun
+from daemon.actions.run import Run, play
+from daemon.actions.thinking import RESPOND
+from daemon.engine.event import only
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Acted, ModelCall, Observed, RunTold
+from daemon.memory import WorkingMemory
+from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.process import Process, Transition, Turn
+from daemon.processes.problem_solving import NAME
+from daemon.reply import Reply
+from daemon.soul.turn import Turn as SoulTurn
+from tests.core.minds import once_effect
+from tests.core.outside import StoryClock, echo, note, read
+from tests.lives import Boundary
+
+ROUNDS = 8
+
+
+class What(Args):
+    """What to look at."""
+
+    what: str
+
+
+def running(home: Path) -> Mapping[str, Process]:
+    """Looks up two things at once, does something that cannot be undone, and looks up one thing more."""
+
+    async def look(_run: AnyRun, args: What) -> str:
+        """What it finds is another thing each time, as in the world."""
+        note(home / "looks.jsonl", args.what)
+        Boundary.reach()
+        return f"seen {args.what}, the {len(read(home / 'looks.jsonl'))}th"
+
+    async def delete(run: AnyRun, _args: object) -> str:
+        assert isinstance(run.turn, SoulTurn)
+        known = run.turn.world.journal.under(run.turn.execution.id)
+        begun = [entry.event.name for entry in only(Acted, known)]
+        done = [entry.event.name for entry in only(Observed, known)]
+        if "Delete" not in begun or sorted(begun) != sorted(["Delete", *done]):
+            raise SystemExit(f"the world sees what is not on disk: {begun} were begun, {done} done")
+        note(home / "effects.jsonl", "deleted")
+        Boundary.reach()
+        return "deleted"
+
+    actions = [
+        Definition(name="Look", description="Look it up.", perform=look, args=What, effect=True),
+        Definition(name="Delete", description="Delete.", perform=delete, effect=True, repeatable=False),
+        RESPOND,
+    ]
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
+        return await play(Run(turn, book, actions, ROUNDS))
+
+    return {"conversation": conversation}
+
+
+def ran_well(home: Path) -> None:
+    """What cannot be undone was done once, and each choice names all that the chooser had been told."""
+    once_effect(home)
+    asyncio.run(_check_told(home))
+
+
+async def _check_told(home: Path) -> None:
+    async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
+        told = [entry.seq for entry in journal.kind(RunTold)]
+        for call in journal.kind(ModelCall):
+            before = {seq for seq in told if seq < call.seq}
+            assert call.event.name != "choose" or before <= {*call.event.seqs}, f"{call.key} was told more"
+
+
+def choosing(seen: str, calls: int) -> Reply:
+    """Chooses what has not come to anything yet; tells them what they said."""
+    if "## Goal" not in seen:
+        return echo(seen, calls)
+    if "seen first" not in seen or "seen second" not in seen:
+        wanted = [{"name": "Look", "args": {"what": what}} for what in ("first", "second")]
+    elif '<result of="Delete">' not in seen:
+        wanted = [{"name": "Delete", "args": {}}]
+    elif "seen third" not in seen:
+        wanted = [{"name": "Look", "args": {"what": "third"}}]
+    else:
+        wanted = [{"name": "DONE", "args": {}}]
+    return Reply(outcome="ok", model="echo", text=json.dumps({"why": "", "actions": wanted}))
