@@ -9,11 +9,13 @@ from pathlib import Path
 
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.catching_up import catching_up
 from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
 from benchmarks.growth import growth
 from benchmarks.idle import idle
 from benchmarks.ism import ism
+from benchmarks.looking_up import looking_up
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -25,6 +27,7 @@ from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
+from benchmarks.waking import waking
 
 ALL = (
     calls,
@@ -37,6 +40,7 @@ ALL = (
     crowd,
     start,
     recall,
+    looking_up,
     records,
     ticks,
     appends,
@@ -44,6 +48,8 @@ ALL = (
     verifying,
     idle,
     growth,
+    waking,
+    catching_up,
 )
 
 

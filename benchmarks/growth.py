@@ -32,6 +32,7 @@ from daemon.knowledge.places import Places
 from daemon.rules import verify
 from daemon.server import address, bind, serving
 from daemon.soul.program import Soul
+from daemon.within import index_of
 
 FLAT = 2.0
 """How many times that of the shortest journal anything may be: so well can be measured what does not grow."""
@@ -167,7 +168,8 @@ async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 async def _search(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
     """What was said is looked up; the first time may have to wait for the index."""
     journal = soul.world.journal
-    with Memories(journal, Places(journal)) as memories:
+    with index_of(journal) as index:
+        memories = Memories(journal, Places(journal), index)
 
         async def search() -> None:
             await memories.search(QUERY, here.longest, ALWAYS)

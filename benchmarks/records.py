@@ -1,6 +1,6 @@
 """What the diary costs at a hundred thousand entries: to fold it after a start, and to search it.
 
-The floor is a bare FTS5 table in memory, with the same texts and the same questions.
+The floor is a bare FTS5 table in a file, with the same texts and the same questions.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from daemon.inner.views import Views
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, Opened
 from daemon.knowledge.index import TOKENS, question
 from daemon.knowledge.places import Places
+from daemon.within import index_of
 
 AIM = 30.0
 """Milliseconds for a search."""
@@ -41,16 +42,17 @@ async def records(
     folder: Path, *, entries: int = 100_000, conversations: int = 100, rounds: int = 10
 ) -> Sequence[Figure]:
     """A diary that was written in sight of many conversations; it is searched in one of them."""
-    texts, queries = _texts(entries), [" ".join(map(_word, numbers)) for numbers in QUERIES]
+    texts, queries = texts_of(entries), queries_of()
     async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
-        views = [await _open(journal, number) for number in range(conversations)]
+        views = [await open_one(journal, number) for number in range(conversations)]
         for start in range(0, entries, AT_ONCE):
             part = range(start, min(start + AT_ONCE, entries))
             await asyncio.gather(*(_add(journal, n, texts[n], views[n % conversations]) for n in part))
-        with Records(journal, Views(Places(journal))) as diary, closing(sqlite3.connect(":memory:")) as bare:
+        with index_of(journal) as index, closing(sqlite3.connect(folder / "bare.db")) as bare:
+            diary = Records(journal, Views(Places(journal)), index)
 
             async def fill() -> None:
-                _fill(bare, texts)
+                fill_bare(bare, texts)
 
             async def search() -> None:
                 for query in queries:
@@ -60,6 +62,8 @@ async def records(
                 for query in queries:
                     bare.execute(FIND, (question(query), HITS)).fetchall()
 
+            while not await index.update():
+                pass
             filled, folded = await seconds(fill), await seconds(diary.update)
             assert len(diary.of(DIARY, views[0], entries)) > entries // 3
             found = await side_by_side(rounds, find, search)
@@ -78,12 +82,17 @@ async def records(
     ]
 
 
-def _texts(entries: int) -> Sequence[str]:
+def texts_of(entries: int) -> Sequence[str]:
     """Entries of ordinary length; the same ones in each run."""
     chance = random.Random(1)
     words = [_word(number) for number in range(1, WORDS + 1)]
     weights = [*accumulate(1 / number for number in range(1, WORDS + 1))]
     return [" ".join(chance.choices(words, cum_weights=weights, k=LENGTH)) for _ in range(entries)]
+
+
+def queries_of() -> Sequence[str]:
+    """What is looked for in them."""
+    return [" ".join(map(_word, numbers)) for numbers in QUERIES]
 
 
 def _word(number: int) -> str:
@@ -97,7 +106,7 @@ def _digits(number: int) -> Iterator[int]:
         yield digit
 
 
-async def _open(journal: Journal, number: int) -> str:
+async def open_one(journal: Journal, number: int) -> str:
     """A conversation: a DM, or one in a public channel."""
     audience = "dm" if number % 2 else "public"
     opened = Opened(
@@ -120,7 +129,8 @@ async def _add(journal: Journal, number: int, text: str, view: str) -> None:
     await journal.append(INNER, ran, key=f"{INNER}@{number}/command#1")
 
 
-def _fill(bare: sqlite3.Connection, texts: Sequence[str]) -> None:
+def fill_bare(bare: sqlite3.Connection, texts: Sequence[str]) -> None:
+    """An FTS5 table of these texts, and nothing else."""
     bare.execute(f"create virtual table words using fts5 (text, {TOKENS})")
     with bare:
         bare.executemany("insert into words (text) values (?)", ([text] for text in texts))

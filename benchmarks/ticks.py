@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -22,7 +21,7 @@ from daemon.kinds import INNER, ModelCall, Noticed, TickDue
 from daemon.limits import InnerLimits, Limits
 from daemon.processes import PROCESSES, Life, living
 from daemon.soul.limits import Gauge
-from daemon.within import state_of
+from daemon.within import index_of, state_of
 
 AT_ONCE = 2_000
 """Notes that share commits, to get there soon."""
@@ -39,13 +38,12 @@ async def ticks(
     for number in notes:
         place = folder / str(number)
         place.mkdir()
-        with ExitStack() as stack:
-            async with ground(place) as here:
-                thread = await here.open("channel")
-                await _pile_up(here.world.journal, thread, number)
-                state = state_of(here.world.journal, stack)
-                looked = await seconds(state.update)
-                floor, ours = await _ticked(here, state, rounds)
+        async with ground(place) as here:
+            thread = await here.open("channel")
+            await _pile_up(here.world.journal, thread, number)
+            state = state_of(here.world.journal, index_of(here.world.journal))
+            looked = await seconds(state.update)
+            floor, ours = await _ticked(here, state, rounds)
         fewest = fewest or ours
         figures += [
             Figure(

@@ -31,7 +31,7 @@ from daemon.engine.worker import Worker
 from daemon.engine.writer import Writer
 from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
-from daemon.lifetime import live
+from daemon.lifetime import live, meanwhile
 from daemon.mind.wording import catalogue
 from daemon.ports import Clock, Open
 from daemon.process import Process
@@ -45,7 +45,7 @@ from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.view import show
-from daemon.within import begin, supervisor_of
+from daemon.within import begin, index_of, supervisor_of
 
 GRACE = 10.0
 """Seconds that running turns get when the daemon is told to stop."""
@@ -111,8 +111,8 @@ async def awake(
         reach = Reach(journal, clock, models_of(settings))
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        shown = stack.enter_context(ExitStack())
-        show(app, shown, settings, journal, clock, texts, budget, slack, reach)
+        index = stack.enter_context(index_of(journal))
+        show(app, settings, journal, index, clock, texts, budget, slack, reach)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         sandboxes = await enter(sandboxes_for(settings))
@@ -120,6 +120,7 @@ async def awake(
             settings,
             stack.enter_context(ExitStack()),
             journal,
+            index,
             clock,
             budget=budget,
             reach=reach,
@@ -130,6 +131,7 @@ async def awake(
             processes=processes,
             open=sandbox or sandboxes.open,
         )
+        await enter(meanwhile(world.people.ready()))
         if settings.inner:
             await begin(journal)
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))

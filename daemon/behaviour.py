@@ -14,9 +14,9 @@ from daemon.connections import models_of
 from daemon.engine.journal import Journal
 from daemon.inner.notes import Notes
 from daemon.knowledge.folders import Folders
+from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
-from daemon.knowledge.places import Places
 from daemon.knowledge.recollections import Recollections
 from daemon.ports import LLM, Clock, Open, Readings
 from daemon.process import Process
@@ -44,19 +44,26 @@ from daemon.within import alive, kept_of, means_of, state_of
 
 
 def processes_of(
-    settings: Settings, stack: ExitStack, journal: Journal, clock: Clock, texts: Texts, slack: Slack
+    settings: Settings,
+    stack: ExitStack,
+    journal: Journal,
+    index: JournalIndex,
+    clock: Clock,
+    texts: Texts,
+    slack: Slack,
 ) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life.
 
-    What they search is open until the stack is.
+    The folders that they search are open until the stack is.
     """
     folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
     library = stack.enter_context(folders) if folders else None
     means = None
     if settings.inner:
-        means = means_of(settings, settings.inner, journal, clock, slack, state_of(journal, stack), library)
+        state = state_of(journal, index, slack.places)
+        means = means_of(settings, settings.inner, journal, clock, slack, state, library)
     registry = built_in(
-        stack.enter_context(Memories(journal, Places(journal))),
+        Memories(journal, slack.places, index),
         library,
         slack.shelf,
         expert=bool(settings.claude_model_expert),
@@ -86,6 +93,7 @@ def world_of(
     settings: Settings,
     stack: ExitStack,
     journal: Journal,
+    index: JournalIndex,
     clock: Clock,
     *,
     budget: Budget,
@@ -99,10 +107,10 @@ def world_of(
 ) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
-    processes = processes or processes_of(settings, stack, journal, clock, texts, slack)
+    processes = processes or processes_of(settings, stack, journal, index, clock, texts, slack)
     inner = settings.inner.usd if settings.inner else 0.0
-    kept = kept_of(journal, stack)
-    processes = remembering(processes, Recollections(journal, Places(journal), slack.speaker.direct, kept))
+    kept = kept_of(journal, index, slack.places)
+    processes = remembering(processes, Recollections(journal, slack.places, slack.speaker.direct, kept))
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in texts.playbooks if name != EXPERT]
@@ -114,7 +122,7 @@ def world_of(
         budget=budget,
         gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person, inner=inner),
         pasts=Pasts(journal),
-        people=PersonModels(journal, Places(journal)),
+        people=PersonModels(journal, slack.places),
         reach=reach,
         texts=texts,
         surroundings=slack.surroundings,

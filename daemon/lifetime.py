@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 
@@ -14,6 +14,17 @@ async def live(*needs: asyncio.Future[None]) -> None:
     done, _ = await asyncio.wait(needs, return_when=asyncio.FIRST_COMPLETED)
     for end in done:
         end.result()
+
+
+@asynccontextmanager
+async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """While inside, this is done beside all else. Whoever needs it does it, too, and is told what fails."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def until_told(work: Coroutine[Any, Any, None]) -> None:

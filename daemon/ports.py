@@ -212,6 +212,10 @@ class Said:
 class Memories(Protocol):
     """What was said and noted, to be looked up where it may be known. What came after `since` is in sight."""
 
+    @property
+    def behind(self) -> bool:
+        """Was what was written last not searched yet, when something was looked up last?"""
+
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best, and all readers of `thread` could have read; of itself, what is before `since`."""
 

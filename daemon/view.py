@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.introduction import elsewhere
 from daemon.kinds import ModelCall
+from daemon.knowledge.journal_index import JournalIndex
 from daemon.mind.recall import seen_by
 from daemon.ports import Clock
 from daemon.slack.access import SLACK
@@ -32,19 +32,19 @@ from daemon.within import state_of
 
 def show(
     app: web.Application,
-    stack: ExitStack,
     settings: Settings,
     journal: Journal,
+    index: JournalIndex,
     clock: Clock,
     texts: Texts,
     budget: Budget,
     slack: Slack,
     reach: Reach,
 ) -> None:
-    """Add the page, and what a scraper may know, to this application, until the stack is closed."""
+    """Add the page, and what a scraper may know, to this application."""
     inside = Inside(
         journal=journal,
-        state=state_of(journal, stack),
+        state=state_of(journal, index, slack.places),
         limits=settings.inner,
         now=clock.now,
         spent=lambda: budget.today().inner,
@@ -76,6 +76,7 @@ def _metrics(journal: Journal, slack: Slack, reach: Reach) -> Metrics:
     gauge("soul_event_age_seconds", "Since Slack sent an event.", lambda: hearing.event_age)
     gauge("soul_caught_up_timestamp_seconds", "Until when all is read.", lambda: _read_until(slack))
     gauge("soul_catching_up", "1 until what was missed is read, failing or not.", lambda: _reading(slack))
+    gauge("soul_catch_up_left", "Conversations and threads that are still to be read.", lambda: _left(slack))
     counter("soul_events", "Events that Slack sent.", "type", hearing.events)
     counter("soul_connections", "Sockets opened, by what made it necessary.", "reason", hearing.opened)
     counter("soul_connection_failures", "Attempts in vain, by what was lacking.", "lacking", hearing.failed)
@@ -122,6 +123,7 @@ def _health(journal: Journal, slack: Slack, reach: Reach) -> Mapping[str, Any]:
         "event_age": hearing.event_age,
         "caught_up_until": _read_until(slack),
         "catching_up": _reading(slack),
+        "left_to_read": _left(slack),
         "writable": journal.writable,
         "damage": journal.damage,
         "seq": _last(journal),
@@ -144,3 +146,11 @@ def _read_until(slack: Slack) -> float | None:
 def _reading(slack: Slack) -> bool:
     """Also while it fails and is tried again: then for long, and `_read_until` stands still."""
     return bool(slack.hearing.opened) and slack.catch_up.running
+
+
+def _left(slack: Slack) -> int:
+    """How many conversations and threads are known to be left; the log says it, too, where it takes long."""
+    if not _reading(slack):
+        return 0
+    progress = slack.catch_up.progress
+    return progress.conversations + progress.threads

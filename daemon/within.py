@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import fields
 
 from config import Settings
@@ -18,12 +17,15 @@ from daemon.inner.keeping import Kept
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
 from daemon.inner.reaching import Reaching
+from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
 from daemon.inner.state import State
 from daemon.inner.supervising import Supervisor
 from daemon.inner.views import Views
 from daemon.kinds import INNER, InnerBegan, ModelCall
+from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.memories import SAID
 from daemon.knowledge.places import Places
 from daemon.limits import InnerLimits
 from daemon.ports import Clock, Library
@@ -31,24 +33,27 @@ from daemon.processes import Life
 from daemon.slack.surface import Slack
 
 
-def state_of(journal: Journal, stack: ExitStack) -> State:
-    """All that it knows, folded from the journal whenever it is asked; what it searches is open until the
-    stack is."""
-    views = Views(Places(journal))
+def index_of(journal: Journal) -> JournalIndex:
+    """All that can be looked up in this journal by its words. One serves all who do."""
+    return JournalIndex(journal, (SAID, RECORDS))
+
+
+def state_of(journal: Journal, index: JournalIndex, places: Places | None = None) -> State:
+    """All that it knows, folded from the journal whenever it is asked."""
+    views = Views(places or Places(journal))
     return State(
         log=AgentLog(journal),
         notes=Notes(journal),
-        records=stack.enter_context(Records(journal, views)),
+        records=Records(journal, views, index),
         processes=ProcessLog(journal),
         said=SaidLog(journal),
         views=views,
     )
 
 
-def kept_of(journal: Journal, stack: ExitStack) -> Kept:
+def kept_of(journal: Journal, index: JournalIndex, places: Places) -> Kept:
     """What it keeps about people, to be shown to them: folded only when somebody asks."""
-    places = Places(journal)
-    return Kept(journal, places, stack.enter_context(Records(journal, Views(places))))
+    return Kept(journal, places, Records(journal, Views(places), index))
 
 
 def means_of(

@@ -52,6 +52,8 @@ def built_in(
 class Nowhere:
     """Implements Memories, Library and Shelf for whoever only reads what the actions are called."""
 
+    behind = False
+
     async def search(self, *_: object) -> Any:
         return ()
 

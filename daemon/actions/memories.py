@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pydantic import Field
@@ -41,7 +42,8 @@ def search_memory(memories: Memories) -> Definition:
 
     async def perform(run: ActionContext, topic: Topic) -> str:
         found = await memories.search(topic.query, run.turn.thread, _in_sight(run))
-        return "\n".join(f"{said.place}, {_line(said)}" for said in found) or run.label("nothing found")
+        lines = [f"{said.place}, {_line(said)}" for said in found]
+        return _told(run, memories, lines)
 
     return Definition(
         name="SearchMemory",
@@ -58,7 +60,7 @@ def read_thread(memories: Memories) -> Definition:
 
     async def perform(run: ActionContext, page: Back) -> str:
         found = await memories.earlier(run.turn.thread, _in_sight(run), page.back)
-        return "\n".join(map(_line, found)) or run.label("nothing found")
+        return _told(run, memories, [_line(said) for said in found])
 
     return Definition(
         name="ReadThread",
@@ -85,6 +87,12 @@ REMEMBER = Definition(
 def _in_sight(run: ActionContext) -> int:
     """The oldest entry of the conversation that the model sees; it knows what came since."""
     return min(run.memory.seqs, default=2**62)
+
+
+def _told(run: ActionContext, memories: Memories, lines: Sequence[str]) -> str:
+    """What was found; and that there may be more, where what was said last is not in the index yet."""
+    more = [run.label("not all searched")] if memories.behind else []
+    return "\n".join([*(lines or [run.label("nothing found")]), *more])
 
 
 def _line(said: Said) -> str:

@@ -9,8 +9,8 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,17 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
-from daemon.engine.event import Entry, Event, Input
+from daemon.engine.event import Entry, Event, Input, Kinds
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
-from daemon.engine.opening import fold_again, open_store
+from daemon.engine.opening import fold_again, open_readonly, open_store
 from daemon.engine.reading import Reading
-from daemon.engine.store import Row, Store, Stored
+from daemon.engine.store import Row, Store, Stored, beside
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ class Journal(Reading):
         """What cannot be done now is done by whoever forgets: it is still pending."""
         try:
             finish(store, self._kinds, self._clock.now())
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:
             store.rollback()
             log.error("What was being forgotten is not erased yet (%s).", error)
 
@@ -134,6 +135,16 @@ class Journal(Reading):
         if not self.damage:
             log.critical("%s What needs what is damaged waits; all else goes on.", damage)
             self.damage = str(damage)
+
+    @property
+    def beside(self) -> Path:
+        """Where what is folded of it may be kept. That file is deleted when words are forgotten, once they
+        are blank: whoever opens it before he reads entries into it leaves none of them there."""
+        return beside(self._path)
+
+    def reader(self) -> Reader:
+        """Another reader, for a thread of its own, in which it is made, asked and closed."""
+        return Reader(self._path, self.kinds, self._found)
 
     @property
     def died(self) -> asyncio.Future[None]:
@@ -278,6 +289,17 @@ class Journal(Reading):
                 continue
         raise JournalError(f"no free id for {key}")
 
+    async def apart(self, ask: Callable[[Reading], T]) -> T:
+        """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
+
+        Raises JournalError. What it finds must hold no words of people: they may be forgotten meanwhile.
+        """
+        return await asyncio.to_thread(self._asked_apart, ask)
+
+    def _asked_apart(self, ask: Callable[[Reading], T]) -> T:
+        with closing(open_readonly(self._path)) as store:
+            return ask(Reading(store, self._kinds))
+
     async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
         """All entries after this seq, as they come, so many at once."""
         while True:
@@ -315,6 +337,28 @@ class Journal(Reading):
                 self._arrived[row.thread] = seq
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+class Reader(Reading):
+    """Reads a journal that is open here, as it is at each question. It leaves out what is damaged."""
+
+    def __init__(self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None]) -> None:
+        store = open_readonly(path)
+        store.rollback()  # it has begun to read, and would see that one moment for ever
+        super().__init__(store, kinds)
+        self._tell = found
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
+        return list(self._sound(rows))
+
+    def _keep(self, entry: Entry[E]) -> Entry[E]:
+        return entry  # nobody would tell it that words were forgotten
+
+    def _found(self, damage: JournalDamaged) -> None:
+        self._tell(damage)
 
 
 def _check_names(thread: str, key: str, author: str) -> None:

@@ -5,7 +5,6 @@ A query names classes of events: it means all kinds that derive from them. Reads
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from daemon.engine.blanking import mark_of
-from daemon.engine.event import NO_DATE, Entry, Event, Input, Kinds
+from daemon.engine.event import Entry, Event, Input, Kinds
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.keys import restarted
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
 from daemon.engine.opening import damaged, folding, open_readonly, unreadable
+from daemon.engine.rows import entry_of
 from daemon.engine.store import Store, Stored
 
 E = TypeVar("E", bound=Event)
@@ -97,10 +96,13 @@ class Reading:
         """All that it has recorded, before each restart and since; its last words are not among it."""
         return [entry for path in self.paths(execution) for entry in self.under(path)]
 
-    def of(self, thread: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """A thread's entries of these kinds (of all, where none is named) after a seq, in order."""
+    def of(self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None) -> list[Entry[E]]:
+        """A thread's entries of these kinds (of all, where none is named) after a seq, in order.
+
+        With `most`, for which there must be kinds, no more than that, the first ones.
+        """
         with self._question:
-            return self._entries(self._store.of(thread, self.kinds.names(kinds), since))
+            return self._entries(self._store.of(thread, self.kinds.names(kinds), since, most))
 
     def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """The same of a thread and of all threads under it."""
@@ -135,11 +137,24 @@ class Reading:
         with self._question:
             return self._of_all(self._store.many(seqs))
 
-    def active_since(self, root: type[E], said: Sequence[type[Event]], at: float) -> list[Entry[E]]:
-        """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on."""
+    def between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
+        """The entries of these kinds after a seq and up to another one, in order: for those who go through
+        all that was written, part by part. A live journal leaves out what is damaged."""
         with self._question:
-            rows = self._store.active_since(self.kinds.names([root]), self.kinds.names(said), at)
-            return self._of_all(rows)
+            return self._of_all(self._store.between(since, upto, self.kinds.names(kinds)))
+
+    def lately(
+        self, root: type[E], said: Sequence[type[Event]], at: float
+    ) -> Iterator[tuple[Entry[E], float]]:
+        """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on.
+
+        Each with when the last of those was written, the latest first. It looks at all that was said since
+        then: see `Journal.apart`.
+        """
+        with self._question:
+            for row, last in self._store.lately(self.kinds.names([root]), self.kinds.names(said), at):
+                for entry in self._sound([row]):
+                    yield entry, last
 
     def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """The pending entries of these kinds, in order: of one thread, or of all."""
@@ -321,71 +336,6 @@ class Question:
             self._found(wrong)
         if wrong is not error:
             raise wrong from error
-
-
-def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
-    """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
-    seq, thread, kind, author, body, key, cause, closes, at = row
-    closed = _closes(closes)
-    amiss = () if closed is not None and _looks_right(row) else tuple(strays(row))
-    if closed is None or amiss:
-        raise ValueError(f"its {', '.join(amiss)}")
-    return Entry(
-        seq=seq,
-        thread=thread,
-        author=author,
-        key=key,
-        cause=cause,
-        closes=closed,
-        at=at,
-        event=kinds.load(kind, body),
-        forgotten=mark_of(body),
-    )
-
-
-def _looks_right(row: Stored) -> bool:
-    """Are its columns, but for what it closes, as in nearly all rows? Of others each is looked at."""
-    _, thread, kind, author, body, key, cause, _, at = row
-    return (
-        type(thread) is type(kind) is type(author) is type(body) is type(key) is str
-        and bool(thread and kind and author and body and key)
-        and (cause is None or type(cause) is int)
-        and type(at) is float
-        and 0 <= at < NO_DATE
-    )
-
-
-def strays(row: Stored) -> Iterator[str]:
-    """The columns, but the body, that are not what they should be: SQLite keeps anything anywhere."""
-    _, thread, kind, author, body, key, cause, closes, at = row
-    texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
-    for name, text in texts.items():
-        if not text or not isinstance(text, str):
-            yield name
-    if not isinstance(cause, int | None):
-        yield "cause"
-    if _closes(closes) is None:
-        yield "closes"
-    if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
-        yield "at"
-
-
-def closed_by(text: str) -> tuple[int, ...]:
-    """The seqs in this column. Raises ValueError or TypeError where they are none."""
-    if text == "[]":
-        return ()
-    seqs = json.loads(text)
-    if not isinstance(seqs, list) or not all(type(seq) is int for seq in seqs):
-        raise ValueError(f"{text} lists no entries")
-    return tuple(seqs)
-
-
-def _closes(text: str) -> tuple[int, ...] | None:
-    """The same; None where it is damaged."""
-    try:
-        return closed_by(text)
-    except (TypeError, ValueError, RecursionError):
-        return None
 
 
 @contextmanager

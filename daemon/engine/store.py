@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 FOLDED_TABLES = """
 create table if not exists pending(seq integer primary key, thread text not null, kind text not null);
@@ -66,6 +66,24 @@ Stored = tuple[int, str, str, str, str, str, int | None, str, float]
 """A row that was read, in the order of ROW."""
 
 
+def beside(journal: Path) -> Path:
+    """Where a program may keep, in an SQLite file, what it has folded of a journal to find it again.
+
+    It may be deleted at any time, and is when words are forgotten.
+    """
+    return journal.with_name(f"{journal.stem}.index{journal.suffix}")
+
+
+def delete_database(file: Path) -> None:
+    """Delete a database, and what SQLite keeps beside it. Who has it open writes to nothing from then on.
+
+    Its log goes first: without the file it is worth nothing, but the file without it may be half of two.
+    Raises OSError.
+    """
+    for made in ("-wal", "-shm", "-journal", ""):
+        file.with_name(f"{file.name}{made}").unlink(missing_ok=True)
+
+
 class Store:
     """One connection to the tables in the file at `path`. Raises sqlite3.Error."""
 
@@ -117,13 +135,15 @@ class Store:
     def scrub(self) -> None:
         """Make sure that nothing of what was written over is left in the file, nor beside it.
 
-        Every page is written anew, and the log is brought in and emptied. Raises sqlite3.OperationalError
-        where somebody still reads what was.
+        Every page is written anew, the log is brought in and emptied, and what was folded of it is deleted:
+        now, since whoever folds from now on reads what is blank. Raises sqlite3.OperationalError where
+        somebody still reads what was, OSError where something cannot be deleted.
         """
         self._db.execute("vacuum")
         busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
         if busy:
             raise sqlite3.OperationalError("somebody reads it as it was before")
+        delete_database(beside(self.path))
 
     # Reading the folded tables
 
@@ -203,9 +223,19 @@ class Store:
         """The entries whose key begins with `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
 
-    def of(self, thread: str, kinds: Iterable[str], since: int = 0) -> list[Stored]:
-        """A thread's entries of these kinds after a seq; of all kinds where none is named."""
+    def of(self, thread: str, kinds: Iterable[str], since: int = 0, most: int | None = None) -> list[Stored]:
+        """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
+        the first ones, which are found without a look at the others."""
         names = list(kinds)
+        if most is not None:
+            return self._rows(
+                "seq in (select seq from entry where thread = ? and kind in (select value from json_each(?))"
+                " and seq > ? order by seq limit ?)",
+                thread,
+                _json(names),
+                since,
+                most,
+            )
         if not names:
             return self._rows("thread = ? and seq > ?", thread, since)
         return self._rows(
@@ -251,15 +281,24 @@ class Store:
         found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
         return [seq for (seq,) in found]
 
-    def active_since(self, roots: Iterable[str], said: Iterable[str], at: float) -> list[Stored]:
-        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on."""
+    def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
+        """The entries of these kinds after a seq and up to another one. Of a kind SQLite would read all:
+        hence the `+`."""
         return self._rows(
-            "kind in (select value from json_each(?)) and thread in"
-            " (select thread from entry where kind in (select value from json_each(?)) and at >= ?)",
-            _json(roots),
-            _json(said),
-            at,
+            "seq > ? and seq <= ? and +kind in (select value from json_each(?))", since, upto, _json(kinds)
         )
+
+    def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
+        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
+        with when the last of those was written, which is the order."""
+        found = self._db.execute(
+            f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
+            " where kind in (select value from json_each(?)) and at >= ? group by thread)"
+            " on thread = lively where kind in (select value from json_each(?)) order by last desc",
+            (_json(said), at, _json(roots)),
+        )
+        for *row, last in found:
+            yield cast(Stored, tuple(row)), last
 
     def since(self, seq: int) -> Iterator[Stored]:
         """The entries after this seq, in order; few of them are in memory at once."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.blanking import mark_of
-from daemon.engine.reading import Reading, closed_by, entry_of, strays
+from daemon.engine.reading import Reading
+from daemon.engine.rows import closed_by, entry_of, strays
 from daemon.engine.rules import RULES, Ledger, Rule
 from daemon.engine.store import Stored
 

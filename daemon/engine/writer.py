@@ -144,7 +144,7 @@ class Writer:
         """Do it. What it leaves half done is rolled back."""
         try:
             work.do(self._store)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self._store.rollback()
             return JournalError(f"The journal could not be written ({error}).")
         return 0

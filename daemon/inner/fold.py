@@ -10,7 +10,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 
-CHUNK = 1_000
+CHUNK = 200
 """Entries that are folded at once, while nobody else can do anything."""
 
 
@@ -44,17 +44,13 @@ class Fold:
                 for entry in self.journal.sound(seqs[start : start + CHUNK]):
                     self._take(entry)
                     self.folded = entry.seq
-                await self._rest()
+                await asyncio.sleep(0)  # let others do something
             self._seen = last
 
     def _begin_anew(self) -> None:
         self.folded = self._seen = 0
         self._erasures = self.journal.erasures
         self._clear()
-
-    async def _rest(self) -> None:
-        """After each chunk: let others do something."""
-        await asyncio.sleep(0)
 
     def _clear(self) -> None:
         raise NotImplementedError

@@ -11,7 +11,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.record import Record, words
 from daemon.inner.records import Records
-from daemon.kinds import CommandRan, Heard, Message
+from daemon.kinds import CommandRan
 from daemon.knowledge.places import Places
 from daemon.ports import KnownNote
 
@@ -26,9 +26,9 @@ class Kept:
         self._places = places
         self._records = records
 
-    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
-        """What is recorded about this person, and may be known in this thread, a DM of theirs."""
-        found = await self._records.about(self._names(person), thread)
+    async def about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
+        """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
+        found = await self._records.about(names, thread)
         return [self._known(one) for one in found]
 
     async def versions(self, seq: int) -> Sequence[int]:
@@ -43,11 +43,6 @@ class Kept:
             if one.event.name.endswith(CHANGE) and one.event.args.get("id") == first
         ]
         return [first, *later]
-
-    def _names(self, person: str) -> Sequence[str]:
-        """What they were called whenever they said something."""
-        said = self._journal.kind(Message, Heard)
-        return list(dict.fromkeys(one.event.name for one in said if one.event.user == person))
 
     def _known(self, record: Record) -> KnownNote:
         channel = self._places.of(record.view) if record.view else None

@@ -1,78 +1,49 @@
-"""The words of the records, in an index in memory to find them by. For records.py.
+"""The words of the records, in the journal's index to find them by. For records.py.
 
-It holds words only: what is shown is read from the journal. Old words of a record that was changed or deleted
-stay in it until it is cleared, but lead nowhere.
+It holds words only: what is shown is read from the journal, and whether it may be is for the records to say.
+Old words of a record that was changed or deleted stay in it, but lead nowhere.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from sqlite3 import Connection
 
-from daemon.knowledge.index import TOKENS, Index, indexed, question
+from daemon.engine.event import Entry
+from daemon.engine.reading import Reading
+from daemon.inner.record import CONCEPTS, TEXT
+from daemon.kinds import CommandRan
+from daemon.knowledge.index import TOKENS, indexed, question
+from daemon.knowledge.journal_index import JournalIndex, Part
 
 SCHEMA = f"""
-create table record (wrote integer primary key, id integer, family text, view text);
+create table record (wrote integer primary key, id integer, family text, view text, name text, tags text);
 create index record_by_id on record (id);
-create virtual table words using fts5 (name, text, tags, content = '', {TOKENS});
+create virtual table record_words using fts5 (name, text, tags, content = '', {TOKENS})
 """
 FIND = """
-select record.id from words cross join record on record.wrote = words.rowid
-where words match :asked and record.family = :family and record.view in (select value from json_each(:views))
-order by bm25(words, 2.0, 1.0, 1.0), record.id desc limit :most
+select record.id from record_words cross join record on record.wrote = record_words.rowid
+where record_words match :asked
+  and record.family = :family and record.view in (select value from json_each(:views))
+order by bm25(record_words, 2.0, 1.0, 1.0), record.id desc limit :most
 """
 NAMING = """
-select record.id from words cross join record on record.wrote = words.rowid where words match :asked
+select record.id from record_words cross join record on record.wrote = record_words.rowid
+where record_words match :asked
 """
+KNOWN = "select name, tags from record where id = ? and family = ?"
+DROP = "delete from record where id = ? and family = ?"
+PUT = "insert into record values (:wrote, :id, :family, :view, :name, :tags)"
+WORDS = "insert into record_words (rowid, name, text, tags) values (:wrote, :name, :text, :tags)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worded:
-    """What the index is told of a record: `wrote` is the entry in which its present words stand."""
+class RecordWords:
+    """Finds records by their words, as they are now. The index has the part RECORDS."""
 
-    wrote: int
-    id: int
-    family: str
-    view: str
-    name: str = ""
-    text: str
-    tags: Collection[str] = ()
-
-
-class RecordWords(Index):
-    """Finds records by their words. What changes is kept back until `write`; finding writes first."""
-
-    def __init__(self) -> None:
-        super().__init__(SCHEMA)
-        self._changed: dict[int, Worded | None] = {}
-        self._cleared = False
-
-    def put(self, worded: Worded) -> None:
-        """These are the words of this record from now on."""
-        self._changed[worded.id] = worded
-
-    def drop(self, number: int) -> None:
-        """This record is found no more."""
-        self._changed[number] = None
-
-    def clear(self) -> None:
-        """Nothing is found any more, and no word is left."""
-        self._changed, self._cleared = {}, True
-
-    def write(self) -> None:
-        """Have what was kept back written, before whatever is asked from now on."""
-        changed, cleared = self._changed, self._cleared
-        self._changed, self._cleared = {}, False
-        if changed or cleared:
-            self.begin(lambda database: _write(database, changed, cleared=cleared))
-
-    async def written(self) -> None:
-        """Wait until all of that is done."""
-        self.write()
-        await self.ask(_nothing)
+    def __init__(self, index: JournalIndex) -> None:
+        self._index = index
 
     async def find(self, family: str, query: str, views: Iterable[str], most: int) -> list[int]:
         """The records of a family that were written in one of these views, what fits best first."""
@@ -94,25 +65,46 @@ class RecordWords(Index):
         return await self._numbers(NAMING, {"asked": asked}) if asked else []
 
     async def _numbers(self, query: str, values: dict[str, str | int]) -> list[int]:
-        self.write()
-        rows = await self.ask(lambda database: database.execute(query, values).fetchall())
-        return [number for (number,) in rows]
+        return [number for (number,) in await self._index.rows(query, values)]
 
 
-def _write(database: Connection, changed: Mapping[int, Worded | None], *, cleared: bool) -> None:
-    if cleared:
-        database.execute("delete from record")
-        database.execute("insert into words (words) values ('delete-all')")
-    database.executemany("delete from record where id = ?", ((number,) for number in changed))
-    put = [worded for worded in changed.values() if worded]
-    rows = ((one.wrote, one.id, one.family, one.view) for one in put)
-    database.executemany("insert into record values (?, ?, ?, ?)", rows)
-    database.executemany("insert into words (rowid, name, text, tags) values (?, ?, ?, ?)", map(_row, put))
+def _fold(database: Connection, entry: Entry[CommandRan], _: Reading) -> None:
+    """Note what a command has made of the words of a record, as records.py does of all else."""
+    ran = entry.event
+    family, _dot, verb = ran.name.partition(".")
+    if not ran.ok or ran.taken_from or family not in TEXT:
+        return
+    if verb == "add":
+        name = " ".join([indexed(ran.args.get("name") or ""), *_ends(database, ran)])
+        _put(database, entry, entry.seq, name, indexed("\n".join(ran.args.get("tags") or ())))
+    elif verb == "change":
+        number = ran.args.get("id", 0)
+        for name, tags in database.execute(KNOWN, (number, family)).fetchall():
+            database.execute(DROP, (number, family))
+            _put(database, entry, number, indexed(ran.args.get("name") or "") or name, tags)
+    elif verb == "delete":
+        gone = [(number, family) for number in ran.args.get("ids") or ()]
+        database.executemany(DROP, gone)
 
 
-def _row(one: Worded) -> tuple[int, str, str, str]:
-    return one.wrote, indexed(one.name), indexed(one.text), indexed("\n".join(one.tags))
+def _ends(database: Connection, ran: CommandRan) -> Iterator[str]:
+    """What the concepts that a link joins were called when it was added: by a name, or by an id."""
+    for end in ("from", "to"):
+        said = str(ran.args.get(end) or "")
+        known = [name for name, _tags in database.execute(KNOWN, (said, CONCEPTS))]
+        yield from known or [indexed(said)]
 
 
-def _nothing(_: Connection) -> None:
-    pass
+def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str, tags: str) -> None:
+    ran = entry.event
+    family = ran.name.partition(".")[0]
+    text = ran.args.get(TEXT[family])
+    if text:  # else it was forgotten
+        row = {"wrote": entry.seq, "id": number, "family": family, "view": ran.view}
+        words = {"name": name, "text": indexed(text), "tags": tags}
+        database.execute(PUT, row | words)
+        database.execute(WORDS, row | words)
+
+
+RECORDS = Part(schema=SCHEMA, kinds=(CommandRan,), fold=_fold)
+"""What the index holds of the records."""

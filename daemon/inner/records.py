@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from sys import intern
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 from unicodedata import normalize
 
 from daemon.engine.event import Entry, Event
@@ -19,9 +18,10 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.fold import Fold
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
-from daemon.inner.record_words import RecordWords, Worded
+from daemon.inner.record_words import RecordWords
 from daemon.inner.views import Knows, Views, anywhere
 from daemon.kinds import CommandRan
+from daemon.knowledge.journal_index import JournalIndex
 from daemon.mind.payloads import element
 
 HITS = 8
@@ -43,7 +43,8 @@ class _Row:
 
 
 class Records(Fold):
-    """All records, as of an entry; a context manager. What is asked for a view is answered for that view.
+    """All records, as of an entry. What is asked for a view is answered for that view. What is looked up by
+    words is as it is now: the index has the part RECORDS.
 
     Call `update` before whatever is not awaited. A record that is not there and one that may not be known
     are the same to whoever asks.
@@ -51,20 +52,11 @@ class Records(Fold):
 
     kinds: ClassVar[tuple[type[Event], ...]] = (CommandRan,)
 
-    def __init__(self, journal: Journal, views: Views) -> None:
+    def __init__(self, journal: Journal, views: Views, index: JournalIndex) -> None:
         self._views = views
-        self._words = RecordWords()
+        self._words = RecordWords(index)
         self._as_of = ALWAYS
         super().__init__(journal)
-
-    def __enter__(self) -> Self:
-        self._words.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._words.__exit__(kind, error, trace)
 
     async def update(self, before: int = ALWAYS) -> None:
         await super().update(before)
@@ -186,7 +178,6 @@ class Records(Fold):
         self._links: dict[int, list[int]] = {}
         """The links of a concept."""
         self._written_in: set[str] = set()
-        self._words.clear()
 
     def _take(self, entry: Entry[CommandRan]) -> None:
         ran = entry.event
@@ -201,9 +192,6 @@ class Records(Fold):
             for number in ran.args.get("ids") or ():
                 if number in self._rows[family]:
                     self._mark(family, verb, number, entry)
-
-    async def _rest(self) -> None:
-        await self._words.written()
 
     def _add(self, family: str, entry: Entry[CommandRan]) -> None:
         ran = entry.event
@@ -221,7 +209,7 @@ class Records(Fold):
                 self._links.setdefault(end, []).append(row.id)
         self._call(row, ran.args.get("name") or "")
         self._rows[family][row.id] = row
-        self._write(family, row, ran)
+        self._written_in.add(row.view)
 
     def _change(self, family: str, entry: Entry[CommandRan]) -> None:
         ran = entry.event
@@ -233,7 +221,7 @@ class Records(Fold):
             return
         row.wrote, row.view = entry.seq, intern(ran.view)
         self._call(row, ran.args.get("name") or row.name)
-        self._write(family, row, ran)
+        self._written_in.add(row.view)
 
     def _mark(self, family: str, verb: str, number: int, entry: Entry[CommandRan]) -> None:
         view = entry.event.view
@@ -248,7 +236,6 @@ class Records(Fold):
     def _delete(self, family: str, number: int) -> None:
         row = self._rows[family].pop(number)
         self._pinned.pop(number, None)
-        self._words.drop(number)
         self._call(row, "")
         for end in {row.source, row.target} & self._links.keys():
             self._links[end].remove(number)
@@ -260,20 +247,6 @@ class Records(Fold):
         if name:
             self._names.setdefault(_folded(name), []).append(row.id)
         row.name = name
-
-    def _write(self, family: str, row: _Row, ran: CommandRan) -> None:
-        """These are its words from now on."""
-        self._written_in.add(row.view)
-        worded = Worded(
-            wrote=row.wrote,
-            id=row.id,
-            family=family,
-            view=row.view,
-            name=" ".join((row.name, *self._ends(row))),
-            text=ran.args[TEXT[family]],
-            tags=row.tags,
-        )
-        self._words.put(worded)
 
     def _meant(self, said: str | int, view: str, before: int) -> int | None:
         """The concept of this name; where there is none, of this id."""

@@ -27,6 +27,7 @@ from daemon.kinds.inner import (
 from daemon.kinds.lives import (
     CaughtUp,
     Fault,
+    ReadOn,
     StatusCleared,
     Text,
     TextSet,
@@ -141,6 +142,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ToSay,
     SaidOut,
     CaughtUp,
+    ReadOn,
     StatusCleared,
     *FORGETTING,
 )
@@ -189,6 +191,7 @@ __all__ = [
     "ProcessStarted",
     "ProcessStop",
     "Reacted",
+    "ReadOn",
     "ReadingBegan",
     "ReadingEnded",
     "Relayed",

@@ -58,6 +58,16 @@ class CaughtUp(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOn(Event):
+    """How far catching up has come: up to when it has read these channels, and these threads of channels."""
+
+    kind: ClassVar[str] = "read-on"
+    stays: ClassVar[tuple[str, ...]] = ("channels", "threads")
+    channels: Mapping[str, float] = field(default_factory=dict)
+    threads: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusCleared(Event):
     """Slack shows no status of any attempt up to this one."""
 

@@ -1,4 +1,4 @@
-"""A full text index in memory, and how words become a question to it. For folders.py and memories.py."""
+"""How texts go into a full text index, and words become a question; and, for folders.py, one in memory."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ class Index:
 
 def indexed(text: str) -> str:
     """A text as it goes into an index: nothing that SQLite refuses, and a gap after each unspaced letter."""
+    if text.isascii():
+        return text
     text = normalize("NFC", text).encode(errors="replace").decode()
     return UNSPACED.sub(rf"\g<0>{GAP}", text)
 

@@ -5,39 +5,39 @@ The index is folded from the journal and holds words only; what is shown is read
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from daemon.engine.event import Entry, Event
+from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import Corrected, Heard, Message, PersonLearned, Remembered, Spoken
-from daemon.knowledge.index import TOKENS, Index, indexed, question
-from daemon.knowledge.places import Places
+from daemon.engine.reading import Reading
+from daemon.kinds import Corrected, Heard, Message, Opened, PersonLearned, Remembered, Spoken
+from daemon.knowledge.index import TOKENS, indexed, question
+from daemon.knowledge.journal_index import JournalIndex, Part
+from daemon.knowledge.places import Channel, Places
 from daemon.ports import Said
 
 Worded = Message | Heard | Spoken | Remembered | Corrected
 """What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
-CHUNK = 100
-"""Entries that are folded at once, while the daemon has nothing else to do for some milliseconds."""
 HITS = 8
 PAGE = 20
 
 SCHEMA = f"""
+create table place (thread text primary key, channel text);
 create table line (
-  seq integer primary key, first integer, thread text, channel integer,
+  seq integer primary key, first integer, thread text, channel text,
   message text unique, version text, at real
 );
 create index line_by_thread on line (thread, at);
-create virtual table words using fts5 (name, text, content = '', {TOKENS});
+create virtual table line_words using fts5 (name, text, content = '', {TOKENS})
 """
 FIND = """
-select line.seq from words cross join line on line.seq = words.rowid
-where words match :asked and line.channel in (select value from json_each(:channels))
+select line.seq from line_words cross join line on line.seq = line_words.rowid
+where line_words match :asked and line.channel in (select value from json_each(:channels))
   and not (line.thread = :thread and line.first >= :since)
-order by bm25(words, 0.5, 1.0), line.at desc limit :most
+order by bm25(line_words, 0.5, 1.0), line.at desc limit :most
 """
 BACK = """
 select seq from line where thread = :thread and first < :since
@@ -47,92 +47,45 @@ GONE = "~"
 """Comes after the ts of every edit."""
 
 
-class Memories(Index):
-    """Finds what was said, wherever those who read a conversation now could have read it then."""
+class Memories:
+    """Finds what was said, wherever those who read a conversation now could have read it then.
 
-    def __init__(self, journal: Journal, places: Places) -> None:
-        super().__init__(SCHEMA)
+    The index has the part SAID.
+    """
+
+    def __init__(self, journal: Journal, places: Places, index: JournalIndex) -> None:
         self._journal = journal
         self._places = places
-        self._folded = 0
-        self._erasures = 0
+        self._index = index
+
+    @property
+    def behind(self) -> bool:
+        """Was what was written last not searched yet, when something was looked up last?"""
+        return self._index.behind
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
+        await self._places.ready()
         here, asked = self._places.of(thread), question(query)
         if not (here and asked):
             return ()
-        await self.update()
-        channels = json.dumps([channel.number for channel in self._places.known(here)])
-        values = {"asked": asked, "channels": channels, "thread": thread, "since": since, "most": HITS}
+        channels = [_called(channel.team, channel.channel) for channel in self._places.known(here)]
+        values = {
+            "asked": asked,
+            "channels": json.dumps(channels),
+            "thread": thread,
+            "since": since,
+            "most": HITS,
+        }
         return await self._read(FIND, values)
 
     async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
         """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
-        await self.update()
         values = {"thread": thread, "since": since, "most": PAGE, "skip": (max(back, 1) - 1) * PAGE}
         return (await self._read(BACK, values))[::-1]
 
-    async def update(self) -> None:
-        """Fold what came since. A hundred thousand entries take some seconds; nobody else waits for that."""
-        if self._journal.erasures != self._erasures:  # words were forgotten
-            self._erasures = self._journal.erasures
-            await self.ask(self._begin_anew)
-        since = self._folded
-        while entries := self._journal.since(since, CHUNK):
-            since = entries[-1].seq
-            await self._take(entries)
-            await asyncio.sleep(0)
-
-    def _begin_anew(self, database: Connection) -> None:
-        """As it was when it was made: not a word of the old index is left in memory."""
-        database.execute("drop table line")
-        database.execute("drop table words")
-        for statement in SCHEMA.split(";"):
-            database.execute(statement)
-        self._folded = 0
-
-    async def _take(self, entries: Sequence[Entry[Event]]) -> None:
-        lines = list(filter(None, map(self._line, entries)))
-        last = entries[-1].seq
-
-        def fold(database: Connection) -> None:
-            if last > self._folded:  # else another search came first
-                for line in lines:
-                    _fold(database, line)
-                self._folded = last
-
-        await self.ask(fold)
-
-    def _line(self, entry: Entry[Event]) -> dict[str, Any] | None:
-        """What the index keeps of an entry, if it holds words."""
-        event = entry.event
-        if not isinstance(event, Worded):
-            return None
-        noted = self._noted(entry)
-        channel = self._places.of(noted.thread)
-        if channel is None or isinstance(noted.event, PersonLearned):
-            return None
-        ts = _ts(event)
-        return {
-            "seq": entry.seq,
-            "thread": noted.thread,
-            "channel": channel.number,
-            "message": f"{channel.number}:{ts}" if ts else noted.key,
-            "version": _version(entry.key, event),
-            "at": float(ts or entry.at),
-            "name": indexed(_name(event)),
-            "text": indexed("\n".join([event.text, *_files(event)])),
-        }
-
-    def _noted(self, entry: Entry[Any]) -> Entry[Any]:
-        """What a correction is of, in the end; else the entry itself: there it stands, and may be known."""
-        while isinstance(entry.event, Corrected):
-            entry = self._journal.at(entry.event.of)
-        return entry
-
     async def _read(self, query: str, values: dict[str, Any]) -> list[Said]:
-        rows = await self.ask(lambda database: database.execute(query, values).fetchall())
+        rows = await self._index.rows(query, values)
         found = []
         for entry in self._journal.many([seq for (seq,) in rows]):
             said = self._said(entry)
@@ -141,7 +94,7 @@ class Memories(Index):
         return found
 
     def _said(self, entry: Entry[Worded]) -> Said:
-        channel, event = self._places.of(self._noted(entry).thread), entry.event
+        channel, event = self._channel(entry), entry.event
         files = [f"[file: {file}]" for file in _files(event)]
         return Said(
             kind="remembered" if isinstance(event, Remembered | Corrected) else "said",
@@ -150,6 +103,10 @@ class Memories(Index):
             at=float(_ts(event) or entry.at),
             text="\n".join([event.text, *files]),
         )
+
+    def _channel(self, entry: Entry[Any]) -> Channel | None:
+        noted = _noted(entry, self._journal)
+        return self._places.of(noted.thread) if noted else None
 
 
 def _ts(event: Worded) -> str:
@@ -181,17 +138,70 @@ def _version(key: str, event: Worded) -> str:
     return ""
 
 
-def _fold(database: Connection, line: dict[str, Any]) -> None:
+def _called(team: str, channel: str) -> str:
+    """A channel, as the index names it."""
+    return f"{team}:{channel}"
+
+
+def _noted(entry: Entry[Any], journal: Reading) -> Entry[Any] | None:
+    """What a correction is of, in the end; else the entry itself: there it stands, and may be known. None:
+    that is damaged."""
+    found: Entry[Any] | None = entry
+    while found and isinstance(found.event, Corrected):
+        found = next(iter(journal.sound([found.event.of])), None)
+    return found
+
+
+def _fold(database: Connection, entry: Entry[Any], journal: Reading) -> None:
+    """Note where a conversation is, or what was said in one."""
+    event = entry.event
+    if isinstance(event, Opened):
+        values = (entry.thread, _called(event.team, event.channel))
+        database.execute("insert or ignore into place values (?, ?)", values)
+    else:
+        line = _line(database, entry, journal)
+        if line:
+            _put(database, line)
+
+
+def _line(database: Connection, entry: Entry[Worded], journal: Reading) -> dict[str, Any] | None:
+    """What the index keeps of an entry, if it was said in Slack."""
+    noted, event = _noted(entry, journal), entry.event
+    if noted is None or isinstance(noted.event, PersonLearned):
+        return None
+    root = noted.thread.partition(".")[0]
+    place = database.execute("select channel from place where thread = ?", (root,)).fetchone()
+    if place is None:
+        return None
+    [channel], ts = place, _ts(event)
+    return {
+        "seq": entry.seq,
+        "thread": noted.thread,
+        "channel": channel,
+        "message": f"{channel}:{ts}" if ts else noted.key,
+        "version": _version(entry.key, event),
+        "at": float(ts or entry.at),
+        "name": indexed(_name(event)),
+        "text": indexed("\n".join([event.text, *_files(event)])),
+    }
+
+
+def _put(database: Connection, line: dict[str, Any]) -> None:
     """One line more, in the place of what the same message read before; one that is gone stands nowhere."""
     known = database.execute("select first, version from line where message = :message", line).fetchone()
     first, version = known or (line["seq"], "")
     if known and line["version"] <= version:
         return
-    database.execute("delete from line where message = :message", line)
+    if known:
+        database.execute("delete from line where message = :message", line)
     row = line | {"first": first}
     if line["version"] == GONE:
         row |= {"thread": None, "channel": None}
     database.execute(
         "insert into line values (:seq, :first, :thread, :channel, :message, :version, :at)", row
     )
-    database.execute("insert into words (rowid, name, text) values (:seq, :name, :text)", row)
+    database.execute("insert into line_words (rowid, name, text) values (:seq, :name, :text)", row)
+
+
+SAID = Part(schema=SCHEMA, kinds=(Opened, Message, Heard, Spoken, Remembered, Corrected), fold=_fold)
+"""What the index holds of all that was said and noted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.event import Entry
@@ -19,6 +20,7 @@ class Naming:
         self._here: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._anywhere: defaultdict[str, set[str]] = defaultdict(set)
         self._spoke = set[tuple[str, str]]()
+        self._names: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
     def take(self, entry: Entry[Any]) -> None:
         """The next entry."""
@@ -28,6 +30,7 @@ class Naming:
             self._here[entry.thread.partition(".")[0], name].add(event.user)
             self._anywhere[name].add(event.user)
             self._spoke.add((entry.thread.partition(".")[0], event.user))
+            self._names[event.user][event.name] = None
 
     def whose(self, name: str, thread: str) -> str:
         """The person of this name in this conversation, else the only one of all; empty where unsure."""
@@ -41,6 +44,10 @@ class Naming:
             if found:
                 return ""
         return ""
+
+    def names(self, person: str) -> Sequence[str]:
+        """What they were called whenever they said something."""
+        return [*self._names.get(person, ())]
 
     def spoke(self, person: str, thread: str) -> bool:
         """Has this person said anything in this conversation?"""

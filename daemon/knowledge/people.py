@@ -14,19 +14,21 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, PersonLearned, Said
 from daemon.knowledge.places import Channel, Places, may_know
+from daemon.knowledge.projection import Projection
 
 MOST = 5
 """Models of one person that are used together: this channel's, and the newest of others."""
 
 
-class PersonModels:
+class PersonModels(Projection):
     """The models of all people, one for each channel in which something was learned about them."""
 
+    kinds = (PersonLearned, Corrected)
+
     def __init__(self, journal: Journal, places: Places) -> None:
-        self._journal = journal
+        super().__init__(journal)
         self.places = places
-        self._folded = 0
-        self._erasures = 0
+        self._erasures = journal.erasures
         self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
         """Person, channel: the seqs of its models, each made from the one before it."""
 
@@ -41,7 +43,7 @@ class PersonModels:
             last = bisect_left(chain, before)
             if last and may_know(mine, there.before(before)):
                 found.append((there is here, chain[last - 1]))
-        entries = self._journal.many([seq for _, seq in sorted(found, reverse=True)[:MOST]])
+        entries = self.journal.many([seq for _, seq in sorted(found, reverse=True)[:MOST]])
         return [entry.event.text for entry in entries if entry.event.text]
 
     def known(
@@ -60,7 +62,7 @@ class PersonModels:
         if not last:
             return 0, ""
         seq = chain[last - 1]
-        return seq, self._journal.at(seq).event.text
+        return seq, self.journal.at(seq).event.text
 
     def stands(self, entry: Entry[PersonLearned]) -> bool:
         """Does this model count? Not if another was learned in its channel since the one it was made from.
@@ -70,21 +72,27 @@ class PersonModels:
         self.update()
         return entry.seq in self._chain(entry.event.person, self.places.of(entry.thread))
 
+    async def ready(self) -> None:
+        """Fold what came since, in pieces, first of the places; others go on meanwhile, and may ask it."""
+        await self.places.ready()
+        await super().ready()
+
     def update(self) -> None:
         """Fold what came since."""
         self.places.update()
-        if self._journal.erasures != self._erasures:
-            self._erasures, self._folded = self._journal.erasures, 0
+        super().update()
+
+    def _heed(self) -> None:
+        """What was learned before counts again where what came after it is forgotten."""
+        if self.journal.erasures != self._erasures:
+            self._erasures, self._upto = self.journal.erasures, 0
             self._chains.clear()
-        came: list[Entry[PersonLearned | Corrected]] = self._journal.kind(
-            PersonLearned, Corrected, since=self._folded
-        )
-        for entry in came:
-            if isinstance(entry.event, Corrected):
-                self._correct(entry, entry.event)
-            else:
-                self._fold(entry, entry.event)
-            self._folded = entry.seq
+
+    def _take(self, entry: Entry[PersonLearned | Corrected]) -> None:
+        if isinstance(entry.event, Corrected):
+            self._correct(entry, entry.event)
+        else:
+            self._learn(entry, entry.event)
 
     def _correct(self, entry: Entry[Any], right: Corrected) -> None:
         """The person says how it is to read: that counts where the model did."""
@@ -92,7 +100,7 @@ class PersonModels:
             if right.text and chain[-1] == right.of:
                 chain.append(entry.seq)
 
-    def _fold(self, entry: Entry[Any], learned: PersonLearned) -> None:
+    def _learn(self, entry: Entry[Any], learned: PersonLearned) -> None:
         channel = self.places.of(entry.thread)
         if not (channel and learned.text):  # no text: it was forgotten
             return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
+from daemon.knowledge.projection import Projection
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
 """Audiences of whom everyone may read every public channel of their team."""
@@ -36,7 +38,12 @@ class Channel:
     name: str
     seqs: list[int] = field(default_factory=list)
     audiences: list[str] = field(default_factory=list)
-    """Who could read it, as of each of those seqs: a channel is made private, or shared with others."""
+    """Who could read it, from each of those seqs on: a channel is made private, or shared with others."""
+
+    @property
+    def audience(self) -> str | None:
+        """Who can read it, as was noted last."""
+        return self.audiences[-1] if self.audiences else None
 
     def before(self, seq: int) -> AudienceNoted:
         """Who could read it, as was last noted before `seq`."""
@@ -66,12 +73,14 @@ class Unasked:
     seqs: dict[str, int] = field(default_factory=dict)
 
 
-class Places:
-    """The channels of a journal's conversations: a projection, folded on whenever it is asked."""
+class Places(Projection):
+    """The channels of a journal's conversations. It holds no words of people: what is forgotten changes
+    nothing of it."""
+
+    kinds = (Opened, AudienceNoted)
 
     def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._folded = 0
+        super().__init__(journal)
         self._channels: dict[tuple[str, str], Channel] = {}
         self._of: dict[str, Channel] = {}
         self._unasked: dict[str, Unasked] = {}
@@ -80,9 +89,14 @@ class Places:
     def of(self, thread: str) -> Channel | None:
         """Where a conversation is; None if it is not in Slack."""
         root = thread.partition(".")[0]
-        if root not in self._of:
+        if not self._whole or root not in self._of:
             self.update()
         return self._of.get(root)
+
+    def beside(self, thread: str) -> Iterator[str]:
+        """The conversations in the same channel, those that were begun last first."""
+        here = self.of(thread)
+        return (one for one, channel in reversed(self._of.items()) if channel is here)
 
     def known(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
         """The channels whose content may be known in this one."""
@@ -104,25 +118,16 @@ class Places:
     def said_unasked(self, team: str, channel: str, ts: str) -> int:
         """The entry of the message of this ts, if the soul said it there unasked, in no thread; 0: it did
         not."""
-        top = self._journal.get(thread_key(team, channel, ""))
+        top = self.journal.get(thread_key(team, channel, ""))
         if top is None or not ts:
             return 0
         known = self._unasked.setdefault(top.thread, Unasked())
-        for said in self._journal.of(top.thread, Spoken, since=known.upto):
+        for said in self.journal.of(top.thread, Spoken, since=known.upto):
             known.upto = said.seq
             known.seqs.setdefault(said.event.ts, said.seq)
         return known.seqs.get(ts, 0)
 
-    def update(self) -> None:
-        """Fold what came since. The first time takes a second for two hundred thousand conversations."""
-        came: list[Entry[Opened | AudienceNoted]] = self._journal.kind(
-            Opened, AudienceNoted, since=self._folded
-        )
-        for entry in came:
-            self._fold(entry)
-            self._folded = entry.seq
-
-    def _fold(self, entry: Entry[Opened | AudienceNoted]) -> None:
+    def _take(self, entry: Entry[Opened | AudienceNoted]) -> None:
         said = entry.event
         channel = self._channels.get((said.team, said.channel))
         if isinstance(said, Opened):
@@ -131,6 +136,6 @@ class Places:
                 channel = Channel(number=number, team=said.team, channel=said.channel, name=said.place)
                 self._channels[said.team, said.channel] = channel
             self._of[entry.thread] = channel
-        if channel:  # else nobody has said anything there
+        if channel and said.audience != channel.audience:  # without a channel nobody has said anything there
             channel.seqs.append(entry.seq)
             channel.audiences.append(said.audience)

@@ -15,20 +15,22 @@ from typing import Any, Protocol
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered
+from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
 from daemon.knowledge.places import Channel, Places, may_know
 from daemon.ports import Hold, KnownNote
 
-CHUNK = 100
-"""Entries that are folded at once, while nobody else can do anything."""
+KINDS = (Said, PersonLearned, Remembered, Corrected)
+"""What it is folded from."""
+SPAN = 1_000
+"""Entries that are gone through at once, while nobody else can do anything."""
 
 
 class Records(Protocol):
     """What else keeps something about people: the inner life."""
 
-    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
-        """What is recorded about this person, and may be known in this thread, a DM of theirs."""
+    async def about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
+        """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
 
     async def versions(self, seq: int) -> Sequence[int]:
         """All entries in which the record stands whose text this one holds; none: it holds none."""
@@ -76,7 +78,7 @@ class Recollections:
         await self._update()
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, thread)]
         known = [self._known(self._journal.at(note.versions[-1]), note) for note in notes]
-        more = await self._records.about(person, thread) if self._records else ()
+        more = await self._records.about(self._naming.names(person), thread) if self._records else ()
         return sorted([*known, *more], key=lambda one: one.seq)
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
@@ -126,12 +128,15 @@ class Recollections:
             if self._erasures != self._journal.erasures:  # words were forgotten
                 self._erasures = self._journal.erasures
                 self._clear()
+            await self._places.ready()
             self._places.update()
-            while entries := self._journal.since(self._folded, CHUNK):
-                for entry in entries:
+            last = self._journal.last()
+            while self._folded < last:
+                upto = min(self._folded + SPAN, last)
+                for entry in self._journal.between(self._folded, upto, *KINDS):
                     self._naming.take(entry)
                     self._take(entry)
-                self._folded = entries[-1].seq
+                self._folded = upto
                 await asyncio.sleep(0)
 
     def _take(self, entry: Entry[Any]) -> None:

@@ -5,7 +5,7 @@ Read at a pace that leaves most of Slack's patience to those who speak with the 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +16,12 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.slack.payload import TS
 from daemon.slack.refusals import error_of
-from daemon.slack.web import Item, Method, Web, free, pages
+from daemon.slack.web import Item, Method, Web, free, named, pages
 
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
 MOST = 40
-"""Pages in any minute. Slack allows fifty of each method, and who is called into a thread needs some."""
+"""Pages in any minute, of each method. Slack allows fifty, and who is called into a thread needs some."""
 MINUTE = 60.0
 PATIENCE = 300
 """Seconds that Slack may let us wait for one."""
@@ -40,7 +40,7 @@ class Archive:
 
     def __init__(self, web: Web) -> None:
         self._web = web
-        self._asked: deque[float] = deque(maxlen=MOST)
+        self._asked = defaultdict[str, deque[float]](lambda: deque(maxlen=MOST))
 
     def now(self) -> float:
         """The time as Slack told it last, on whose clock all that it keeps is dated."""
@@ -63,6 +63,13 @@ class Archive:
             return bool(page) and max(map(at, page)) < since
 
         return await self._pages(self._web.client.conversations_history, "messages", older, channel=channel)
+
+    async def older(self, channel: str, ts: str) -> list[Item]:
+        """One page of what stands in a conversation itself: the message of this ts, and what is older."""
+        method, about = self._web.client.conversations_history, {"latest": ts, "inclusive": True}
+        async for page in pages(partial(self._ask, method), "messages", 1, channel=channel, **about):
+            return _sound(page)
+        return []
 
     async def replies(self, channel: str, root: str, since: float) -> list[Item]:
         """What was said in a thread since then, and its root; nothing where the thread was deleted."""
@@ -96,16 +103,17 @@ class Archive:
         """The items under `key` of all pages, or up to the one that is enough."""
         items: list[Item] = []
         async for page in pages(partial(self._ask, method), key, **arguments):
-            page = [item for item in page if isinstance(item.get("thread_ts"), str | None)]
+            page = _sound(page)
             items += page
             if enough(page):
                 break
         return items
 
     async def _ask(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
-        if len(self._asked) == MOST:
-            await self._web.clock.sleep(self._asked[0] + MINUTE - self._web.clock.steady())
-        self._asked.append(self._web.clock.steady())
+        asked = self._asked[named(method)]
+        if len(asked) == MOST:
+            await self._web.clock.sleep(asked[0] + MINUTE - self._web.clock.steady())
+        asked.append(self._web.clock.steady())
         return await self._web.call(free, method, patience=PATIENCE, **arguments)
 
 
@@ -115,13 +123,22 @@ def at(item: Item, name: str = "ts") -> float:
     return float(ts) if TS.fullmatch(ts) else 0.0
 
 
-def live_threads(items: Iterable[Item], since: float) -> set[str]:
-    """The roots of the threads in which, as these messages tell, something was said since then."""
-    return {
-        str(item["thread_ts"])
-        for item in items
-        if at(item, "thread_ts") and max(at(item), at(item, "latest_reply")) >= since
-    }
+def live_threads(items: Iterable[Item], since: float) -> dict[str, float]:
+    """The roots of the threads in which, as these messages tell, something was said since then; and when.
+
+    A root that does not tell of its latest reply may have one: when it was written itself counts then.
+    """
+    found: dict[str, float] = {}
+    for item in items:
+        root, latest = str(item.get("thread_ts")), max(at(item), at(item, "latest_reply"))
+        untold = root == item.get("ts") and "latest_reply" not in item
+        if at(item, "thread_ts") and (untold or latest >= since):
+            found[root] = max(latest, found.get(root, 0.0))
+    return found
+
+
+def _sound(page: Iterable[Item]) -> list[Item]:
+    return [item for item in page if isinstance(item.get("thread_ts"), str | None)]
 
 
 def _conversation(item: Item) -> Conversation:

@@ -122,9 +122,9 @@ class SlackShelf:
     async def _other(self, thread: str, here: Opened, name: str, askers: Sequence[str]) -> Opened:
         """Another channel, if all who read here could read there, and whoever asks does."""
         wanted = name.strip().lstrip("#").casefold()
+        await self.places.ready()
         channel = self.places.of(thread)
-        known = await asyncio.to_thread(self.places.known, channel) if channel else []
-        for there in known:
+        for there in self.places.known(channel) if channel else ():
             if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):
                 continue
             if there.channel != here.channel and not await self._are_members(askers, there.channel):

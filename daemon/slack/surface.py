@@ -69,11 +69,12 @@ class Slack:
         self._notes = notes
         self._open = AsyncExitStack()
         self._scopes = Scopes()
-        self._places = Places(journal)
+        self.places = Places(journal)
+        """Which conversations there are: one for all who ask, since after a start it is folded anew."""
         self._forgotten = ForgottenWords(journal)
         self.neighbours = allowed.neighbours
         """The bots that can be mentioned."""
-        self.meetings = Neighbours(journal, clock, allowed.daily, self._places)
+        self.meetings = Neighbours(journal, clock, allowed.daily, self.places)
         """How much there is between them and the soul."""
         self.hearing = Hearing(clock, connections)
         self.name = ""
@@ -99,7 +100,7 @@ class Slack:
                 me=me,
                 fetcher=self.files,
                 journal=self._journal,
-                places=self._places,
+                places=self.places,
                 forgotten=self._forgotten,
             )
             self.surroundings = History(web, people, me, self._journal, self._forgotten)
@@ -113,7 +114,7 @@ class Slack:
                 self._wake,
                 self._owners,
                 self.meetings,
-                self._places,
+                self.places,
                 self._forgotten,
                 notes=self._notes,
             )

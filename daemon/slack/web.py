@@ -48,7 +48,7 @@ def pause(attempt: int) -> float:
     return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
 
 
-def _named(method: Method) -> str:
+def named(method: Method) -> str:
     """A method of the SDK's as Slack calls it."""
     return str(getattr(method, "__name__", "a method")).replace("_", ".")
 
@@ -101,9 +101,9 @@ class Web:
                 if word in REVOKED and "app_token" not in arguments:
                     self.end(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
                 if word == MISSING_SCOPE and isinstance(refusal.response.data, dict):
-                    self.scopes.refused(_named(method), refusal.response.data)
+                    self.scopes.refused(named(method), refusal.response.data)
                 raise
-        self.scopes.taken(_named(method))
+        self.scopes.taken(named(method))
         self.answered_at = date(answer)
         return answer
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from daemon.engine.event import only
 from daemon.engine.reading import Reading
-from daemon.kinds import ModelCall, Opened, RunTold, TransitionTaken, TurnBegan
+from daemon.kinds import ModelCall, RunTold, TransitionTaken, TurnBegan
+from daemon.knowledge.places import Places
 from daemon.process import Facts
 
 ACTED = re.compile(r'<result of="([^"]*)">')
@@ -32,15 +34,12 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
     )
 
 
-def last_execution(journal: Reading, thread: str) -> str:
+def last_execution(journal: Reading, places: Places, thread: str) -> str:
     """The path of what was done here last that was no mere aside; else in the channel; empty: nothing.
 
     In a DM each message may begin a thread, `!trace` itself too.
     """
-    opened = journal.kind(Opened)
-    channel = next(entry.event.channel for entry in opened if entry.thread == thread)
-    near = [entry.thread for entry in reversed(opened) if entry.event.channel == channel]
-    for one in (thread, *near):
+    for one in chain([thread], places.beside(thread)):
         path = _last(journal, one)
         if path:
             return path
@@ -48,5 +47,7 @@ def last_execution(journal: Reading, thread: str) -> str:
 
 
 def _last(journal: Reading, thread: str) -> str:
-    began = [entry for entry in journal.of(thread, TurnBegan) if entry.event.apart is None]
-    return began[-1].event.execution if began else ""
+    began = journal.latest(thread, TurnBegan)
+    while began and began.event.apart is not None:
+        began = journal.latest(thread, TurnBegan, before=began.seq)
+    return began.event.execution if began else ""

@@ -5,8 +5,9 @@ A projection; a turn reads it as of its execution's first begin, and sees the sa
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,10 @@ from daemon.mind.recall import recall
 
 MOST = 20_000
 """How many memories of busy threads stay at hand, about a kilobyte each."""
+PIECE = 100
+"""Entries that are read at once: a few milliseconds, in which nobody else can do anything."""
+PARTS = (TurnEnded, Heard, MoodChanged, ContextCleared)
+"""What a past is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,46 +67,90 @@ class Pasts:
         self._size = 0
         self._erasures = 0
 
+    async def ready(self, thread: str, before: int) -> None:
+        """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
+        if self._at_hand(thread, before) is NOTHING:
+            for _ in self._pieces(thread, before):
+                await asyncio.sleep(0)
+
     def of(self, thread: str, before: int) -> Past:
         """The past of a thread as it was when the entry `before` was written."""
+        pieces = self._pieces(thread, before)
+        try:
+            while True:
+                next(pieces)
+        except StopIteration as folded:
+            past: Past = folded.value
+        return past
+
+    def _pieces(self, thread: str, before: int) -> Generator[None, None, Past]:
+        """Fold a past, and keep it at hand; between two pieces of that others may go on."""
+        erasures, past = -1, NOTHING
+        while erasures != self._journal.erasures:  # else it may hold what was forgotten meanwhile
+            erasures = self._journal.erasures
+            past = yield from self._folded(thread, self._at_hand(thread, before), before)
+        self._keep(thread, past)
+        return past
+
+    def _at_hand(self, thread: str, before: int) -> Past:
+        """What can be folded on from."""
         if self._journal.erasures != self._erasures:
             self._erasures = self._journal.erasures
             self._known.clear()
             self._size = 0
-        known = self._known.pop(thread, NOTHING)
-        self._size -= known.size
-        past = self._folded(thread, known if known.before <= before else NOTHING, before)
+        known = self._known.get(thread, NOTHING)
+        return known if known.before <= before else NOTHING
+
+    def _keep(self, thread: str, past: Past) -> None:
+        self._size += past.size - self._known.pop(thread, NOTHING).size
         self._known[thread] = past
-        self._size += past.size
         while self._size > self._most:
             _, forgotten = self._known.popitem(last=False)
             self._size -= forgotten.size
-        return past
 
-    def _folded(self, thread: str, past: Past, before: int) -> Past:
+    def _folded(self, thread: str, past: Past, before: int) -> Generator[None, None, Past]:
         """That past, and what came since."""
-        since = past.before - 1
-        found = self._journal.of(thread, TurnEnded, Heard, MoodChanged, ContextCleared, since=since)
-        new = [entry for entry in found if entry.seq < before]
-        heard = [*past.heard, *(entry for entry in only(Heard, new) if not entry.forgotten)]
+        seqs, heard = [*past.memories], [*past.heard]
         process, params, mood = past.process, past.params, past.mood
         keeping = None
-        for ended in only(TurnEnded, new):
-            process, params = ended.event.process, ended.event.params
-            if ended.event.keep:
-                keeping = ended
+        for new in self._new(thread, past.before - 1, before):
+            seqs = _kept(seqs, new)
+            heard += [entry for entry in only(Heard, new) if not entry.forgotten]
+            for ended in only(TurnEnded, new):
+                process, params = ended.event.process, ended.event.params
+                if ended.event.keep:
+                    keeping = ended
+            for changed in only(MoodChanged, new):
+                mood = changed.event.mood
+            if len(new) == PIECE:
+                yield
         if keeping:
             heard = self._left(thread, keeping, heard)
-        for changed in only(MoodChanged, new):
-            mood = changed.event.mood
+        known = dict(past.memories)
+        unknown = [seq for seq in seqs if seq not in known]
+        for start in range(0, len(unknown), PIECE):
+            if start:
+                yield
+            some = unknown[start : start + PIECE]
+            known.update(zip(some, recall(self._journal.many(some)), strict=True))
         return Past(
             before=before,
-            memories=self._kept(past, new),
+            memories={seq: known[seq] for seq in seqs},
             heard=tuple(heard),
             process=process,
             params=params,
             mood=mood,
         )
+
+    def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
+        """What a past is made of, from a seq up to before another one, piece by piece."""
+        while True:
+            found = self._journal.of(thread, *PARTS, since=since, most=PIECE)
+            new = [entry for entry in found if entry.seq < before]
+            yield new
+            if len(new) < PIECE:
+                return
+            since = new[-1].seq
 
     def _left(
         self, thread: str, ended: Entry[TurnEnded], heard: Sequence[Entry[Heard]]
@@ -115,15 +164,14 @@ class Pasts:
         since = ended.cause or 0
         return [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
 
-    def _kept(self, past: Past, new: Sequence[Entry[Any]]) -> Mapping[int, Memory]:
-        """What is kept by now, in the order of the turns; a summary stands for all up to its `last`."""
-        seqs = [*past.memories]
-        for entry in new:
-            if isinstance(entry.event, TurnEnded):
-                seqs += entry.event.keep
-            elif isinstance(entry.event, ContextCleared) and entry.event.last in seqs:
-                summed_up = seqs.index(entry.event.last) + 1
-                seqs = [entry.seq, *seqs[summed_up:]]
-        unknown = [seq for seq in seqs if seq not in past.memories]
-        known = {**past.memories, **dict(zip(unknown, recall(self._journal.many(unknown)), strict=True))}
-        return {seq: known[seq] for seq in seqs}
+
+def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
+    """What is kept by now, in the order of the turns; a summary stands for all up to its `last`."""
+    kept = [*seqs]
+    for entry in new:
+        if isinstance(entry.event, TurnEnded):
+            kept += entry.event.keep
+        elif isinstance(entry.event, ContextCleared) and entry.event.last in kept:
+            summed_up = kept.index(entry.event.last) + 1
+            kept = [entry.seq, *kept[summed_up:]]
+    return kept

@@ -86,6 +86,7 @@ class Soul(Program):
             return TurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
             )
+        await self._world.pasts.ready(taken.inputs[0].thread, self._world.journal.last() + 1)
         past = self._world.pasts.of(taken.inputs[0].thread, self._world.journal.last() + 1)
         process = past.process if past.process in self._world.processes else self._world.initial
         if from_within(taken.inputs):
@@ -105,6 +106,8 @@ class Soul(Program):
 
     async def run(self, ctx: Context) -> Turn:
         """Run the current process, and those that it goes over into at once."""
+        await self._world.people.ready()
+        await self._world.pasts.ready(ctx.execution.thread, ctx.execution.first.seq)
         turn = Turn(self._world, ctx)
         turn.show("")
         after = ""

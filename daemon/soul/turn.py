@@ -196,9 +196,9 @@ class Turn(Voice):
 
     def facts(self) -> Facts | None:
         """What this execution has done, or if it is beside the thread's matter, the one before it."""
-        journal = self.world.journal
-        execution = self.execution.id if self.apart is None else last_execution(journal, self.thread)
-        return facts(journal, execution, self.world.console) if execution else None
+        journal, places = self.world.journal, self.world.people.places
+        here = self.execution.id if self.apart is None else last_execution(journal, places, self.thread)
+        return facts(journal, here, self.world.console) if here else None
 
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""

@@ -22,7 +22,8 @@ from daemon.actions.memories import (
 from daemon.engine.event import Entry, StepEvent
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.memories import Memories
+from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.memories import SAID, Memories
 from daemon.knowledge.places import Places
 from daemon.memory import Memory, WorkingMemory, working_memory
 from tests.clock import FakeClock
@@ -75,8 +76,8 @@ class Soul:
 @pytest.fixture
 async def soul(tmp_path: Path) -> AsyncIterator[Soul]:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with Memories(journal, Places(journal)) as memories:
-            yield Soul(Office(journal), memories)
+        with JournalIndex(journal, [SAID]) as index:
+            yield Soul(Office(journal), Memories(journal, Places(journal), index))
 
 
 async def test_a_secret_told_in_a_dm_is_told_to_nobody_in_a_channel(soul: Soul) -> None:
@@ -101,6 +102,15 @@ async def test_what_was_noted_in_public_is_found_elsewhere(soul: Soul) -> None:
     public, dm = await soul.office.open("C1"), await soul.office.open("D1", "dm")
     assert await soul.remember(public, "The release is on Friday.") == "noted"
     assert "#C1, 2026-09-21 14:13, your note: The release is on Friday." in await soul.search(dm, "release")
+
+
+async def test_who_cannot_search_all_of_it_yet_is_told(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        with JournalIndex(journal, [SAID], patience=0.0) as index:
+            soul = Soul(Office(journal), Memories(journal, Places(journal), index))
+            thread = await soul.office.open("C1")
+            told = await soul.search(thread, "release")
+            assert told.splitlines() == ["nothing found", "not all searched"]
 
 
 async def test_what_the_soul_said_is_its_own_and_long_words_are_cut(soul: Soul) -> None:

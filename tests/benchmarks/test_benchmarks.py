@@ -11,11 +11,13 @@ import pytest
 from benchmarks.__main__ import ALL
 from benchmarks.appends import appends
 from benchmarks.calls import calls
+from benchmarks.catching_up import catching_up
 from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, side_by_side, table
 from benchmarks.growth import growth
 from benchmarks.idle import idle
 from benchmarks.ism import ism
+from benchmarks.looking_up import looking_up
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -27,6 +29,7 @@ from benchmarks.ticks import ticks
 from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
+from benchmarks.waking import waking
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
@@ -41,6 +44,7 @@ TINY = {
     "crowd": partial(crowd, threads=2, pings=1, seconds=0.2),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
+    "looking_up": partial(looking_up, entries=800, conversations=4, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
@@ -48,6 +52,8 @@ TINY = {
     "waits": partial(waits, number=6, rounds=2),
     "verifying": partial(verifying, entries=160, rounds=1),
     "idle": partial(idle, seconds=1.0, settles=0.0),
+    "waking": partial(waking, entries=300),
+    "catching_up": partial(catching_up, threads=(3,)),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Opened
 from daemon.limits import InnerLimits
 from daemon.ports import Clock
-from daemon.within import state_of
+from daemon.within import index_of, state_of
 from rehearsal.people import SOUL, TEAM
 from rehearsal.world import World
 from tests.console.site import rebuild
@@ -69,28 +69,27 @@ async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     """A desk, until the block ends; `state` is what the page is told of the daemon."""
     app, clock = web.Application(), SystemClock()
     protect(app, host="127.0.0.1", token="", clock=clock)
-    with ExitStack() as stack:
-        async with (
-            World(home / "rehearsal.db", clock) as world,
-            Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
-            ClientSession() as session,
-        ):
-            mount(app, _console(stack, journal, clock, {**STATE, **state}))
-            world.mount(app)
-            runner = web.AppRunner(app)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            try:
-                url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-                yield Desk(url=url, world=world, journal=journal, session=session)
-            finally:
-                await runner.cleanup()
+    async with (
+        World(home / "rehearsal.db", clock) as world,
+        Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
+        ClientSession() as session,
+    ):
+        mount(app, _console(journal, clock, {**STATE, **state}))
+        world.mount(app)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        try:
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            yield Desk(url=url, world=world, journal=journal, session=session)
+        finally:
+            await runner.cleanup()
 
 
-def _console(stack: ExitStack, journal: Journal, clock: Clock, told: Mapping[str, Any]) -> Console:
+def _console(journal: Journal, clock: Clock, told: Mapping[str, Any]) -> Console:
     inside = Inside(
         journal=journal,
-        state=state_of(journal, stack),
+        state=state_of(journal, index_of(journal)),
         limits=InnerLimits(),
         now=clock.now,
         spent=lambda: SPENT,

@@ -28,7 +28,7 @@ from daemon.ports import Clock
 from daemon.processes import Life
 from daemon.recipe import Recipe
 from daemon.reply import Reply
-from daemon.within import alive, state_of
+from daemon.within import alive, index_of, state_of
 from tests.core.outside import Script, echo
 from tests.core.thinkers import final, written
 
@@ -66,7 +66,7 @@ class Doors:
 def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool = False) -> Life:
     """All that the inner life has here. `rewritten`: its commands are explained in other words."""
     means = Means(
-        state=state_of(journal, stack),
+        state=state_of(journal, stack.enter_context(index_of(journal))),
         reach=Reaching(journal, clock, Doors(), frozenset(), Neighbours(journal, clock, 20, Places(journal))),
         limits=InnerLimits(pause=PAUSE),
         recipes={"count": Recipe(argv=("wc", "-w")), "list" if rewritten else "ls": Recipe(argv=("ls",))},

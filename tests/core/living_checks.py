@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from daemon.kinds import (
     ToSay,
     TurnBegan,
 )
-from daemon.within import state_of
+from daemon.within import index_of, state_of
 from tests.core.outside import StoryClock, read
 
 STILL = ("journal", "_one", "_views", "_words", "_seen", "folded", "_as_of", "_paid")
@@ -46,13 +45,12 @@ def inner_waits(journal: Journal) -> set[int]:
 
 async def check_folds(journal: Journal, lived: State) -> None:
     """What a life has folded is what a fresh one folds, as of each of its ticks, too."""
-    with ExitStack() as stack:
-        ticks = [entry.event.tick for entry in journal.of(INNER, Ticked)]
-        for before in ({}, *({"before": tick} for tick in (*ticks[-1:], *ticks[:1])), {}):
-            fresh = state_of(journal, stack)
-            await lived.update(**before)
-            await fresh.update(**before)
-            assert portrait(lived) == portrait(fresh), f"a fold differs from its rebuild as of {before}"
+    ticks = [entry.event.tick for entry in journal.of(INNER, Ticked)]
+    for before in ({}, *({"before": tick} for tick in (*ticks[-1:], *ticks[:1])), {}):
+        fresh = state_of(journal, index_of(journal))
+        await lived.update(**before)
+        await fresh.update(**before)
+        assert portrait(lived) == portrait(fresh), f"a fold differs from its rebuild as of {before}"
 
 
 def portrait(state: State) -> dict[str, Any]:
@@ -145,16 +143,15 @@ def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, aga
 
 async def _check_records(journal: Journal) -> None:
     """What was added once is there once, and a line of the log is a tick."""
-    with ExitStack() as stack:
-        state = state_of(journal, stack)
-        await state.update()
-        ticks = Counter(line.entry.event.tick for line in state.log.lines)
-        assert set(ticks.values()) == {1}, f"in the log stand {ticks}"
-        for family in TEXT:
-            texts = Counter(one.text for one in state.records.of(family, PUBLIC, 100))
-            assert set(texts.values()) <= {1}, f"of {family} there are {texts}"
-        notebook = state.records.llm_memory(PUBLIC, 10_000)[1]
-        assert len(notebook) <= 1
+    state = state_of(journal, index_of(journal))
+    await state.update()
+    ticks = Counter(line.entry.event.tick for line in state.log.lines)
+    assert set(ticks.values()) == {1}, f"in the log stand {ticks}"
+    for family in TEXT:
+        texts = Counter(one.text for one in state.records.of(family, PUBLIC, 100))
+        assert set(texts.values()) <= {1}, f"of {family} there are {texts}"
+    notebook = state.records.llm_memory(PUBLIC, 10_000)[1]
+    assert len(notebook) <= 1
 
 
 def _check_messages(journal: Journal) -> None:

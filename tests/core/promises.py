@@ -15,6 +15,7 @@ STATUS = "tests/slack/test_status.py::"
 TROUBLE = "tests/stories/test_trouble.py::"
 CATCH_UP = "tests/slack/test_catch_up.py::"
 MISSED = "tests/slack/test_catch_up_trouble.py::"
+LONG_AWAY = "tests/slack/test_catch_up_long.py::"
 FORGED = "tests/tools/test_commands.py::test_verify_gives_each_violation_a_line_with_its_seq"
 
 HEARS = (
@@ -48,23 +49,50 @@ HEARS = (
     ),
     rule(
         "only a completed catch-up moves the watermark",
-        "slack/catch_up.py",
-        "            since = mark.behind.get(one.id, mark.until)\n",
-        "            since = mark.behind.get(one.id, mark.until)\n"
-        "            await move(self.journal, self.team, CaughtUp(until=begun))\n",
+        "slack/missed.py",
+        "        while self._new:\n",
+        "        await self.marks.read_all(self.begun, {})\n        while self._new:\n",
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
     rule(
         "what was heard says nothing about what was said before it",
-        "slack/catch_up.py",
+        "slack/marks.py",
         "            return mark\n",
-        "            heard = [entry.at for entry in journal.kind(Said)]\n"
+        "            heard = [entry.at for entry in journal.kind(Opened)]\n"
         "            return CaughtUp(until=max(mark.until, *heard, 0.0), behind=mark.behind)\n",
         f"{MISSED}test_a_run_that_is_killed_in_the_middle_is_made_up_for",
     ),
     rule(
-        "what is too old is not answered",
+        "catching up goes on where Slack went away",
         "slack/catch_up.py",
+        "if self._missed is None or self._anew:",
+        "if True:",
+        f"{LONG_AWAY}test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle",
+    ),
+    rule(
+        "catching up goes on where it was killed",
+        "slack/marks.py",
+        "        for channel, threads in entry.event.threads.items():\n",
+        "        for channel, threads in ():\n",
+        f"{LONG_AWAY}test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle",
+    ),
+    rule(
+        "what is missed while it catches up is looked for soon",
+        "slack/missed.py",
+        "if self._read >= most and anew():",
+        "if False:",
+        f"{LONG_AWAY}test_what_is_missed_while_it_reads_waits_for_no_end_of_that",
+    ),
+    rule(
+        "a thread that was read is read again where something came since",
+        "slack/missed.py",
+        "(latest is None or latest <= read)",
+        "True",
+        f"{LONG_AWAY}test_a_thread_that_was_read_is_read_once_more_where_something_came_since",
+    ),
+    rule(
+        "what is too old is not answered",
+        "slack/missed.py",
         "late=at(item) < answered",
         "late=False",
         f"{AWAY}test_what_is_too_old_for_an_answer_is_known_when_its_thread_goes_on",

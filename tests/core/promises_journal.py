@@ -7,6 +7,7 @@ from tests.core.mutant import rule
 AHEAD = "tests/stories/test_wrong_clock.py::"
 DAMAGE = "tests/stories/test_damage.py::"
 HINDERED = "tests/stories/test_hindered.py::"
+INDEX = "tests/knowledge/test_journal_index.py::"
 MARKS = "tests/slack/test_wrong_clock.py::"
 
 CLOCKS = (
@@ -19,14 +20,14 @@ CLOCKS = (
     ),
     rule(
         "a watermark of the future is not believed",
-        "slack/catch_up.py",
+        "slack/marks.py",
         "values(), 0.0) <= now:",
         "values(), 0.0) >= 0:",
         f"{MARKS}test_a_mark_of_the_future_is_not_believed",
     ),
     rule(
         "where no watermark can be believed it is read from the first call",
-        "slack/catch_up.py",
+        "slack/marks.py",
         "return min([now, *calls])",
         "return max([now, *calls])",
         f"{MARKS}test_where_all_marks_are_of_the_future_it_is_read_from_the_first_call",
@@ -154,4 +155,43 @@ PRIVATE = (
 )
 """Private thoughts are in its files."""
 
-JOURNAL = (*CLOCKS, *OPENED, *PRIVATE)
+INDEXED = (
+    rule(
+        "what is forgotten goes out of what is kept beside the journal, too",
+        "engine/store.py",
+        "        delete_database(beside(self.path))\n",
+        "",
+        f"{INDEX}test_no_byte_of_what_is_forgotten_is_left_in_it",
+    ),
+    rule(
+        "an index from before words were forgotten is not looked at",
+        "knowledge/journal_index.py",
+        "if (version, before) != (self._version, erased):",
+        "if version != self._version:",
+        f"{INDEX}test_an_index_from_before_it_was_forgotten_is_not_looked_at",
+    ),
+    rule(
+        "an index that goes on is made anew when words are forgotten",
+        "knowledge/journal_index.py",
+        "if self._database is None or erased != self._erased:",
+        "if self._database is None:",
+        f"{INDEX}test_no_byte_of_what_is_forgotten_is_left_in_it",
+    ),
+    rule(
+        "an index of another journal is not looked at",
+        "knowledge/journal_index.py",
+        "if seq == 0 or there == [last] else None",
+        "",
+        f"{INDEX}test_where_it_may_be_wrong_it_is_made_anew[other_journal]",
+    ),
+    rule(
+        "an index is searched when it is up to date",
+        "knowledge/journal_index.py",
+        "            self.behind = not await self.update()\n",
+        "",
+        f"{INDEX}test_it_is_kept_and_goes_on_where_it_was",
+    ),
+)
+"""What was said is found by an index that is kept beside the journal."""
+
+JOURNAL = (*CLOCKS, *OPENED, *PRIVATE, *INDEXED)

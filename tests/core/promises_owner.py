@@ -9,6 +9,7 @@ ANSWERS = "tests/stories/test_answering.py::"
 BOUNDED = "tests/stories/test_bounded.py::"
 COUNTS = "tests/soul/test_limits.py::test_each_bound_holds_where_it_is_reached_and_not_before"
 LIMITS = "tests/stories/test_limits.py::"
+FOLDED = "tests/knowledge/test_projection.py::"
 PLACES = "tests/knowledge/test_places.py::"
 
 KNOWS = (
@@ -39,6 +40,27 @@ KNOWS = (
         "self.audiences[last - 1] if last",
         "self.audiences[0] if last",
         PLACES + "test_a_channel_that_was_made_private_is_no_longer_known_elsewhere",
+    ),
+    rule(
+        "nobody is told from half of what is folded",
+        "knowledge/places.py",
+        "if not self._whole or root not in self._of:",
+        "if root not in self._of:",
+        FOLDED + "test_whoever_asks_in_between_is_told_from_the_whole",
+    ),
+    rule(
+        "a fold in pieces begins anew where words were forgotten",
+        "knowledge/projection.py",
+        "if erasures != self.journal.erasures:",
+        "if False:",
+        FOLDED + "test_where_something_is_forgotten_in_between_it_begins_anew",
+    ),
+    rule(
+        "a past that is folded in pieces holds nothing that was forgotten meanwhile",
+        "soul/past.py",
+        "while erasures != self._journal.erasures:",
+        "while erasures == -1:",
+        "tests/soul/test_past.py::test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it",
     ),
     rule(
         "a note of a DM is not found in a channel",

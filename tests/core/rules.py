@@ -61,8 +61,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "recall is in the order in which turns kept",
         "soul/past.py",
-        "seqs += entry.event.keep",
-        "seqs += sorted(entry.event.keep)",
+        "kept += entry.event.keep",
+        "kept += sorted(entry.event.keep)",
         "burst",
     ),
     rule(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.engine.blanking import START
-from daemon.engine.erasing import Forgotten
+from daemon.engine.erasing import Erased, Forgotten
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -47,7 +47,7 @@ async def filled(journal: Journal, many: int = MANY) -> list[Entry[Said]]:
 
 def bytes_of(home: Path) -> bytes:
     """All that stands in the journal's files."""
-    return b"".join(path.read_bytes() for path in home.glob("journal.db*"))
+    return b"".join(path.read_bytes() for path in home.glob("journal*"))
 
 
 async def forget(journal: Journal, said: list[Entry[Said]]) -> None:
@@ -86,7 +86,7 @@ def copied(home: Path) -> Path:
     """The journal's files in another folder."""
     copy = home / "copy"
     copy.mkdir()
-    for file in home.glob("journal.db*"):
+    for file in home.glob("journal*"):
         shutil.copy(file, copy)
     return copy
 
@@ -152,6 +152,43 @@ async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
         await journal.erase(left)
         assert SECRET.encode() not in bytes_of(tmp_path)
         assert verify(journal).violations == []
+
+
+@pytest.mark.parametrize("at", range(1, 11))
+async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_so(
+    tmp_path: Path, clock: FakeClock, at: int
+) -> None:
+    """Whoever keeps it may still write to what is deleted, in this life; the next one finds nothing of it."""
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        said = await filled(journal)
+    made = [journal.beside.with_name(journal.beside.name + end) for end in ("", "-wal", "-shm", "-journal")]
+    for path in made:
+        path.write_text(SECRET)
+    Frail.left = at
+    async with Journal(tmp_path / "journal.db", clock, KINDS, Frail) as journal:
+        with made[0].open("a") as kept, suppress(JournalError):
+            await forget(journal, said)
+            kept.write(SECRET)
+        erased = journal.kind(Erased)
+        assert bool(erased) == (at == 10)
+        assert not erased or not any(path.exists() for path in made)
+        copy = copied(tmp_path)
+    async with Journal(copy / "journal.db", clock, KINDS) as journal:
+        assert SECRET.encode() not in bytes_of(copy)
+        assert journal.beside.parent == copy
+
+
+async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, clock: FakeClock) -> None:
+    async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
+        said = await filled(journal, 3)
+        journal.beside.mkdir()
+        with pytest.raises(JournalError, match="could not be written"):
+            await forget(journal, said)
+        [left] = journal.pending(Forgotten)
+        journal.beside.rmdir()
+        await journal.erase(left)
+        assert not journal.pending(Forgotten)
+        await journal.append("ann", Said(text="The writer goes on."), key="on")
 
 
 def change(home: Path, statement: str, *values: object) -> None:

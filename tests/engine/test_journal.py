@@ -236,8 +236,9 @@ async def test_threads_in_which_something_was_said_lately(journal: Journal, cloc
         await journal.append(name, Opened(), key=name)
         await journal.append(name, Said(text=name), key=f"{name}/said")
         await clock.advance(60)
-    found = journal.active_since(Opened, [Said], clock.now() - 60)
-    assert [entry.thread for entry in found] == ["late"]
+    since = clock.now() - 60
+    found = await journal.apart(lambda reading: [*reading.lately(Opened, [Said], since)])
+    assert [(entry.thread, last) for entry, last in found] == [("late", since)]
 
 
 async def test_threads_wait_in_the_order_in_which_their_first_came(journal: Journal) -> None:

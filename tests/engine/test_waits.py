@@ -203,9 +203,9 @@ class Counting(Journal):
         self.asked += 1
         return super().pending_seqs(*kinds)
 
-    def of(self, thread: str, *kinds: type[Any], since: int = 0) -> list[Entry[Any]]:
+    def of(self, thread: str, *kinds: type[Any], since: int = 0, most: int | None = None) -> list[Entry[Any]]:
         self.asked += 1
-        return super().of(thread, *kinds, since=since)
+        return super().of(thread, *kinds, since=since, most=most)
 
     def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         self.most = max(self.most, len(seqs))

@@ -12,10 +12,12 @@ from daemon.actions.record_commands import record_commands
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.record import Record
+from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
 from daemon.inner.views import PUBLIC, Views
 from daemon.ism import Refused
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan
+from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.places import Places
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
@@ -103,5 +105,6 @@ async def keeping(path: Path) -> AsyncIterator[Keeper]:
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         views = Views(Places(journal))
-        with Records(journal, views) as records:
+        with JournalIndex(journal, [RECORDS]) as index:
+            records = Records(journal, views, index)
             yield Keeper(office=Office(journal), clock=clock, records=records, views=views)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProcessStarted, Ticked
 from daemon.limits import INNER as LIMITS
-from daemon.within import state_of
+from daemon.within import index_of, state_of
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 
@@ -64,8 +63,8 @@ class Ticking:
 @pytest.fixture
 async def ticking(tmp_path: Path) -> AsyncIterator[Ticking]:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with ExitStack() as stack:
-            one = Ticking(Office(journal), state_of(journal, stack))
+        with index_of(journal) as index:
+            one = Ticking(Office(journal), state_of(journal, index))
             one.alice, one.bob = await one.office.open("dm-a", "dm"), await one.office.open("dm-b", "dm")
             await tick_in(one, one.alice)
             yield one

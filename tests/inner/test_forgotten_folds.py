@@ -8,6 +8,7 @@ from daemon.engine.journal import Journal
 from daemon.inner.agent_log import RESPONSES, AgentLog
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
+from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
 from daemon.inner.views import Views
@@ -21,6 +22,7 @@ from daemon.kinds import (
     Ticked,
     ToSay,
 )
+from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.places import Places
 from tests.clock import FakeClock
 
@@ -45,11 +47,14 @@ async def test_they_begin_anew_without_what_is_forgotten(tmp_path: Path) -> None
             entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/step#{number}", author="soul")
             seqs.append(entry.seq)
         views = Views(Places(journal))
-        with Records(journal, views) as records:
+        with JournalIndex(journal, [RECORDS]) as index:
+            records = Records(journal, views, index)
             folds = [records, AgentLog(journal), ProcessLog(journal), SaidLog(journal)]
             for fold in folds:
                 await fold.update()
             assert records.get(1, "") is not None
+            assert await _search(records)
+            assert SECRET.encode() in bytes_of(tmp_path)
             await journal.forget(seqs, thread="soul", key="wish", why="somebody wants it")
             for fold in folds:
                 await fold.update()
@@ -78,10 +83,10 @@ async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten
         ]
         await journal.forget(commands, thread="soul", key="wish", why="somebody wants it")
         log, notes = AgentLog(journal), Notes(journal)
-        with Records(journal, Views(Places(journal))) as records:
-            for fold in (records, log, notes):
-                await fold.update()
-            assert [one.id for one in records.of("diary", "", 9)] == [kept]
+        records = Records(journal, Views(Places(journal)), JournalIndex(journal, [RECORDS]))
+        for fold in (records, log, notes):
+            await fold.update()
+        assert [one.id for one in records.of("diary", "", 9)] == [kept]
         hidden = notes.get(note.seq)
         assert hidden is not None
         assert (hidden.hidden, hidden.tags) == (True, ())
@@ -90,7 +95,7 @@ async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten
 
 def bytes_of(home: Path) -> bytes:
     """All that stands in the journal's files."""
-    return b"".join(path.read_bytes() for path in home.glob("journal.db*"))
+    return b"".join(path.read_bytes() for path in home.glob("journal*"))
 
 
 async def _search(records: Records) -> object:

@@ -9,7 +9,8 @@ import pytest
 
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.memories import Memories
+from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.memories import SAID, Memories
 from daemon.knowledge.places import Places
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
@@ -23,5 +24,5 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
 @pytest.fixture
 def memories(office: Office) -> Iterator[Memories]:
-    with Memories(office.journal, Places(office.journal)) as memories:
-        yield memories
+    with JournalIndex(office.journal, [SAID]) as index:
+        yield Memories(office.journal, Places(office.journal), index)

@@ -12,6 +12,7 @@ from tests.slack.office import Office, office
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Office]:
-    """An office that everybody may speak in."""
+    """An office that everybody may speak in. What was said before is read, so what is said now comes once."""
     async with office(tmp_path) as here:
+        await here.caught_up()
         yield here

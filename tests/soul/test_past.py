@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, ContextCleared, Heard, MoodChanged, TurnBegan, TurnEnded
-from daemon.soul.past import Past, Pasts
+from daemon.soul.past import PIECE, Past, Pasts
 from tests.clock import FakeClock
 from tests.soul.spending import called
 
@@ -190,3 +191,30 @@ async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: L
                 await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
         before = life.journal.last() + 1 - dice.choice([0, 0, 0, 3])
         assert pasts.of(THREAD, before) == Pasts(life.journal).of(THREAD, before)
+
+
+async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> None:
+    for number in range(PIECE):
+        await life.turn(f"said {number}")
+        await life.write(MoodChanged(mood=f"mood {number}"))
+    await life.hear("last")
+    before = life.journal.last() + 1
+    pasts, turns = Pasts(life.journal), 0
+    folding = asyncio.create_task(pasts.ready(THREAD, before))
+    while not folding.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= 3, "others go on meanwhile"
+    assert pasts.of(THREAD, before) == Pasts(life.journal, most=0).of(THREAD, before)
+    assert len(pasts.of(THREAD, before).kept) == PIECE
+
+
+async def test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it(life: Life) -> None:
+    first, *_ = await life.turn(*(f"said {number}" for number in range(2 * PIECE)))
+    before, pasts = life.journal.last() + 1, Pasts(life.journal)
+    folding = pasts._pieces(THREAD, before)
+    next(folding)
+    await life.journal.forget([first], thread="t", key="forget", why="asked")
+    pasts.of("sess-00000002", before)
+    list(folding)
+    assert "said 0" not in str(pasts.of(THREAD, before))

@@ -16,6 +16,8 @@ from tests.attention import PATIENCE
 from tests.stories.stage import ALICE, Stage, staged
 
 HOUR = 3600.0
+CONVERSATIONS = 7
+"""Those of the rehearsed workspace that the soul is in."""
 
 
 async def health(stage: Stage) -> tuple[int, dict[str, Any]]:
@@ -74,21 +76,24 @@ async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
     before = (await health(stage))[1]["caught_up_until"]
     assert before == stage.clock.now()
     await stage.clock.advance(HOUR)
-    stage.wire.garbled.add("users.conversations")
-    calls = len(stage.wire.told("users.conversations"))
+    stage.wire.garbled.add("conversations.history")
+    calls = len(stage.wire.told("conversations.history"))
     await stage.world.workspace.links.close()
-    await stage.until(lambda: len(stage.wire.told("users.conversations")) > calls)
+    await stage.until(lambda: len(stage.wire.told("conversations.history")) > calls)
     for _ in range(3):
         await stage.clock.advance(1)
         status, told = await health(stage)
         assert (status, told["catching_up"], told["caught_up_until"]) == (200, True, before)
+        assert told["left_to_read"] == CONVERSATIONS
     told = await metrics(stage)
+    assert told["soul_catch_up_left"] == CONVERSATIONS
     assert (told["soul_catching_up"], told["soul_caught_up_timestamp_seconds"]) == (1, before)
     stage.wire.garbled.clear()
     await stage.clock.advance(60)
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
     told = (await health(stage))[1]
     assert (told["catching_up"], told["caught_up_until"] > before) == (False, True)
+    assert told["left_to_read"] == 0
     assert (await metrics(stage))["soul_catching_up"] == 0
 
 

@@ -65,6 +65,7 @@ const KINDS = {
   "last-words": () => failed("ends", "Nothing of it runs again; only its end is told."),
   unbegun: ({ error }) => failed("cannot begin", `${error}. It is tried again.`),
   "caught-up": ({ until, behind }) => step("has read what was said", readUntil(until, Object.keys(behind ?? {}).length)),
+  "read-on": ({ channels, threads }) => step("reads what was said", readSoFar(channels ?? {}, Object.values(threads ?? {}))),
   log: (body) => event("remembers an interrupted turn", quote("thought", body.text)),
   card: (body) => step("wants to show its plan", planned(body)),
   "card-shown": (body) => step("shows its plan", planned(body)),
@@ -186,6 +187,8 @@ const GIVEN_UP = new Set(["failed", "abandoned"]);
 const CLAIMS = { greeted: "meets someone for the first time", told: "tells of this outage, once" };
 
 const readUntil = (until, behind) => `until ${clockSeconds(until)}${behind ? `, but for ${count(behind)} places` : ""}`;
+const readSoFar = (channels, threads) =>
+  `${count(Object.keys(channels).length)} places, ${count(threads.flatMap(Object.keys).length)} threads`;
 const down = (reason) => trouble({ outcome: "failed", failure: reason });
 const chip = (text) => el("span", { className: "chip" }, text);
 const plain = (text) => el("p", { className: "plain" }, text);

@@ -1,0 +1,189 @@
+"""What it takes to catch up with thousands of the soul's own threads, at the pace that Slack allows.
+
+Slack's time passes as fast as the daemon asks. The floor is one request for each thread in which something
+was said: no other method of Slack's shows replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from benchmarks.figure import Figure
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, CaughtUp, Opened
+from daemon.kinds import Message as Said
+from daemon.server import address, bind, serving
+from daemon.slack.access import Access
+from daemon.slack.marks import move
+from daemon.slack.policy import Allowed
+from daemon.slack.surface import Slack
+from rehearsal.messages import Message, put
+from rehearsal.people import ALICE, SOUL, TEAM
+from rehearsal.store import MICROS, add_channel, ts_of
+from rehearsal.world import World
+
+CHANNELS = 20
+"""In which the threads are, as many in each."""
+AROUND = 4
+"""Other messages for each of the threads, in its channel."""
+NEWS = 10
+"""One of so many threads has something new."""
+DAYS = 30 * 86_400.0
+HOUR = 60.0
+"""Minutes."""
+AT_ONCE = 2_000
+"""Appends that share commits, to get there soon."""
+
+
+@dataclass(slots=True)
+class Hurried:
+    """A clock by which whoever sleeps has slept."""
+
+    started: float = 1_790_000_000.0
+
+    def now(self) -> float:
+        return self.started
+
+    def steady(self) -> float:
+        return self.started
+
+    async def sleep(self, seconds: float) -> None:
+        self.started += max(seconds, 0.0)
+        await asyncio.sleep(0)
+
+
+@dataclass(slots=True)
+class Patient(Hurried):
+    """The same time, for Slack, which has nothing to hurry for."""
+
+    of: Hurried = field(default_factory=Hurried)
+
+    def now(self) -> float:
+        return self.of.now()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(slots=True)
+class Counted:
+    """How many requests there were for what is kept."""
+
+    requests: int = 0
+
+    @web.middleware
+    async def take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        self.requests += request.path.startswith(("/api/conversations.", "/api/users.conversations"))
+        return await handler(request)
+
+
+async def catching_up(folder: Path, *, threads: Sequence[int] = (1_000, 10_000)) -> Sequence[Figure]:
+    """After an absence of ten minutes, with so many threads of the last thirty days."""
+    figures = list[Figure]()
+    for number in threads:
+        place = folder / str(number)
+        place.mkdir()
+        news = max(number // NEWS, 1)
+        requests, minutes, took = await _caught_up(place, number)
+        figures += [
+            Figure(
+                name=f"requests to catch up with {number:,} threads, {news:,} of them with news",
+                value=requests,
+                unit="",
+                floor=news,
+            ),
+            Figure(
+                name="… at Slack's pace",
+                value=minutes,
+                unit="minutes",
+                aim=f"at most {HOUR:g} minutes",
+                met=minutes <= HOUR,
+            ),
+            Figure(name="… without it, with a Slack on this machine", value=took, unit="s"),
+        ]
+    return figures
+
+
+async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
+    """The requests, the minutes of Slack's time that were begun, and the seconds of ours."""
+    clock, counted = Hurried(), Counted()
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        world = await enter(World(folder / "town.db", Patient(of=clock)))
+        journal = await enter(Journal(folder / "journal.db", clock, SOUL_KINDS))
+        await _live(world, journal, clock, threads)
+        app, listener = web.Application(middlewares=[counted.take]), bind("127.0.0.1", 0)
+        world.mount(app)
+        await enter(serving(app, listener))
+        access = Access(
+            bot_token=SOUL.bot_token, app_token=SOUL.app_token, base_url=f"{address(listener)}/api/"
+        )
+        slack = await enter(Slack(access, Allowed(), journal=journal, wake=_wake, clock=clock))
+        began, since, last = clock.now(), time.perf_counter(), journal.last()
+        await slack.connect()
+        async for entries in journal.follow(last):
+            if any(isinstance(entry.event, CaughtUp) for entry in entries):
+                break
+        minutes, took = int((clock.now() - began) / 60) + 1, time.perf_counter() - since
+        assert len(journal.kind(Said)) == threads + max(threads // NEWS, 1)
+        await slack.stop()
+    return counted.requests, minutes, took
+
+
+async def _live(world: World, journal: Journal, clock: Hurried, threads: int) -> None:
+    """Thirty days of threads, and then a reply in some of them, of which the journal knows nothing."""
+    began, left = clock.now() - DAYS, clock.now() - 600
+    step = (left - 60 - began) / (threads * (AROUND + 1))
+    channels = [f"C0BENCH{number:04}" for number in range(CHANNELS)]
+    roots: list[tuple[str, int]] = []
+    with world.workspace.db as db:
+        for channel in channels:
+            add_channel(db, channel, "channel", channel.lower(), (ALICE.id, SOUL.user))
+        for number in range(threads * (AROUND + 1)):
+            own = number % (AROUND + 1) == 0
+            channel = channels[number // (AROUND + 1) % CHANNELS]
+            stamp = int((began + number * step) * MICROS)
+            put(db, _message(channel, stamp, "hello"))
+            if own:
+                roots.append((channel, stamp))
+                put(db, _message(channel, stamp + 1, "hello yourself", stamp))
+        for number, (channel, root) in enumerate(roots[:: len(roots) // max(threads // NEWS, 1)]):
+            put(db, _message(channel, int(left * MICROS) + 1 + number, "and now?", root))
+    for start in range(0, len(roots), AT_ONCE):
+        await asyncio.gather(*(_known(journal, *root) for root in roots[start : start + AT_ONCE]))
+    await move(journal, TEAM, CaughtUp(until=left))
+
+
+def _message(channel: str, stamp: int, text: str, thread: int | None = None) -> Message:
+    body = {"user": ALICE.id, "text": text, "team": TEAM}
+    return Message(stamp=stamp, channel=channel, thread=thread, broadcast=False, streaming=None, body=body)
+
+
+async def _known(journal: Journal, channel: str, stamp: int) -> None:
+    """A conversation of which the journal knows."""
+    ts = ts_of(stamp)
+    opened = Opened(
+        team=TEAM,
+        channel=channel,
+        ts=ts,
+        where="channel",
+        place="#bench",
+        audience="public",
+        user=ALICE.id,
+        called_by=ts,
+    )
+    entry, _ = await journal.open_thread(f"thread:{TEAM}:{channel}:{ts}", opened)
+    said = Said(address="mention", user=ALICE.id, name="Alice", text="hello", ts=ts)
+    await journal.append(entry.thread, said, key=f"msg:{TEAM}:{channel}:{ts}", author=ALICE.id)
+
+
+def _wake(_thread: str) -> None:
+    """Nobody answers."""

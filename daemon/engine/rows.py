@@ -1,0 +1,76 @@
+"""An entry as a row of the file: read, and looked at for damage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from daemon.engine.blanking import mark_of
+from daemon.engine.event import NO_DATE, Entry, Kinds
+from daemon.engine.store import Stored
+
+
+def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
+    """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
+    seq, thread, kind, author, body, key, cause, closes, at = row
+    closed = _closes(closes)
+    amiss = () if closed is not None and _looks_right(row) else tuple(strays(row))
+    if closed is None or amiss:
+        raise ValueError(f"its {', '.join(amiss)}")
+    return Entry(
+        seq=seq,
+        thread=thread,
+        author=author,
+        key=key,
+        cause=cause,
+        closes=closed,
+        at=at,
+        event=kinds.load(kind, body),
+        forgotten=mark_of(body),
+    )
+
+
+def _looks_right(row: Stored) -> bool:
+    """Are its columns, but for what it closes, as in nearly all rows? Of others each is looked at."""
+    _, thread, kind, author, body, key, cause, _, at = row
+    return (
+        type(thread) is type(kind) is type(author) is type(body) is type(key) is str
+        and bool(thread and kind and author and body and key)
+        and (cause is None or type(cause) is int)
+        and type(at) is float
+        and 0 <= at < NO_DATE
+    )
+
+
+def strays(row: Stored) -> Iterator[str]:
+    """The columns, but the body, that are not what they should be: SQLite keeps anything anywhere."""
+    _, thread, kind, author, body, key, cause, closes, at = row
+    texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
+    for name, text in texts.items():
+        if not text or not isinstance(text, str):
+            yield name
+    if not isinstance(cause, int | None):
+        yield "cause"
+    if _closes(closes) is None:
+        yield "closes"
+    if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
+        yield "at"
+
+
+def closed_by(text: str) -> tuple[int, ...]:
+    """The seqs in this column. Raises ValueError or TypeError where they are none."""
+    if text == "[]":
+        return ()
+    seqs = json.loads(text)
+    if not isinstance(seqs, list) or not all(type(seq) is int for seq in seqs):
+        raise ValueError(f"{text} lists no entries")
+    return tuple(seqs)
+
+
+def _closes(text: str) -> tuple[int, ...] | None:
+    """The same; None where it is damaged."""
+    try:
+        return closed_by(text)
+    except (TypeError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,127 @@
+"""Up to where Slack has been read: in all of a workspace, and further in parts of it. For catch-up.
+
+Each mark is an entry, in Slack's time, that nothing else writes: an event that came live says nothing about
+the one before it that did not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from daemon.engine.journal import Journal
+from daemon.kinds import CaughtUp, Opened, ReadOn
+
+FEW = 40
+"""Channels that are marked at once: about as many as are looked at in a minute."""
+
+
+@dataclass(kw_only=True)
+class Marks:
+    """Where catching up begins, and how far it has come since; what it has read is asked for no more."""
+
+    journal: Journal
+    team: str
+    whole: CaughtUp
+    _channels: dict[str, float] = field(default_factory=dict)
+    _threads: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    _unwritten: dict[str, float] = field(default_factory=dict)
+
+    def since(self, channel: str) -> float:
+        """From when on there may be something in this channel, or in its threads, that is not known."""
+        everywhere = self.whole.behind.get(channel, self.whole.until)
+        return max(everywhere, self._channels.get(channel, 0.0))
+
+    def thread(self, channel: str, root: str) -> float | None:
+        """When the last was said that was read of this thread; None if it was not read since `since`."""
+        return self._threads[channel].get(root)
+
+    async def read_thread(self, channel: str, root: str, latest: float) -> None:
+        """All that was said in this thread, `latest` last, is in the journal. Raises JournalError."""
+        await self._write(ReadOn(channels=self._unwritten, threads={channel: {root: latest}}))
+        self._threads[channel][root] = latest
+
+    async def read_channel(self, channel: str, until: float) -> None:
+        """All that was said in this channel until then is in the journal, that of its threads, too.
+
+        Written with others only: who is killed before looks at a page of each again. Raises JournalError.
+        """
+        self._channels[channel] = self._unwritten[channel] = until
+        if len(self._unwritten) >= FEW:
+            await self.write()
+
+    async def write(self) -> None:
+        """Write down how far it has come. Raises JournalError."""
+        if self._unwritten:
+            await self._write(ReadOn(channels=self._unwritten))
+
+    async def read_all(self, until: float, behind: Mapping[str, float]) -> None:
+        """All that was said until then is in the journal; less in the channels `behind`.
+
+        Raises JournalError.
+        """
+        mark = CaughtUp(until=max(self.whole.until, until), behind=behind)
+        if mark != self.whole:
+            await move(self.journal, self.team, mark)
+            self.whole = mark
+        self._channels.clear()
+        self._threads.clear()
+        self._unwritten = {}
+
+    async def _write(self, came: ReadOn) -> None:
+        home = _home(self.team)
+        last = self.journal.latest(home, ReadOn)
+        key = f"read-on:{self.team}:{last.seq if last else 'first'}"
+        await self.journal.append(home, came, key=key, author="core")
+        self._unwritten = {}
+
+
+def marks(journal: Journal, team: str, now: float) -> Marks | None:
+    """Those of a workspace that can be believed `now`; None before the soul has ever been there.
+
+    One of the future cannot: it would be there for as long as this machine's clock was ahead. Where none
+    can be, what was said since the soul was called for the first time counts as unread.
+    """
+    whole = watermark(journal, team, now)
+    if whole is None:
+        return None
+    found = Marks(journal=journal, team=team, whole=whole)
+    last = journal.latest(_home(team), CaughtUp)
+    for entry in journal.of(_home(team), ReadOn, since=last.seq if last else 0):
+        for channel, until in entry.event.channels.items():
+            if until <= now:
+                found._channels[channel] = until
+        for channel, threads in entry.event.threads.items():
+            found._threads[channel].update(threads)
+    return found
+
+
+def watermark(journal: Journal, team: str, now: float) -> CaughtUp | None:
+    """The last one of the whole workspace that can be believed `now`."""
+    newest = journal.latest(_home(team), CaughtUp)
+    last = newest
+    while last:
+        mark = last.event
+        if max(mark.until, *mark.behind.values(), 0.0) <= now:
+            return mark
+        last = journal.latest(last.thread, CaughtUp, before=last.seq)
+    return CaughtUp(until=_first_call(journal, team, now)) if newest else None
+
+
+async def move(journal: Journal, team: str, mark: CaughtUp) -> None:
+    """From now on this is the watermark."""
+    last = journal.latest(_home(team), CaughtUp)
+    key = f"caught-up:{team}:{last.seq if last else 'first'}"
+    await journal.append(_home(team), mark, key=key, author="core")
+
+
+def _first_call(journal: Journal, team: str, now: float) -> float:
+    """When the soul was first called, as Slack dates it; now, if it never was."""
+    places = [entry.event for entry in journal.kind(Opened)]
+    calls = [float(place.called_by) for place in places if place.team == team and place.called_by]
+    return min([now, *calls])
+
+
+def _home(team: str) -> str:
+    return f"slack:{team}"

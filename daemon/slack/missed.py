@@ -1,0 +1,246 @@
+"""What was missed in a workspace, as it is read: its conversations first, then its threads, the latest first.
+
+A conversation's history tells of the latest reply to each message, so that only threads in which something
+was said since are asked for their replies. Older messages are asked for where a thread of the soul's begins:
+a page of them tells of all threads of these days.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.ports import Clock
+from daemon.slack.archive import Archive, Conversation, at, live_threads
+from daemon.slack.inbox import Inbox
+from daemon.slack.marks import Marks
+from daemon.slack.message import SPOKEN, Message, said
+from daemon.slack.payload import Malformed
+from daemon.slack.place import moment
+from daemon.slack.refusals import LIMITED, error_of
+from daemon.slack.web import Item
+
+SKEW = 300.0
+"""Seconds that are read twice, since no two clocks agree. What is found again in them is known."""
+MOST = 40
+"""Threads that are read, about a minute long, before it looks what else was missed meanwhile."""
+CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")
+"""Slack's words for a conversation that cannot be read until somebody changes something."""
+LONG = 300.0
+"""Seconds after which the log tells how far it is; then again and again."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far it is: conversations and threads that are known to be left, and threads that were read."""
+
+    conversations: int = 0
+    threads: int = 0
+    read: int = 0
+
+    def __str__(self) -> str:
+        left = f"{self.threads:,} threads and {self.conversations:,} conversations"
+        return f"{self.read:,} threads are read, {left} are left."
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Left:
+    """What is left to read of a conversation, since then."""
+
+    one: Conversation
+    since: float
+    untold: list[str]
+    """Roots of the soul's own threads of which no history has told yet, the oldest first."""
+    looked: bool = False
+    threads: set[str] = field(default_factory=set)
+    """Roots of threads in which something was said, and that are not read yet."""
+    refused: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Has all of it been read?"""
+        return self.looked and not (self.untold or self.threads or self.refused)
+
+
+@dataclass(kw_only=True)
+class Missed:
+    """Begun at a time; `read` goes on where it stopped. `tell` lets a thread take its turn.
+
+    `own` are the roots of the soul's own threads that are not dormant, by channel, those with the latest word
+    first, each with when that was. A conversation that Slack refuses is left behind.
+    """
+
+    archive: Archive
+    inbox: Inbox
+    clock: Clock
+    tell: Callable[[str], None]
+    max_age: float
+    marks: Marks
+    begun: float
+    own: Mapping[str, Mapping[str, float]]
+    conversations: Sequence[Conversation]
+    _new: deque[Left] = field(default_factory=deque)
+    """Conversations that were not looked at yet."""
+    _older: list[Left] = field(default_factory=list)
+    """Those with threads of which their latest messages did not tell."""
+    _threads: list[tuple[float, str, str, Left]] = field(default_factory=list)
+    """A heap: when the last was said in a thread, negative; its channel, its root, what is left there."""
+    _stumbled: list[Conversation] = field(default_factory=list)
+    _behind: dict[str, float] = field(default_factory=dict)
+    _read: int = 0
+
+    def __post_init__(self) -> None:
+        self._told_at = self.clock.steady()
+        self._ranks = {channel: number for number, channel in enumerate(self.own)}
+        self._add(sorted(self.conversations, key=lambda one: one.id not in self.own))
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        untold = sum(len(left.untold) for left in self._older)
+        return Progress(conversations=len(self._new), threads=len(self._threads) + untold, read=self._read)
+
+    async def read(self, anew: Callable[[], bool]) -> bool:
+        """All that is left. False: Slack stumbled over some of it; or it is to begin `anew`, as it does when
+        something else may have been missed meanwhile, so that this waits for no end of what is older.
+
+        Raises SlackApiError, OUT_OF_REACH and JournalError.
+        """
+        while self._new:
+            await self._heeding(self._new[0], self._look(self._new[0]))
+            self._new.popleft()
+        most = self._read + MOST
+        while self._threads or self._older:
+            if self._read >= most and anew():
+                return False
+            if self._threads:
+                latest, _, root, left = self._threads[0]
+                await self._heeding(left, self._thread(left, root, -latest))
+                heappop(self._threads)
+            else:
+                left = min(self._older, key=lambda left: self._ranks[left.one.id])
+                await self._heeding(left, self._ask_older(left))
+        await self.marks.read_all(self.begun - SKEW, self._behind)
+        again, self._stumbled = self._stumbled, []
+        self._add(again)
+        return not again
+
+    def _add(self, conversations: Iterable[Conversation]) -> None:
+        for one in conversations:
+            own = sorted(self.own.get(one.id, ()), key=moment)
+            self._new.append(Left(one=one, since=self.marks.since(one.id), untold=own))
+
+    async def _heeding(self, left: Left, reading: Coroutine[object, object, None]) -> None:
+        """Read on in a conversation, unless Slack refuses: then what it still has is left behind."""
+        try:
+            await reading
+        except SlackApiError as refusal:
+            word = error_of(refusal)
+            if word in ("", LIMITED):
+                raise
+            self._leave(left, word)
+        self._tell_how_far()
+        if left.done:
+            self._behind.pop(left.one.id, None)
+            await self.marks.read_channel(left.one.id, self.begun - SKEW)
+
+    def _tell_how_far(self) -> None:
+        if self.clock.steady() - self._told_at >= LONG:
+            self._told_at = self.clock.steady()
+            log.warning("Catching up takes a while: %s", self.progress)
+
+    def _leave(self, left: Left, word: str) -> None:
+        left.refused = True
+        if left in self._older:
+            self._older.remove(left)
+        self._behind[left.one.id] = left.since
+        if left.one.id not in self.marks.whole.behind:
+            log.warning("Slack does not show what was said in %s (%s); left for later.", left.one.id, word)
+        if word not in CLOSED:
+            self._stumbled.append(left.one)
+
+    async def _look(self, left: Left) -> None:
+        """Read what was said in the conversation itself, and learn in which of its threads."""
+        items = await self.archive.history(left.one.id, left.since)
+        live = live_threads(items, left.since)
+        await self._take(left, [item for item in items if item.get("thread_ts") not in live])
+        self._told(left, items, live)
+        left.looked = True
+        if left.untold and left not in self._older:
+            self._older.append(left)
+
+    async def _ask_older(self, left: Left) -> None:
+        """Learn in which threads that were begun long ago something was said: at least of one of them."""
+        newest = left.untold[-1]
+        items = await self.archive.older(left.one.id, newest)
+        self._told(left, items, live_threads(items, left.since))
+        if newest in left.untold:
+            left.untold.remove(newest)
+            self._want(left, newest)
+        if not left.untold:
+            self._older.remove(left)
+
+    def _told(self, left: Left, items: Sequence[Item], live: Mapping[str, float]) -> None:
+        """A history told of these threads, and of all others that it would have shown."""
+        for root, latest in live.items():
+            self._want(left, root, latest)
+        shown = {str(item.get("ts")) for item in items}
+        oldest = min(map(at, items), default=inf)
+        for root in left.untold:
+            if root not in shown and root not in live and float(root) >= oldest:  # what became of it?
+                self._want(left, root)
+        left.untold = [root for root in left.untold if root not in live and float(root) < oldest]
+
+    def _want(self, left: Left, root: str, latest: float | None = None) -> None:
+        """Ask for the replies of this thread, unless nothing was said since they were read."""
+        read = self.marks.thread(left.one.id, root)
+        if read is not None and (latest is None or latest <= read):
+            return
+        if latest is None:
+            latest = self.own[left.one.id][root]
+        if root not in left.threads:
+            left.threads.add(root)
+            heappush(self._threads, (-latest, left.one.id, root, left))
+
+    async def _thread(self, left: Left, root: str, latest: float) -> None:
+        if left.refused:
+            return
+        channel = left.one.id
+        since = max(left.since, (self.marks.thread(channel, root) or 0.0) - SKEW)
+        items = await self.archive.replies(channel, root, since)
+        await self._take(left, items)
+        await self.marks.read_thread(channel, root, max([latest, *map(at, items)]))
+        left.threads.discard(root)
+        self._read += 1
+
+    async def _take(self, left: Left, items: Iterable[Item]) -> None:
+        """Give the inbox what was said since then; what is too old for an answer is only remembered.
+
+        Threads wake when all of it is there, so that one answer takes what was said in one breath.
+        """
+        answered = self.archive.now() - self.max_age
+        woken: set[str] = set()
+        for item in sorted(items, key=at):
+            message = _message(item, left.one) if at(item) >= left.since else None
+            if message:
+                woken |= await self.inbox.recover(message, late=at(item) < answered)
+                await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
+        for thread in woken:
+            self.tell(thread)
+
+
+def _message(item: Item, one: Conversation) -> Message | None:
+    """The message that this item is, if someone said it."""
+    try:
+        return said(item, channel=one.id, kind=one.kind) if item.get("subtype") in SPOKEN else None
+    except Malformed as fault:
+        log.warning("Slack keeps a message in %s that cannot be read: %s.", one.id, fault)
+        return None

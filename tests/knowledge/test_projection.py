@@ -1,0 +1,109 @@
+"""A projection that is folded in pieces: whoever asks meanwhile is told from the whole of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, AudienceNoted, Opened, PersonLearned
+from daemon.knowledge.people import PersonModels
+from daemon.knowledge.places import Places
+from daemon.knowledge.projection import PIECE
+from tests.clock import FakeClock
+
+FIRST, ALICE = "sess-0", "U1"
+
+
+class Watched(Journal):
+    """Tells when a piece was read of it."""
+
+    def __init__(self, path: Path, clock: FakeClock, kinds: Sequence[type[Event]]) -> None:
+        super().__init__(path, clock, kinds)
+        self.read = asyncio.Event()
+
+    def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+        self.read.set()
+        return super().sound(seqs)
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[Watched]:
+    """Some hundred conversations in one channel, what some hundred people are like; last, who reads it."""
+    async with Watched(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        await asyncio.gather(*(_open(journal, number) for number in range(3 * PIECE)))
+        await _learn(journal, ALICE, "likes tea")
+        await asyncio.gather(*(_learn(journal, f"U{number}", "reads") for number in range(2, 8 * PIECE)))
+        await _learn(journal, ALICE, "likes coffee")
+        noted = AudienceNoted(team="T", channel="C1", audience="shared")
+        await journal.append("slack:T", noted, key="audience:T:C1:1")
+        yield journal
+
+
+async def _open(journal: Journal, number: int) -> None:
+    opened = Opened(
+        team="T",
+        channel="C1",
+        ts=f"{number}",
+        where="channel",
+        place="#one",
+        audience="public",
+        user=ALICE,
+        called_by="",
+    )
+    await journal.append(f"sess-{number}", opened, key=f"thread:T:C1:{number}")
+
+
+async def _learn(journal: Journal, person: str, text: str) -> None:
+    since = journal.last()
+    learned = PersonLearned(person=person, name=person, text=text, since=since)
+    await journal.append(FIRST, learned, key=f"{person}@{since}")
+
+
+async def passes(journal: Journal, places: Places) -> int:
+    """How often others had a turn while it was folded."""
+    task, turns = asyncio.create_task(places.ready()), 0
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    await task
+    return turns
+
+
+async def test_others_go_on_while_it_is_folded_and_then_there_is_little_left(journal: Watched) -> None:
+    places = Places(journal)
+    assert await passes(journal, places) > 3
+    assert await passes(journal, places) <= 2, "there is nothing left to fold"
+    channel = places.of("sess-7")
+    assert channel
+    assert channel.audience == "shared"
+    assert [*places.beside("sess-7")][:2] == [f"sess-{3 * PIECE - 1}", f"sess-{3 * PIECE - 2}"]
+
+
+async def test_whoever_asks_in_between_is_told_from_the_whole(journal: Watched) -> None:
+    places = Places(journal)
+    folding = asyncio.create_task(places.ready())
+    await journal.read.wait()
+    assert not folding.done()
+    channel = places.of(FIRST)
+    assert channel
+    assert channel.audience == "shared", "who can read it now, not who could then"
+    await folding
+    assert channel.audiences == ["public", "shared"], "and nothing was folded twice"
+
+
+async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: Watched) -> None:
+    models = PersonModels(journal, Places(journal))
+    await models.places.ready()
+    journal.read.clear()
+    folding = asyncio.create_task(models.ready())
+    await journal.read.wait()
+    journal.erasures += 1  # as when words were forgotten
+    await asyncio.gather(folding, models.ready())
+    assert models.about(ALICE, FIRST) == ["likes coffee"]
+    assert all(models.about(f"U{number}", FIRST) == ["reads"] for number in range(2, 8 * PIECE))
