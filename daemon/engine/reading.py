@@ -18,7 +18,7 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.keys import restarted
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
 from daemon.engine.opening import damaged, folding, open_readonly, unreadable
-from daemon.engine.rows import entry_of
+from daemon.engine.rows import closes_in, entry_of
 from daemon.engine.store import Store, Stored
 
 E = TypeVar("E", bound=Event)
@@ -220,7 +220,7 @@ class Reading:
         """What the entries after this seq say beside their bodies, which are not read; oldest first."""
         with self._question:
             rows = self._store.heads(seq, limit)
-        return [Head(seq, thread, kind, _closes(closes) or ()) for seq, thread, kind, closes in rows]
+        return [Head(seq, thread, kind, closes_in(closes) or ()) for seq, thread, kind, closes in rows]
 
     def last(self) -> int:
         """The newest seq; 0 in an empty journal."""

@@ -14,7 +14,7 @@ from daemon.engine.store import Stored
 def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
     """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
     seq, thread, kind, author, body, key, cause, closes, at = row
-    closed = _closes(closes)
+    closed = closes_in(closes)
     amiss = () if closed is not None and _looks_right(row) else tuple(strays(row))
     if closed is None or amiss:
         raise ValueError(f"its {', '.join(amiss)}")
@@ -52,7 +52,7 @@ def strays(row: Stored) -> Iterator[str]:
             yield name
     if not isinstance(cause, int | None):
         yield "cause"
-    if _closes(closes) is None:
+    if closes_in(closes) is None:
         yield "closes"
     if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
         yield "at"
@@ -68,7 +68,7 @@ def closed_by(text: str) -> tuple[int, ...]:
     return tuple(seqs)
 
 
-def _closes(text: str) -> tuple[int, ...] | None:
+def closes_in(text: str) -> tuple[int, ...] | None:
     """The same; None where it is damaged."""
     try:
         return closed_by(text)
