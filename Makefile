@@ -23,7 +23,7 @@ doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Clau
 test: $(DEV)    ## install what is missing, then run every test (properties with the same examples each time)
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
-soak: $(DEV)    ## properties and the gate at random, every crash boundary in every way, every mutant, deaths and a storm (SECONDS=300)
+soak: $(DEV)    ## properties and the gate at random, every crash boundary in every way, every mutant, deaths, a storm and a month (SECONDS=300)
 	@$(PY) -m pytest -n auto --dist worksteal tests/mind tests/slack tests/claude tests/documents tests/sandbox tests/inner
 	@$(PY) -m tests.mind.gate 100000
 	@$(PY) -m tests.inner.fuzz 100000
@@ -32,6 +32,7 @@ soak: $(DEV)    ## properties and the gate at random, every crash boundary in ev
 	@$(PY) -m tests.wire
 	@$(PY) -m tests.wire.mortality
 	@$(PY) -m tests.wire.storm --seconds $(SECONDS)
+	@$(PY) -m tests.wire.month
 
 bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (a minute)
 	@$(PY) -m benchmarks

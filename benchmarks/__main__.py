@@ -12,6 +12,7 @@ from benchmarks.calls import calls
 from benchmarks.catching_up import catching_up
 from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, table
+from benchmarks.growth import growth
 from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.looking_up import looking_up
@@ -48,6 +49,7 @@ ALL = (
     waits,
     verifying,
     idle,
+    growth,
     waking,
     catching_up,
 )

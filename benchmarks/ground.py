@@ -6,6 +6,7 @@ import gc
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ class Mute:
 
     def __init__(self, status: Status) -> None:
         self._status = status
+        self._stamps = count(1)
 
     def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         return [Page(text=text, upto=len(text))]
@@ -60,7 +62,7 @@ class Mute:
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         hold()
-        return "1.000000"
+        return self._ts()
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """Shown later, as in Slack: `hold` is for the request that does it."""
@@ -69,11 +71,11 @@ class Mute:
         self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
     ) -> str:
         hold()
-        return ts or "1.000000"
+        return ts or self._ts()
 
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         hold()
-        return ts or "1.000000"
+        return ts or self._ts()
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
@@ -86,6 +88,10 @@ class Mute:
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         return ()
+
+    def _ts(self) -> str:
+        """No two messages have the same."""
+        return f"{next(self._stamps)}.000000"
 
 
 class Alone:

@@ -14,6 +14,7 @@ from benchmarks.calls import calls
 from benchmarks.catching_up import catching_up
 from benchmarks.crowd import crowd
 from benchmarks.figure import Figure, side_by_side, table
+from benchmarks.growth import growth
 from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.looking_up import looking_up
@@ -49,6 +50,7 @@ TINY = {
     "pages": partial(pages, entries=30, searched=60, readers=3, rounds=1),
     "ticks": partial(ticks, notes=(3, 5), rounds=1),
     "appends": partial(appends, rounds=1, at_once=3),
+    "growth": partial(growth, sizes=(200, 300), starts=1, rounds=1),
     "waits": partial(waits, number=6, rounds=2),
     "verifying": partial(verifying, entries=160, rounds=1),
     "idle": partial(idle, seconds=1.0, settles=0.0),

@@ -13,7 +13,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from tests.wire.mark import Mark, marked
 from tests.wire.story import Story
 from tests.wire.world import Outside
 
+Kind = Callable[[Board, Story, Mark], Outside]
 FOREVER = 1e6
 """Seconds: a world ends with its case."""
 LOOK = 0.2
@@ -56,7 +57,7 @@ def case(name: str) -> Iterator[tuple[Path, Board]]:
 
 
 @contextmanager
-def world(page: Board, story: Story, mark: Mark, kind: type[Outside] = Outside) -> Iterator[None]:
+def world(page: Board, story: Story, mark: Mark, kind: Kind = Outside) -> Iterator[None]:
     """The world of a case, while it lasts."""
     pid = fork(lambda: kind(page, story, mark).run(), FOREVER)
     try:
@@ -74,21 +75,26 @@ def soul(page: Board, story: Story, mark: Mark, seconds: float = PATIENCE) -> in
     return fork(lambda: _live(page, story, mark), seconds)
 
 
-async def _live(page: Board, story: Story, mark: Mark) -> None:
-    page.soul = os.getpid()
+def settings_for(page: Board, story: Story, home: Path) -> Settings:
+    """How a daemon lives in the world of this page."""
     here = f"http://127.0.0.1:{page.port}"
-    settings = Settings(
+    return Settings(
         slack_bot_token=SOUL.bot_token,
         slack_app_token=SOUL.app_token,
         slack_api_url=f"{here}/api/",
         anthropic_api_key="any",
         anthropic_base_url=here,
         port=0,
-        soul_home=mark.home,
+        soul_home=home,
         **story.settings,
     )
+
+
+async def _live(page: Board, story: Story, mark: Mark) -> None:
+    page.soul = os.getpid()
+    settings = settings_for(page, story, mark.home)
     start = awake(settings, SwiftClock(page), WORDS, processes=story.processes(page), writer=marked(mark))
-    async with start as awoken, ClientSession(here) as session:
+    async with start as awoken, ClientSession(f"http://127.0.0.1:{page.port}") as session:
         ends = {asyncio.create_task(live(awoken.journal.died, awoken.slack.died))}
         ends.add(asyncio.create_task(_to_the_end(page, story, awoken, session)))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,219 @@
+"""What grows with the journal: all that is done in it, in one of a thousand entries and in ever longer ones.
+
+Beside each figure stands, as its floor, the same in the shortest journal. Times are of the processor, the
+best of some rounds. `python -m benchmarks.growth 1000 1000000` has these sizes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+from aiohttp import ClientSession, web
+
+from benchmarks.figure import Figure, table
+from benchmarks.ground import Ground, ground
+from benchmarks.lag import BREATH
+from benchmarks.lived import Lived, lived
+from daemon.clock import SystemClock
+from daemon.console.routes import Console, mount
+from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS, reading
+from daemon.engine.worker import Worker
+from daemon.kinds import SOUL_KINDS
+from daemon.knowledge.memories import Memories
+from daemon.knowledge.places import Places
+from daemon.rules import verify
+from daemon.server import address, bind, serving
+from daemon.soul.program import Soul
+from daemon.within import index_of
+
+FLAT = 2.0
+"""How many times that of the shortest journal anything may be: so well can be measured what does not grow."""
+UNNOTICED = 20.0
+"""Milliseconds for which the loop may be at one thing."""
+STRETCH = "stretch: "
+"""How the name begins of how long others had to wait for the loop while something was done."""
+PAGE = 200
+"""Entries, where the page asks for some of a thread."""
+QUERY = "word4000 word4500"
+"""One of these words stands in one of a thousand texts."""
+
+Work = Callable[[], Awaitable[object]]
+
+
+async def growth(
+    folder: Path, *, sizes: Sequence[int] = (1_000, 10_000, 100_000), starts: int = 3, rounds: int = 10
+) -> Sequence[Figure]:
+    """A journal of each size, in which so many lives begin and do each thing so often; the shortest first."""
+    shortest, *others = [await _took(_new(folder, size), size, starts, rounds) for size in sizes]
+    return [
+        _figure(size, name, value, unit, shortest.best[name, unit])
+        for size, took in zip(sizes[1:], others, strict=True)
+        for (name, unit), value in took.best.items()
+    ]
+
+
+def _figure(size: int, name: str, value: float, unit: str, floor: float) -> Figure:
+    told, aim, met = f"{size:,} entries: {name}", f"at most {FLAT:g} times the floor", value <= FLAT * floor
+    if name.startswith(STRETCH):
+        told, aim, met = "… the loop without a break", f"at most {UNNOTICED:g} ms", value <= UNNOTICED
+    return Figure(name=told, value=value, unit=unit, floor=floor, aim=aim, met=met)
+
+
+class Took:
+    """The least that each thing took, by its name and the unit."""
+
+    def __init__(self) -> None:
+        self.best = dict[tuple[str, str], float]()
+
+    def note(self, name: str, unit: str, value: float) -> None:
+        """It was measured once more."""
+        self.best[name, unit] = min(self.best.get((name, unit), value), value)
+
+    async def time(self, name: str, work: Work) -> None:
+        """Do this once more: what it took of the processor."""
+        began = time.process_time()
+        await work()
+        self.note(name, "ms", (time.process_time() - began) * 1e3)
+
+    async def watch(self, name: str, work: Work) -> None:
+        """The same, and how long the loop was at something meanwhile without a break."""
+        stretches = list[float]()
+        looking = asyncio.create_task(_look(stretches))
+        await asyncio.sleep(2 * BREATH)
+        await self.time(name, work)
+        await asyncio.sleep(2 * BREATH)
+        looking.cancel()
+        await asyncio.wait([looking])
+        self.note(f"{STRETCH}{name}", "ms", max(stretches) * 1e3)
+
+
+async def _look(stretches: list[float]) -> None:
+    """Note what the loop takes of the processor from one look to the next: who waits for it waits so long."""
+    while True:
+        began = time.thread_time()
+        await asyncio.sleep(BREATH)
+        stretches.append(time.thread_time() - began)
+
+
+def _new(folder: Path, size: int) -> Path:
+    """Where the journal of this size is to be."""
+    place = folder / str(size)
+    place.mkdir()
+    return place
+
+
+async def _took(folder: Path, size: int, starts: int, rounds: int) -> Took:
+    """All that is done in a journal of this size."""
+    took, here = Took(), await lived(folder, size)
+    took.note("the file for each message", "kB", here.bytes_each / 1e3)
+    for _ in range(starts):
+        _verify(took, here)
+    for _ in range(starts):
+        await _open(took, here)
+        async with ground(folder) as soul:
+            await _turns(took, here, soul, rounds)
+            await _search(took, here, soul, rounds)
+            await _sweep(took, soul, rounds)
+            await _show(took, here, soul, rounds)
+    return took
+
+
+def _verify(took: Took, here: Lived) -> None:
+    """From end to end, for each entry of it."""
+    began = time.process_time()
+    with reading(here.path, SOUL_KINDS) as journal:
+        verdict = verify(journal)
+    assert verdict.entries == here.entries
+    assert not verdict.violations
+    took.note("verify for each entry", "µs", (time.process_time() - began) * 1e6 / here.entries)
+
+
+async def _open(took: Took, here: Lived) -> None:
+    """What it takes until it can be read and written."""
+    journal = Journal(here.path, SystemClock(), SOUL_KINDS)
+    await took.time("opening it", journal.__aenter__)
+    await journal.__aexit__(None, None, None)
+
+
+async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
+    """The first one after a start folds people and places, the first one of a thread its past."""
+    taker, stamps = soul.turns(), count(soul.world.journal.last())
+
+    async def turn(thread: str) -> None:
+        await soul.say(thread, "What would you do with a free afternoon?", f"{next(stamps)}.5")
+        assert await taker.take(thread)
+
+    async def anew() -> None:
+        await turn(await soul.open(f"new {next(stamps)}"))
+
+    async def longest() -> None:
+        await turn(here.longest)
+
+    await took.watch("the first turn after a start", anew)
+    for _ in range(rounds):
+        await took.time("a turn", anew)
+    await took.watch("the first turn of the longest thread", longest)
+    for _ in range(rounds):
+        await took.time("its next turn", longest)
+
+
+async def _search(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
+    """What was said is looked up; the first time may have to wait for the index."""
+    journal = soul.world.journal
+    with index_of(journal) as index:
+        memories = Memories(journal, Places(journal), index)
+
+        async def search() -> None:
+            await memories.search(QUERY, here.longest, ALWAYS)
+
+        await took.watch("the first search after a start", search)
+        for _ in range(rounds):
+            await took.time("the next search", search)
+
+
+async def _sweep(took: Took, soul: Ground, rounds: int) -> None:
+    """The first look at all that waits, and the next ones."""
+    journal, clock = soul.world.journal, soul.world.clock
+    async with Worker(journal, clock, Soul(soul.world)) as worker:
+        await took.time("the first sweep after a start", worker.sweep)
+        for _ in range(rounds):
+            await took.time("a sweep", worker.sweep)
+
+
+async def _show(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
+    """The page looks at the longest thread."""
+    async with _shown(soul.world.journal) as url, ClientSession() as session:
+
+        async def look() -> None:
+            async with session.get(f"{url}/console/threads/{here.longest}?limit={PAGE}") as answer:
+                assert answer.status == 200
+                await answer.read()
+
+        for _ in range(rounds):
+            await took.watch("a page of the longest thread", look)
+
+
+@asynccontextmanager
+async def _shown(journal: Journal) -> AsyncIterator[str]:
+    """Where the page of this journal is, while inside."""
+    app, listener = web.Application(), bind("127.0.0.1", 0)
+    mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
+    async with serving(app, listener):
+        yield address(listener)
+
+
+async def _main(sizes: Sequence[int]) -> None:
+    with tempfile.TemporaryDirectory(prefix="growth-") as folder:
+        print(table(await growth(Path(folder), sizes=sizes)))
+
+
+if __name__ == "__main__":
+    asyncio.run(_main([int(size) for size in sys.argv[1:]]))

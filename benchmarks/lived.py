@@ -1,0 +1,263 @@
+"""A workspace in which people have talked for long: a journal of so many entries, as it would be.
+
+What a turn leaves is taken from one that was really taken: all others are that one, with other words, in
+other conversations. It is written through the engine's own store, so that all of it can be read and verified.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from benchmarks.ground import ground
+from daemon.clock import SystemClock
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Waiting, with_engine_kinds
+from daemon.engine.opening import open_store
+from daemon.engine.store import Row, Store
+from daemon.kinds import (
+    SOUL_KINDS,
+    ContextCleared,
+    Message,
+    ModelCall,
+    Opened,
+    PersonLearned,
+    Remembered,
+    SpeechStarted,
+    Spoken,
+    TurnBegan,
+    TurnEnded,
+    thread_key,
+)
+
+PEOPLE = ("Alice", "Bob", "Carol", "Dan", "Eve", "Frank", "Grace", "Heidi")
+CHANNELS = 20
+EACH = 40
+"""Turns of a conversation, on average: so a hundred thousand entries are some hundred of them."""
+LONGEST = 0.1
+"""What share of all turns is taken in the longest thread."""
+TALKS = 30
+"""Conversations that go on at the same time."""
+LEARNS, NOTES, SUMS_UP = 10, 20, 40
+"""Each so-manieth turn of a thread learns something of a person, notes something, sums up what was before."""
+KEPT = 20
+"""Memories that a summary leaves as they are."""
+WAITS = 10
+"""One of so many conversations waits for something that comes in a month."""
+MONTH = 30 * 86_400.0
+BEGAN = 1_700_000_000
+WORDS = 5_000
+"""The vocabulary; the n-th word comes n times as seldom as the first, as in any language."""
+LENGTH = 30
+"""Words of what is said at once."""
+BATCH = 1_000
+"""Turns that share a commit, to get there soon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lived:
+    """What stands in a journal: its messages, the bytes of the file for each, and its longest thread."""
+
+    path: Path
+    entries: int
+    messages: int
+    bytes_each: float
+    longest: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """A conversation, with what its thread keeps."""
+
+    thread: str
+    channel: str
+    person: str
+    turns: int = 0
+    kept: list[int] = field(default_factory=list)
+
+
+async def lived(folder: Path, entries: int) -> Lived:
+    """Let so many entries be written in this folder, or a few more."""
+    path = folder / "journal.db"
+    turn = await _taken(folder)
+    before = path.stat().st_size
+    with closing(open_store(path)) as store:
+        life = Life(store, turn, MONTH / entries)
+        while store.last() < entries:
+            store.begin()
+            for _ in range(BATCH):
+                if life.last < entries:
+                    life.go_on()
+            store.commit()
+    async with Journal(path, SystemClock(), SOUL_KINDS):
+        """It is left as a daemon leaves it."""
+    return Lived(
+        path=path,
+        entries=life.last,
+        messages=life.messages,
+        bytes_each=(path.stat().st_size - before) / life.messages,
+        longest=life.longest.thread,
+    )
+
+
+async def _taken(folder: Path) -> Sequence[Entry[Any]]:
+    """The entries of one ordinary turn. It is the second one, so that nobody is greeted in it."""
+    async with ground(folder) as here:
+        taker, thread, since = here.turns(), await here.open("first"), 0
+        for ts in ("1", "2"):
+            since = here.world.journal.last()
+            await here.say(thread, "What would you do with a free afternoon?", ts)
+            assert await taker.take(thread)
+        return here.world.journal.of(thread, since=since)
+
+
+class Life:
+    """Goes on in a journal, turn after turn: the same life each time, for a month before now.
+
+    `turn` is an ordinary one, `pace` the seconds from one entry to the next.
+    """
+
+    def __init__(self, store: Store, turn: Sequence[Entry[Any]], pace: float) -> None:
+        self.messages = 0
+        self.last = store.last()
+        self._store = store
+        self._turn = turn
+        self._kinds = with_engine_kinds(SOUL_KINDS)
+        self._now = SystemClock().now() - MONTH
+        self._pace = pace
+        self._chance = random.Random(1)
+        self._vocabulary = [f"word{number}" for number in range(WORDS)]
+        self._weights = [*accumulate(1 / number for number in range(1, WORDS + 1))]
+        self._talks = list[Talk]()
+        self._learned = dict[tuple[str, str], int]()
+        """A person and a channel: what was learned of them there last."""
+
+    @property
+    def longest(self) -> Talk:
+        """The one in which most is said."""
+        return self._talks[0]
+
+    def go_on(self) -> None:
+        """One turn more, somewhere."""
+        if self.messages >= EACH * (len(self._talks) - TALKS):
+            self._talks.append(self._open())
+        is_long = self._chance.random() < LONGEST
+        self._take(self.longest if is_long else self._chance.choice(self._talks[-TALKS:]))
+
+    def _open(self) -> Talk:
+        """A conversation begins: every other one is a DM."""
+        number = len(self._talks)
+        person = number // 2 % len(PEOPLE)
+        dm = number % 2 == 0
+        channel = f"D{person}" if dm else f"C{number % CHANNELS}"
+        ts = f"{BEGAN + number}.000000"
+        opened = Opened(
+            team="T",
+            channel=channel,
+            ts=ts,
+            where="im" if dm else "channel",
+            place="a direct message" if dm else f"#c{number % CHANNELS}",
+            audience="dm" if dm else "public",
+            user=f"U{person}",
+            called_by=ts,
+        )
+        talk = Talk(thread=f"sess-{number:08x}", channel=channel, person=f"U{person}")
+        self._write(talk.thread, opened, thread_key("T", channel, ts), "core")
+        return talk
+
+    def _take(self, talk: Talk) -> None:
+        """One turn more, with what comes of some turns besides."""
+        seqs = dict[int, int]()
+        old, path = f"{self._turn[0].thread}@{self._turn[0].seq}", ""
+        for entry in self._turn:
+            if isinstance(entry.event, TurnEnded):
+                self._think(talk, path, seqs)
+            event = self._moved(entry.event, talk, path, seqs)
+            key = entry.key.replace(old, path) if path else f"msg:T:{talk.channel}:{event.ts}"
+            closes = [seqs[seq] for seq in entry.closes]
+            cause = None if entry.cause is None else seqs[entry.cause]
+            seq = self._write(talk.thread, event, key, entry.author, cause, closes)
+            seqs[entry.seq] = seq
+            path = path or f"{talk.thread}@{seq}"
+            if isinstance(event, Message | ModelCall):
+                talk.kept.append(seq)
+        talk.turns += 1
+        self.messages += 1
+
+    def _moved(self, event: Any, talk: Talk, path: str, seqs: Mapping[int, int]) -> Any:
+        """An event of that turn as one of this turn; `seqs` are those of its entries."""
+        ts = MONTH + BEGAN + self.messages
+        match event:
+            case Message():
+                name = PEOPLE[int(talk.person[1:])]
+                return replace(event, user=talk.person, name=name, text=self._said(), ts=f"{ts:.0f}.000100")
+            case TurnBegan():
+                return replace(event, execution=path, inputs=tuple(seqs.values()))
+            case ModelCall():
+                return replace(event, seqs=tuple(talk.kept), people=(talk.person,), text=self._said())
+            case SpeechStarted():
+                return replace(event, ts=f"{ts:.0f}.000200")
+            case Spoken():
+                return replace(event, ts=f"{ts:.0f}.000200", text=self._said())
+            case TurnEnded():
+                return replace(event, keep=tuple(talk.kept[-2:]))
+        return event
+
+    def _think(self, talk: Talk, path: str, seqs: Mapping[int, int]) -> None:
+        """What some turns leave besides."""
+        _, began, *_ = seqs.values()
+
+        def step(event: Event) -> int:
+            return self._write(talk.thread, event, f"{path}/{event.kind}#1", "soul", began)
+
+        if talk.turns % LEARNS == 1:
+            about = (talk.person, talk.channel)
+            learned = PersonLearned(
+                person=talk.person, name="", text=self._said(), since=self._learned.get(about, 0)
+            )
+            self._learned[about] = step(learned)
+        if talk.turns % NOTES == 2:
+            step(Remembered(text=self._said()))
+        if talk.turns % SUMS_UP == SUMS_UP - 1:
+            summed_up = step(ContextCleared(text=self._said(), last=talk.kept[-KEPT - 1]))
+            talk.kept = [summed_up, *talk.kept[-KEPT:]]
+        if not talk.turns and len(self._talks) % WAITS == 1:
+            step(Waiting(due=self._now + 2 * MONTH, resumes=False))
+
+    def _said(self) -> str:
+        """So many words, unlike those before."""
+        return " ".join(self._chance.choices(self._vocabulary, cum_weights=self._weights, k=LENGTH))
+
+    def _write(
+        self,
+        thread: str,
+        event: Event,
+        key: str,
+        author: str,
+        cause: int | None = None,
+        closes: Sequence[int] = (),
+    ) -> int:
+        row = Row(
+            thread=thread,
+            kind=event.kind,
+            author=author,
+            body=self._kinds.dump(event),
+            key=key,
+            cause=cause,
+            closes=tuple(closes),
+            moot=(),
+            at=self._now,
+            pending=event.pending,
+            leases=isinstance(event, TurnBegan),
+        )
+        self._now += self._pace
+        seq = self._store.insert(row)
+        assert seq is not None, f"there twice: {key}"
+        self.last = seq
+        return seq
