@@ -14,6 +14,7 @@ from daemon.actions.thinking import RESPOND, THINK
 from daemon.engine.event import Entry
 from daemon.kinds import Opened
 from daemon.processes import PROCESSES, played
+from daemon.slack.sign import MOMENT
 from rehearsal import people
 from tests.stories.stage import Stage
 
@@ -110,7 +111,8 @@ async def press(stage: Stage, name: str, channel: str, ts: str, label: str) -> N
 
 
 async def stop_button(stage: Stage, name: str, channel: str, root: str) -> None:
-    """Someone presses Slack's own Stop button in this thread."""
+    """Someone presses Slack's own Stop button in this thread, once it is there."""
+    await stage.passing(MOMENT, lambda: stage.world.workspace.statuses.working(channel, root))
     await _do(stage, "stop", {"user": IDS[name], "channel": channel, "thread_ts": root})
 
 

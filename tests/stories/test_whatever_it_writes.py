@@ -42,7 +42,7 @@ async def test_white_space_holds_up_nobody(tmp_path: Path) -> None:
         place.model.say(f"<say>So: <{' ' * SPACES}</say>", chunk=4)
         ts = await place.say("Write it.")
         async with asyncio.timeout(PATIENCE), ClientSession(timeout=ClientTimeout(total=5)) as session:
-            while not place.answers(ts) or place.working:
+            while not place.answers(ts) or place.answers(ts)[-1].streaming is not None:
                 async with session.get(f"{soul}/healthz") as health:
                     assert health.status == 200
         assert [text.strip() for text in place.texts(ts)] == ["So: <"]

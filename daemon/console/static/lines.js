@@ -54,6 +54,7 @@ const KINDS = {
   waiting: (body) =>
     body.note ? step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : "") : step("waits", body.due ? `until ${clockSeconds(body.due)}` : ""),
   text: (body) => step("reads", el("b", {}, body.name)),
+  texts: ({ texts }) => step("has in mind", `${Object.keys(texts).length} of the owner's texts`),
   claim: (body, { key }) => step(CLAIMS[key.split(":")[0]] ?? `does only once: ${key}`),
   overheard: ({ whole }) => step("looks for what was said before", whole === false ? "and Slack does not say" : ""),
   "life-began": ({ after }) => step("wakes up", after === "kill" ? "after it was killed" : ""),
