@@ -69,9 +69,13 @@ class SoulRules:
             if texts is None:
                 yield entry.seq, f"the texts {event.texts} are not there"
                 texts = {}
+            if not isinstance(event.texts, str):
+                used = [*texts.values()]
             self._in_use.setdefault(event.execution, texts)
         elif isinstance(event, ModelCall):
             used = [*event.texts]
+            if isinstance(event.wording, Mapping):
+                used += event.wording.values()
             there = self._in_use.get(_execution_of(entry), dict.fromkeys(event.wording, ""))
             for name in event.wording:
                 if name not in there:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -70,12 +69,6 @@ class Draft(Generic[E]):
             at=row.at,
             event=self.event,
         )
-
-    def stored(self, seq: int) -> Stored:
-        """It, as it is read from there."""
-        row = self.row
-        closes = json.dumps(row.closes)
-        return (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, row.at)
 
 
 class Journal(Reading):
@@ -202,7 +195,7 @@ class Journal(Reading):
             return cast(Entry[E], found), False
         if moot:
             return self.at(seq), True
-        return self._keep(draft.stored(seq), draft.entry(seq)), True
+        return draft.entry(seq), True
 
     def draft(
         self,
@@ -272,7 +265,6 @@ class Journal(Reading):
         for some in chunks(forgotten.event.seqs):
             await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
-            self._at_hand.clear()
         await self._writer.perform(Store.scrub)
         await self.append(
             forgotten.thread,
@@ -374,9 +366,6 @@ class Reader(Reading):
 
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         return list(self._sound(rows))
-
-    def _keep(self, row: Stored, entry: Entry[E]) -> Entry[E]:
-        return entry  # nobody would tell it that words were forgotten
 
     def _found(self, damage: JournalDamaged) -> None:
         self._tell(damage)

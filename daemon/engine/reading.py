@@ -26,8 +26,6 @@ E = TypeVar("E", bound=Event)
 
 ALWAYS = 2**62
 """Comes after every seq."""
-AT_HAND = 2_000
-"""Entries that stay at hand, a kilobyte or two each: those that were written, or asked for singly, last."""
 
 
 class Head(NamedTuple):
@@ -52,8 +50,6 @@ class Reading:
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """What `first_after` found last: for all seqs from the first to before the second one, and when."""
-        self._at_hand: dict[int, tuple[Stored, Entry[Any]]] = {}
-        """By seq, each with the row that it was made from: it counts for the same row alone."""
         self.erasures = 0
         """How often words were forgotten since it was opened: whoever keeps any at hand looks at this."""
 
@@ -61,7 +57,7 @@ class Reading:
         """The entry under this key."""
         with self._question:
             found = self._store.get(key)
-            return self._keep(found, self._entry(found)) if found else None
+            return self._entry(found) if found else None
 
     def at(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""
@@ -70,7 +66,7 @@ class Reading:
     def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
         with self._question:
-            found = {row[0]: self._keep(row, self._entry(row)) for row in self._store.many(seqs)}
+            found = {row[0]: self._entry(row) for row in self._store.many(seqs)}
         return [found[seq] for seq in seqs]
 
     def under(self, path: str) -> list[Entry[Event]]:
@@ -114,7 +110,7 @@ class Reading:
         with self._question:
             rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
             found = [row for row in rows if row is not None]
-            return self._keep(max(found), self._entry(max(found))) if found else None
+            return self._entry(max(found)) if found else None
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
@@ -287,17 +283,7 @@ class Reading:
     def _entries(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         return [self._entry(row) for row in rows]
 
-    def _keep(self, row: Stored, entry: Entry[E]) -> Entry[E]:
-        """Have it at hand from now on."""
-        if entry.seq not in self._at_hand and len(self._at_hand) >= AT_HAND:
-            del self._at_hand[next(iter(self._at_hand))]
-        self._at_hand[entry.seq] = (row, entry)
-        return entry
-
     def _entry(self, row: Stored) -> Entry[Any]:
-        known = self._at_hand.get(row[0])
-        if known is not None and known[0] == row:
-            return known[1]
         try:
             return entry_of(row, self.kinds)
         except ValueError as error:

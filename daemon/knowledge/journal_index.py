@@ -115,6 +115,7 @@ class JournalIndex:
                 while not await self.ask(partial(self._advance, upto)):
                     pass
                 return True
+        self._thread.submit(self._go_on)
         return False
 
     # In its thread

@@ -69,28 +69,35 @@ class Memories:
         here, asked = self._places.of(thread), question(query)
         if not (here and asked):
             return ()
-        channels = [_called(channel.team, channel.channel) for channel in self._places.known(here)]
         values = {
             "asked": asked,
-            "channels": json.dumps(channels),
+            "channels": json.dumps(self._known(here)),
             "thread": thread,
             "since": since,
             "most": HITS,
         }
-        return await self._read(FIND, values)
+        found = await self._read(FIND, values)
+        known = self._known(self._places.of(thread) or here)  # while it waited, others may have come
+        return [said for channel, said in found if channel in known]
 
     async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
         """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
         values = {"thread": thread, "since": since, "most": PAGE, "skip": (max(back, 1) - 1) * PAGE}
-        return (await self._read(BACK, values))[::-1]
+        return [said for _, said in await self._read(BACK, values)][::-1]
 
-    async def _read(self, query: str, values: dict[str, Any]) -> list[Said]:
+    def _known(self, here: Channel) -> list[str]:
+        """The channels of which what was said may be known here."""
+        return [_called(channel.team, channel.channel) for channel in self._places.known(here)]
+
+    async def _read(self, query: str, values: dict[str, Any]) -> list[tuple[str, Said]]:
+        """What was said, each with its channel."""
         rows = await self._index.rows(query, values)
         found = []
         for entry in self._journal.many([seq for (seq,) in rows]):
             said = self._said(entry)
             if said.text:  # else it was forgotten since
-                found.append(said)
+                channel = self._channel(entry)
+                found.append((_called(channel.team, channel.channel) if channel else "", said))
         return found
 
     def _said(self, entry: Entry[Worded]) -> Said:

@@ -222,7 +222,7 @@ class Inbox:
         if address == "ignored":
             if self._noticing:
                 await self._noticing.message(message)
-            return set(), known
+            return set(), known or opened(self._journal, key)
         urgent = self._urgent(message)
         readers = not (known and urgent)
         words = await self._people.describe(message, at_once=urgent, readers=readers)

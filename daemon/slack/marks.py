@@ -93,7 +93,8 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
             if until <= now:
                 found._channels[channel] = until
         for channel, threads in entry.event.threads.items():
-            found._threads[channel].update(threads)
+            known = {root: latest for root, latest in threads.items() if latest <= now}
+            found._threads[channel].update(known)
     return found
 
 

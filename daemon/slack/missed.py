@@ -122,8 +122,8 @@ class Missed:
             if self._read >= most and anew():
                 return False
             if self._threads:
-                latest, _, root, left = self._threads[0]
-                await self._heeding(left, self._thread(left, root, -latest))
+                _, _, root, left = self._threads[0]
+                await self._heeding(left, self._thread(left, root))
                 heappop(self._threads)
             else:
                 left = min(self._older, key=lambda left: self._ranks[left.one.id])
@@ -200,9 +200,9 @@ class Missed:
         left.untold = [root for root in left.untold if root not in live and float(root) < oldest]
 
     def _want(self, left: Left, root: str, latest: float | None = None) -> None:
-        """Ask for the replies of this thread, unless nothing was said since they were read."""
+        """Ask for the replies of this thread, unless a history told that they were all read."""
         read = self.marks.thread(left.one.id, root)
-        if read is not None and (latest is None or latest <= read):
+        if read is not None and latest is not None and latest <= read:
             return
         if latest is None:
             latest = self.own[left.one.id][root]
@@ -210,14 +210,14 @@ class Missed:
             left.threads.add(root)
             heappush(self._threads, (-latest, left.one.id, root, left))
 
-    async def _thread(self, left: Left, root: str, latest: float) -> None:
+    async def _thread(self, left: Left, root: str) -> None:
         if left.refused:
             return
         channel = left.one.id
         since = max(left.since, (self.marks.thread(channel, root) or 0.0) - SKEW)
         items = await self.archive.replies(channel, root, since)
         await self._take(left, items)
-        await self.marks.read_thread(channel, root, max([latest, *map(at, items)]))
+        await self.marks.read_thread(channel, root, max(map(at, items), default=since))
         left.threads.discard(root)
         self._read += 1
 

@@ -9,10 +9,12 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 from daemon.engine.event import Entry, digest
+from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
 from daemon.kinds import Fault, Text, TextSet
@@ -62,7 +64,9 @@ class Texts:
         if entered is not good:
             texts = {name: await self.enter(name, text) for name, text in good.items()}
             key = digest(texts)
-            await self._journal.append(SELF, TextSet(texts=texts), key=f"texts:{key}", author="core")
+            self._sets[key] = texts
+            with suppress(JournalDamaged):  # what is damaged of it is at hand
+                await self._journal.append(SELF, TextSet(texts=texts), key=f"texts:{key}", author="core")
             self._set = (good, key)
         return key
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,16 @@ async def test_a_text_that_has_a_default_needs_no_file(words: Path, journal: Jou
     assert await read(texts, name) == "When they say hello."
     (words / f"{name}.md").unlink()
     assert await read(texts, name) == "When you meet someone."
+
+
+async def test_a_set_that_is_damaged_in_the_journal_stops_nobody(words: Path, tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        await Texts(words, journal, SHIPPED).current()
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
+        db.execute("update entry set body = '{' where kind = 'texts'")
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        assert await read(Texts(words, journal, SHIPPED)) == MENDING
+        assert "damaged" in journal.damage or "cannot be read" in journal.damage
 
 
 @pytest.mark.parametrize("name", ["mending", "expert"])
