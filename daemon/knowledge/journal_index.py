@@ -98,6 +98,8 @@ class JournalIndex:
         for _ in range(ATTEMPTS):
             self.behind = not await self.update()
             found = await self.ask(partial(self._find, query, values))
+            if self.behind:
+                self._thread.submit(self._go_on)
             if found is not None:
                 return found
         self.behind = True
@@ -115,7 +117,6 @@ class JournalIndex:
                 while not await self.ask(partial(self._advance, upto)):
                     pass
                 return True
-        self._thread.submit(self._go_on)
         return False
 
     # In its thread

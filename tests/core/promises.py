@@ -86,7 +86,7 @@ HEARS = (
     rule(
         "a thread that was read is read again where something came since",
         "slack/missed.py",
-        "(latest is None or latest <= read)",
+        "latest is not None and latest <= read",
         "True",
         f"{LONG_AWAY}test_a_thread_that_was_read_is_read_once_more_where_something_came_since",
     ),
