@@ -34,7 +34,7 @@ soak: $(DEV)    ## properties and the gate at random, every crash boundary in ev
 	@$(PY) -m tests.wire.storm --seconds $(SECONDS)
 	@$(PY) -m tests.wire.month
 
-bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (a minute)
+bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (ten minutes)
 	@$(PY) -m benchmarks
 
 check: $(DEV)   ## lint, format and types
