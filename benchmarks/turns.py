@@ -7,37 +7,72 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from benchmarks.bare import streamed
+from benchmarks.bare import rows, streamed, write
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
 from daemon.engine.turns import Turns
 
+PART = 0.25
+"""Of the bare calls a second, so many whole turns."""
+
 
 async def turns(folder: Path, *, rounds: int = 100, conversations: int = 200) -> Sequence[Figure]:
-    """One after the other, in conversations of their own, then many at once; the floor is one bare call."""
-    async with ground(folder) as here:
-        taker, numbers = here.turns(), count()
-        request = here.request(await here.turn("any"))
+    """One after the other, in conversations of their own, then many at once; the floor is one bare call, and
+    once more a bare call with as many commits of rows of the same size."""
+    with rows(folder / "rows.db") as bare:
+        async with ground(folder) as here:
+            taker, numbers, keys = here.turns(), count(), count()
+            request = here.request(await here.turn("any"))
+            texts = await _written(here, taker, next(numbers))
 
-        async def bare_at_once() -> None:
-            await asyncio.gather(*(streamed(here.bare, request) for _ in range(conversations)))
+            async def bare_at_once() -> None:
+                await asyncio.gather(*(streamed(here.bare, request) for _ in range(conversations)))
 
-        async def at_once() -> None:
-            await asyncio.gather(*(_turn(here, taker, next(numbers)) for _ in range(conversations)))
+            async def as_much(turns: int = 1) -> None:
+                await asyncio.gather(*(streamed(here.bare, request) for _ in range(turns)))
+                for text in texts:
+                    write(bare, keys, text, turns)
 
-        one_floor, one = await side_by_side(
-            rounds, lambda: streamed(here.bare, request), lambda: _turn(here, taker, next(numbers))
-        )
-        all_floor, all_ = await side_by_side(max(1, rounds // 20), bare_at_once, at_once)
+            async def at_once() -> None:
+                await asyncio.gather(*(_turn(here, taker, next(numbers)) for _ in range(conversations)))
+
+            one_floor, one_work, one = await side_by_side(
+                rounds,
+                lambda: streamed(here.bare, request),
+                as_much,
+                lambda: _turn(here, taker, next(numbers)),
+            )
+            all_floor, all_work, all_ = await side_by_side(
+                max(1, rounds // 20), bare_at_once, lambda: as_much(conversations), at_once
+            )
     return [
         Figure(name="whole turn", value=one * 1e3, unit="ms", floor=one_floor * 1e3),
+        Figure(
+            name=f"… floor: a call and {len(texts)} commits", value=one * 1e3, unit="ms", floor=one_work * 1e3
+        ),
         Figure(
             name=f"whole turns, {conversations} at once",
             value=conversations / all_,
             unit="/s",
             floor=conversations / all_floor,
+            aim=f"at least {PART} of the floor",
+            met=all_floor >= PART * all_,
+        ),
+        Figure(
+            name=f"… floor: as many calls, and {len(texts)} commits together",
+            value=conversations / all_,
+            unit="/s",
+            floor=conversations / all_work,
         ),
     ]
+
+
+async def _written(here: Ground, taker: Turns, number: int) -> Sequence[str]:
+    """The bodies that one such turn writes, the conversation and the message with them."""
+    before = here.world.journal.last()
+    await _turn(here, taker, number)
+    kinds = here.world.journal.kinds
+    return [kinds.dump(entry.event) for entry in here.world.journal.since(before)]
 
 
 async def _turn(here: Ground, taker: Turns, number: int) -> None:
