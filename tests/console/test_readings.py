@@ -330,8 +330,10 @@ async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_know
         await page.goto(world.url)
         await turn_to(page, "Readings")
         root = page.get_by_role("tree").locator("> .root")
-        await expect(name(root)).to_have_text("Its beginning is not in sight.")
-        await root.locator("> .top-of-branch > .head").click()
+        out_of_sight = "Its beginning is not in sight."
+        await expect(name(root)).to_have_text(re.compile(f"{out_of_sight}|Long ago"))
+        if await name(root).inner_text() == out_of_sight:  # else the page has looked further back by itself
+            await root.locator("> .top-of-branch > .head").click()
         await expect(name(root)).to_have_text("Long ago?")
         await expect(root.locator(".asked .head")).to_contain_text("400 sub-calls")
         await write(world, f"{EXECUTION}/read#2/reading#1", ReadingBegan(question="And now?", shape="a str"))
