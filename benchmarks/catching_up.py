@@ -22,9 +22,9 @@ from daemon.kinds import SOUL_KINDS, CaughtUp, Opened
 from daemon.kinds import Message as Said
 from daemon.server import address, bind, serving
 from daemon.slack.access import Access
-from daemon.slack.marks import move
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from daemon.slack.watermarks import move
 from rehearsal.messages import Message, put
 from rehearsal.people import ALICE, SOUL, TEAM
 from rehearsal.store import MICROS, add_channel, ts_of

@@ -23,7 +23,7 @@ from daemon.engine.event import Event, Kinds
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
 from daemon.engine.opening import open_store
-from daemon.engine.schema import Row
+from daemon.engine.tables import Row
 from daemon.kinds import SOUL_KINDS, ModelCall, MoodChanged, Opened, Spoken
 from daemon.server import address, bind, serving
 

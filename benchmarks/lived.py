@@ -20,8 +20,8 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Waiting, with_engine_kinds
 from daemon.engine.opening import open_store
-from daemon.engine.schema import Row
 from daemon.engine.store import Store
+from daemon.engine.tables import Row
 from daemon.kinds import (
     SOUL_KINDS,
     ContextCleared,

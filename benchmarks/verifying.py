@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.figure import Figure
 from benchmarks.ground import Ground, ground
 from daemon.engine.reading import reading
-from daemon.engine.schema import Stored
+from daemon.engine.tables import Stored
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from daemon.engine.event import Entry, digest
@@ -53,33 +53,53 @@ class SoulRules:
 
     def texts(self, _: Ledger, entry: Entry[Any]) -> Findings:
         """The owner's texts that were used are in the journal, as they were."""
-        event, used = entry.event, list[str]()
-        if isinstance(event, Text):
-            sha = hashlib.sha256(event.text.encode()).hexdigest()
-            if entry.key != f"text:{sha}":
-                yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
-            self._texts.add(entry.key.removeprefix("text:"))
-        elif isinstance(event, TextSet):
-            used = [*event.texts.values()]
-            self._sets[entry.key.removeprefix("texts:")] = event.texts
-            if entry.key != f"texts:{digest(event.texts)}":
-                yield entry.seq, f"its key is {entry.key}, but its texts give {digest(event.texts)}"
-        elif isinstance(event, TurnBegan):
-            texts = self._sets.get(event.texts) if isinstance(event.texts, str) else event.texts
-            if texts is None:
-                yield entry.seq, f"the texts {event.texts} are not there"
-                texts = {}
-            if not isinstance(event.texts, str):
-                used = [*texts.values()]
-            self._in_use.setdefault(event.execution, texts)
-        elif isinstance(event, ModelCall):
-            used = [*event.texts]
-            if isinstance(event.wording, Mapping):
-                used += event.wording.values()
-            there = self._in_use.get(_execution_of(entry), dict.fromkeys(event.wording, ""))
-            for name in event.wording:
-                if name not in there:
-                    yield entry.seq, f"its turn did not begin with the text {name}"
+        match entry.event:
+            case Text():
+                yield from self._text(entry)
+            case TextSet(texts=texts):
+                yield from self._set(entry)
+                yield from self._missing(entry, texts.values())
+            case TurnBegan():
+                yield from self._begun(entry)
+            case ModelCall(texts=used):
+                yield from self._missing(entry, used)
+                yield from self._worded(entry)
+
+    def _text(self, entry: Entry[Text]) -> Findings:
+        sha = hashlib.sha256(entry.event.text.encode()).hexdigest()
+        if entry.key != f"text:{sha}":
+            yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
+        self._texts.add(entry.key.removeprefix("text:"))
+
+    def _set(self, entry: Entry[TextSet]) -> Findings:
+        texts = entry.event.texts
+        self._sets[entry.key.removeprefix("texts:")] = texts
+        if entry.key != f"texts:{digest(texts)}":
+            yield entry.seq, f"its key is {entry.key}, but its texts give {digest(texts)}"
+
+    def _begun(self, entry: Entry[TurnBegan]) -> Findings:
+        """An older journal names each text in the turn itself."""
+        texts = entry.event.texts
+        if isinstance(texts, str):
+            there = self._sets.get(texts)
+            if there is None:
+                yield entry.seq, f"the texts {texts} are not there"
+        else:
+            there = texts
+            yield from self._missing(entry, texts.values())
+        self._in_use.setdefault(entry.event.execution, there or {})
+
+    def _worded(self, entry: Entry[ModelCall]) -> Findings:
+        """What was read of the owner's is of those texts that its turn began with."""
+        wording = entry.event.wording
+        if isinstance(wording, Mapping):
+            yield from self._missing(entry, wording.values())
+        there = self._in_use.get(_execution_of(entry))
+        for name in wording:
+            if there is not None and name not in there:
+                yield entry.seq, f"its turn did not begin with the text {name}"
+
+    def _missing(self, entry: Entry[Any], used: Iterable[str]) -> Findings:
         for sha in used:
             if sha not in self._texts:
                 yield entry.seq, f"the text {sha} is not there"

@@ -12,7 +12,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from daemon.engine.schema import Row
+from daemon.engine.tables import Row
 from daemon.engine.writer import Fence, Writer
 
 PATIENCE = float(os.environ.get("PATIENCE", "45"))

@@ -14,7 +14,7 @@ from aiohttp import web
 from daemon.console.events import Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.console.inside import Inside
-from daemon.console.pages import MOST, PAGE, Page, Pages, Place
+from daemon.console.paging import MOST, PAGE, Page, Pages, Place
 from daemon.console.readers import PATIENCE, Answers
 from daemon.console.search import words_in
 from daemon.engine.event import Entry, Event, as_json

@@ -1,17 +1,24 @@
-"""A journal that is read by a thread beside the loop, as it is at one moment: for what takes long to read."""
+"""A journal that is read by a thread beside the loop: as it is at one moment, or at each question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from daemon.engine.event import Entry, Event, Kinds
 from daemon.engine.exceptions import JournalDamaged
+from daemon.engine.opening import open_readonly
 from daemon.engine.reading import ALWAYS, Reading
 from daemon.engine.store import Store
+from daemon.engine.tables import Stored
 
 
 class Beside(Reading):
-    """What may be asked of it besides. `found` hears what of it is damaged."""
+    """The journal at one moment, for what takes long to read: parts of a thread, and searches.
+
+    `found` hears what of it is damaged; that is left out.
+    """
 
     def __init__(self, store: Store, kinds: Kinds, found: Callable[[JournalDamaged], None]) -> None:
         super().__init__(store, kinds)
@@ -47,3 +54,22 @@ class Beside(Reading):
 
     def _found(self, damage: JournalDamaged) -> None:
         self._hears(damage)
+
+
+class Reader(Reading):
+    """Reads a journal that is open here, as it is at each question. It leaves out what is damaged."""
+
+    def __init__(self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None]) -> None:
+        store = open_readonly(path)
+        store.rollback()  # it has begun to read, and would see that one moment for ever
+        super().__init__(store, kinds)
+        self._tell = found
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
+        return list(self._sound(rows))
+
+    def _found(self, damage: JournalDamaged) -> None:
+        self._tell(damage)

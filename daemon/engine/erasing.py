@@ -13,8 +13,8 @@ from typing import ClassVar
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import Event, Kinds
 from daemon.engine.keys import part
-from daemon.engine.schema import Row
 from daemon.engine.store import Store
+from daemon.engine.tables import Row
 
 CHUNK = 200
 """Bodies that are blanked in one transaction, while nothing else is committed."""

@@ -17,16 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from daemon.engine.beside import Beside
+from daemon.engine.beside import Beside, Reader
 from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
-from daemon.engine.event import Entry, Event, Input, Kinds
+from daemon.engine.event import Entry, Event, Input
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
 from daemon.engine.opening import fold_again, open_readonly, open_store
 from daemon.engine.reading import Reading
-from daemon.engine.schema import Row, Stored
 from daemon.engine.store import Store, index_path
+from daemon.engine.tables import Row, Stored
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
@@ -350,25 +350,6 @@ class Journal(Reading):
                 self._arrived[row.thread] = seq
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-class Reader(Reading):
-    """Reads a journal that is open here, as it is at each question. It leaves out what is damaged."""
-
-    def __init__(self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None]) -> None:
-        store = open_readonly(path)
-        store.rollback()  # it has begun to read, and would see that one moment for ever
-        super().__init__(store, kinds)
-        self._tell = found
-
-    def close(self) -> None:
-        self._store.close()
-
-    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
-        return list(self._sound(rows))
-
-    def _found(self, damage: JournalDamaged) -> None:
-        self._tell(damage)
 
 
 def _check_names(thread: str, key: str, author: str) -> None:

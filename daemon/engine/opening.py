@@ -13,8 +13,8 @@ from urllib.parse import quote
 from daemon.engine.event import Kinds
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.kinds import LEASES
-from daemon.engine.schema import FOLDED_TABLES, TABLES
 from daemon.engine.store import Store
+from daemon.engine.tables import FOLDED_TABLES, TABLES
 
 VERSION = 2
 """Of the tables. A journal of another one was written by another program, and is not touched."""

@@ -19,8 +19,8 @@ from daemon.engine.keys import restarted
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
 from daemon.engine.opening import damaged, folding, open_readonly, unreadable
 from daemon.engine.rows import entry_of, seqs_in
-from daemon.engine.schema import Stored
 from daemon.engine.store import Store
+from daemon.engine.tables import Stored
 
 E = TypeVar("E", bound=Event)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import NO_DATE, Entry, Kinds
-from daemon.engine.schema import Stored
+from daemon.engine.tables import Stored
 
 
 def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:

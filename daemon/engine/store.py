@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
-from daemon.engine.schema import REPLAYS, ROW, Row, Stored
+from daemon.engine.tables import REPLAYS, ROW, Row, Stored
 
 PART = 500
 """Entries that are read at once where all are."""

@@ -14,7 +14,7 @@ from daemon.engine.blanking import mark_of
 from daemon.engine.reading import Reading
 from daemon.engine.rows import closed_by, entry_of, strays
 from daemon.engine.rules import RULES, Ledger, Rule
-from daemon.engine.schema import Stored
+from daemon.engine.tables import Stored
 
 Findings = Iterator[tuple[int, str, str]]
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from daemon.engine.exceptions import Conflict, Fenced, JournalError
-from daemon.engine.schema import Row
 from daemon.engine.store import Store
+from daemon.engine.tables import Row
 
 log = logging.getLogger(__name__)
 

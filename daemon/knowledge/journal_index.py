@@ -21,9 +21,10 @@ from threading import Event as Flag
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from daemon.engine.beside import Reader
 from daemon.engine.erasing import Erased
 from daemon.engine.event import Entry, Event, as_json, digest
-from daemon.engine.journal import Journal, Reader
+from daemon.engine.journal import Journal
 from daemon.engine.lock import PRIVATE
 from daemon.engine.reading import Reading
 from daemon.engine.store import delete_database

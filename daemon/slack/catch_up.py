@@ -20,9 +20,9 @@ from daemon.kinds import CaughtUp, Opened, Said
 from daemon.ports import Clock
 from daemon.slack.archive import Archive
 from daemon.slack.inbox import Inbox
-from daemon.slack.marks import Marks, marks, move
 from daemon.slack.missed import Missed, Progress
 from daemon.slack.refusals import OUT_OF_REACH, why
+from daemon.slack.watermarks import Marks, marks, move
 from daemon.slack.web import pause
 
 DORMANT = 30 * 86_400.0

@@ -19,11 +19,11 @@ from slack_sdk.errors import SlackApiError
 from daemon.ports import Clock
 from daemon.slack.archive import Archive, Conversation, at, live_threads
 from daemon.slack.inbox import Inbox
-from daemon.slack.marks import Marks
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.payload import Malformed
 from daemon.slack.place import moment
 from daemon.slack.refusals import LIMITED, error_of
+from daemon.slack.watermarks import Marks
 from daemon.slack.web import Item
 
 SKEW = 300.0

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.console.pages import WEIGHT, Pages
+from daemon.console.paging import WEIGHT, Pages
 from daemon.console.readers import MOST, ROOM
 from daemon.engine.beside import Beside
 from daemon.engine.erasing import Forgotten

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.console.pages import Pages, Place
+from daemon.console.paging import Pages, Place
 from daemon.console.search import pattern, words_in
 from tests.console.site import Site, called, console, message
 from tests.console.test_pages import said, told

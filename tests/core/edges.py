@@ -69,7 +69,7 @@ EDGES = (
     ),
     Mutant(
         rule="two conversations never share an id",
-        file="daemon/engine/schema.py",
+        file="daemon/engine/tables.py",
         old="create unique index entry_opens_thread",
         new="create index entry_opens_thread",
         shown_by=JOURNAL + "test_two_threads_never_share_an_id",

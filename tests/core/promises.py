@@ -56,7 +56,7 @@ HEARS = (
     ),
     rule(
         "what was heard says nothing about what was said before it",
-        "slack/marks.py",
+        "slack/watermarks.py",
         "            return mark\n",
         "            heard = [entry.at for entry in journal.kind(Opened)]\n"
         "            return CaughtUp(until=max(mark.until, *heard, 0.0), behind=mark.behind)\n",
@@ -71,7 +71,7 @@ HEARS = (
     ),
     rule(
         "catching up goes on where it was killed",
-        "slack/marks.py",
+        "slack/watermarks.py",
         "        for channel, threads in entry.event.threads.items():\n",
         "        for channel, threads in ():\n",
         f"{LONG_AWAY}test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle",

@@ -20,14 +20,14 @@ CLOCKS = (
     ),
     rule(
         "a watermark of the future is not believed",
-        "slack/marks.py",
+        "slack/watermarks.py",
         "values(), 0.0) <= now:",
         "values(), 0.0) >= 0:",
         f"{MARKS}test_a_mark_of_the_future_is_not_believed",
     ),
     rule(
         "where no watermark can be believed it is read from the first call",
-        "slack/marks.py",
+        "slack/watermarks.py",
         "return min([now, *calls])",
         "return max([now, *calls])",
         f"{MARKS}test_where_all_marks_are_of_the_future_it_is_read_from_the_first_call",

@@ -71,7 +71,7 @@ DOOR = (
     ),
     rule(
         "what was forgotten while a page was read does not stand on it",
-        "console/pages.py",
+        "console/paging.py",
         "if erasures == self._journal.erasures:",
         "if True:",
         PAGES + "test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it",

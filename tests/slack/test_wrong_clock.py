@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.kinds import CaughtUp, Heard
-from daemon.slack.marks import move
+from daemon.slack.watermarks import move
 from rehearsal.people import TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post

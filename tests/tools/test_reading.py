@@ -13,7 +13,7 @@ import pytest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.opening import open_readonly
 from daemon.engine.reading import reading
-from daemon.engine.schema import Row
+from daemon.engine.tables import Row
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 from tests.stories.stage import ALICE, Stage
