@@ -162,7 +162,8 @@ class Writer:
                 self._ill(error)
                 return [JournalError(f"The journal could not be written ({error}).")]
             return [result for append in batch for result in self.commit([append])]
-        self._well()
+        if any(isinstance(result, int) for result in results):  # what was only refused wrote nothing
+            self._well()
         return results
 
     def _insert(self, append: Append) -> Result:

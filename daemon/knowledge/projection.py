@@ -12,6 +12,8 @@ from daemon.engine.reading import Reading
 
 PIECE = 200
 """Entries that are folded at once: a few milliseconds, in which nobody else can do anything."""
+FAR = 5_000
+"""So many entries behind, it looks for its own beside the loop. Nearer, a thread costs more than the look."""
 
 
 class Projection:
@@ -29,21 +31,33 @@ class Projection:
         """Up to here there is nothing left to fold."""
         self._whole = False
         """Was it ever folded to the end?"""
+        self._folding = asyncio.Lock()
+        """Held by the one who folds, so that a burst of turns does not do it once each."""
 
     async def ready(self) -> None:
         """Fold what came since, in pieces: others go on meanwhile, and may ask it."""
-        while self.journal.last() - self._upto > PIECE:
-            self._heed()
-            erasures = self.journal.erasures
-            last, seqs = await self.journal.apart(self._new)
-            for start in range(0, len(seqs), PIECE):
-                if erasures != self.journal.erasures:
-                    break
-                some = [seq for seq in seqs[start : start + PIECE] if seq > self._upto]
-                self._fold(self.journal.sound(some))
-                await asyncio.sleep(0)
-            else:
-                self._upto = max(self._upto, last)
+        if self._behind() <= PIECE:
+            return
+        async with self._folding:
+            while self._behind() > PIECE:
+                await self._catch_up()
+
+    def _behind(self) -> int:
+        return self.journal.last() - self._upto
+
+    async def _catch_up(self) -> None:
+        """Fold what there is now. What is forgotten meanwhile ends it: whoever called looks again."""
+        self._heed()
+        erasures = self.journal.erasures
+        far = self._behind() > FAR
+        last, seqs = await self.journal.apart(self._new) if far else self._new(self.journal)
+        for start in range(0, len(seqs), PIECE):
+            if erasures != self.journal.erasures:
+                return
+            some = [seq for seq in seqs[start : start + PIECE] if seq > self._upto]
+            self._fold(self.journal.sound(some))
+            await asyncio.sleep(0)
+        self._upto = max(self._upto, last)
 
     def update(self) -> None:
         """Fold what came since."""

@@ -5,6 +5,7 @@ A file that can't be used keeps its last good version, and that is said, once, i
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import os
@@ -43,6 +44,8 @@ class Texts:
         """Those that were in use last, and the digest of their set."""
         self._sets: dict[str, Mapping[str, str]] = {"": {}}
         self._entered: dict[str, Entry[Text]] = {}
+        self._seen = False
+        """Were the files looked at in this round of the event loop?"""
         problems = [self._look(name) for name in self._names()]
         faults = [problem for problem in problems if problem]
         if faults:
@@ -55,10 +58,8 @@ class Texts:
 
     async def current(self) -> str:
         """The digest of the set of all texts as they are now; the set is in the journal, and each of them."""
-        for name in self._names():
-            problem = self._look(name)
-            if problem:
-                await self._complain(name, problem)
+        if not self._seen:
+            await self._look_at_all()
         good = self._good
         entered, key = self._set
         if entered is not good:
@@ -69,6 +70,18 @@ class Texts:
                 await self._journal.append(SELF, TextSet(texts=texts), key=f"texts:{key}", author="core")
             self._set = (good, key)
         return key
+
+    async def _look_at_all(self) -> None:
+        """Turns that begin together look once: a hundred files each would be most of what a begin costs."""
+        self._seen = True
+        asyncio.get_running_loop().call_soon(self._forget_seen)
+        for name in self._names():
+            problem = self._look(name)
+            if problem:
+                await self._complain(name, problem)
+
+    def _forget_seen(self) -> None:
+        self._seen = False
 
     def named(self, texts: str | Mapping[str, str]) -> Mapping[str, str]:
         """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""

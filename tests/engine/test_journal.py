@@ -170,6 +170,18 @@ async def test_appends_are_committed_in_the_order_in_which_they_came(journal: Jo
     assert seqs == sorted(seqs)
 
 
+async def test_what_is_refused_is_no_sign_that_the_disk_takes_anything_again(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    await note(journal, "before")
+    journal._writer.failing = True
+    await note(journal, "before")
+    assert not journal.writable
+    await note(journal, "after")
+    assert journal.writable
+    assert caplog.text.count("can be written again") == 1
+
+
 async def test_two_threads_never_share_an_id(journal: Journal) -> None:
     key = "thread:T:C:1.0"
     digits = hashlib.sha256(key.encode()).hexdigest()

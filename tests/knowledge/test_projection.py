@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
+from daemon.engine.reading import Reading
 from daemon.kinds import SOUL_KINDS, AudienceNoted, Opened, PersonLearned
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
-from daemon.knowledge.projection import PIECE
+from daemon.knowledge.projection import FAR, PIECE
 from tests.clock import FakeClock
 
 FIRST, ALICE = "sess-0", "U1"
+T = TypeVar("T")
 
 
 class Watched(Journal):
@@ -26,6 +28,12 @@ class Watched(Journal):
     def __init__(self, path: Path, clock: FakeClock, kinds: Sequence[type[Event]]) -> None:
         super().__init__(path, clock, kinds)
         self.read = asyncio.Event()
+        self.opened = 0
+        """How often somebody looked beside the loop."""
+
+    async def apart(self, ask: Callable[[Reading], T]) -> T:
+        self.opened += 1
+        return await super().apart(ask)
 
     def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         self.read.set()
@@ -107,3 +115,16 @@ async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: W
     await asyncio.gather(folding, models.ready())
     assert models.about(ALICE, FIRST) == ["likes coffee"]
     assert all(models.about(f"U{number}", FIRST) == ["reads"] for number in range(2, 8 * PIECE))
+
+
+async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_near_not_at_all(
+    journal: Watched,
+) -> None:
+    places = Places(journal)
+    await asyncio.gather(*(places.ready() for _ in range(50)))
+    assert journal.opened == 0
+    await asyncio.gather(*(_learn(journal, f"U{number}", "runs") for number in range(FAR + 1)))
+    places = Places(journal)
+    await asyncio.gather(*(places.ready() for _ in range(50)))
+    assert journal.opened == 1
+    assert await passes(journal, places) <= 2
