@@ -114,6 +114,8 @@ class Settings:
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", password(20), PASSWORD_HINT, secret=True)
+    log_level: str = setting("info", one_of("debug", "info", "warning", "error"), "info is usual.")
+    log_format: str = setting("text", one_of("text", "json"), "Write text or json.")
     soul_home: Path = setting(Path("var"), folder, "Name a folder; it is made if it does not exist.")
     owner_user_ids: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
     allowed_users: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 from config import Settings, load, misspelt
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
 from daemon.errors import ConfigError
-from daemon.log import Terse
+from daemon.log import begin_log
 from daemon.private import create, keep_private
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ def main() -> int:
     """Run a command; returns its exit status."""
     keep_private()
     asked = commands().parse_args()
-    logging.basicConfig(
-        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[Terse()]
-    )
+    begin_log("warning", "text")
     try:
         status: int = asked.command(asked)
     except (ConfigError, JournalError) as error:
@@ -76,20 +75,23 @@ def commands() -> argparse.ArgumentParser:
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
     add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
+    add("settings", _settings_table, "every setting with its default, as a Markdown table")
     trace = add(
         "trace", _trace, "a thread as a tree of causes, with all that was thought: for its owner alone"
     )
-    trace.add_argument("thread", metavar="THREAD", help="sess-… or its beginning, a Slack link, or C…:ts")
+    named = "sess-… or its beginning, a Slack link, or C…:ts; without one, the latest threads are listed"
+    trace.add_argument("thread", nargs="?", metavar="THREAD", help=named)
+    trace.add_argument("--full", action="store_true", help="lines as long as they are; all threads")
     verify = add("verify", _verify, "replay the journal and compare; exit 1 with a line for each violation")
     export = add(
         "export", _export, "the journal as JSON lines, with all that was thought: for its owner alone"
     )
-    elsewhere = "the journal, if not the daemon's own"
-    trace.add_argument("--journal", metavar="PATH", dest="path", type=Path, help=elsewhere)
-    for one in (verify, export):
-        one.add_argument("path", nargs="?", metavar="JOURNAL", type=Path, help=elsewhere)
     into = "write to this new file, which nobody else can read (what a shell redirects to, others may)"
     export.add_argument("-o", "--out", metavar="FILE", type=Path, help=into)
+    backup = add("backup", _backup, "a copy of the journal as it is now, checked; beside a running daemon")
+    backup.add_argument("out", metavar="FILE", type=Path, help="a new file, which nobody else can read")
+    for one in (trace, verify, export, backup):
+        one.add_argument("--journal", metavar="PATH", type=Path, help="another one than the daemon's own")
     return parser
 
 
@@ -139,6 +141,7 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
 def _settings() -> Settings:
     """What the owner set; what was set and is no setting is said, and stops nobody."""
     settings = load()
+    begin_log(settings.log_level, settings.log_format)
     for key in misspelt():
         log.warning("%s", key)
     return settings
@@ -164,6 +167,7 @@ def _check(asked: argparse.Namespace) -> int:
 def _actions(_: argparse.Namespace) -> int:
     from daemon.actions.built_in import catalogue
 
+    _like_a_filter()
     print(catalogue().document(), end="")
     return 0
 
@@ -171,6 +175,15 @@ def _actions(_: argparse.Namespace) -> int:
 def _kinds(_: argparse.Namespace) -> int:
     from daemon.kinds.table import table
 
+    _like_a_filter()
+    print(table(), end="")
+    return 0
+
+
+def _settings_table(_: argparse.Namespace) -> int:
+    from daemon.settings_table import table
+
+    _like_a_filter()
     print(table(), end="")
     return 0
 
@@ -178,16 +191,21 @@ def _kinds(_: argparse.Namespace) -> int:
 def _trace(asked: argparse.Namespace) -> int:
     from daemon.engine.reading import reading
     from daemon.kinds import SOUL_KINDS
-    from daemon.trace import find, trace
+    from daemon.trace import find, threads, trace
 
     _like_a_filter()
-    with reading(asked.path or load().journal_path, SOUL_KINDS) as journal:
+    with reading(asked.journal or load().journal_path, SOUL_KINDS) as journal:
+        if asked.thread is None:
+            for line in threads(journal, everything=asked.full):
+                print(line)
+            return 0
         try:
             opened = find(journal, asked.thread)
         except LookupError as unknown:
             print(unknown.args[0], file=sys.stderr)
             return 1
-        for line in trace(journal, opened, shutil.get_terminal_size((200, 0)).columns):
+        width = math.inf if asked.full else shutil.get_terminal_size((200, 0)).columns
+        for line in trace(journal, opened, width):
             print(line)
     return 0
 
@@ -199,7 +217,7 @@ def _verify(asked: argparse.Namespace) -> int:
     from daemon.trace import plain
 
     _like_a_filter()
-    path = asked.path or load().journal_path
+    path = asked.journal or load().journal_path
     with reading(path, SOUL_KINDS) as journal:
         verdict = verify(journal)
     for violation in verdict.violations:
@@ -214,10 +232,17 @@ def _export(asked: argparse.Namespace) -> int:
     from daemon.kinds import SOUL_KINDS
 
     _like_a_filter()
-    path = asked.path or load().journal_path
+    path = asked.journal or load().journal_path
     with reading(path, SOUL_KINDS) as journal, _written(asked.out) as out:
         for entry in journal.entries():
             print(json.dumps(as_json(entry)), file=out)
+    return 0
+
+
+def _backup(asked: argparse.Namespace) -> int:
+    from daemon.backup import backup
+
+    print(backup(asked.journal or load().journal_path, asked.out))
     return 0
 
 

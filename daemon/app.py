@@ -44,6 +44,7 @@ from daemon.soul.eraser import Eraser
 from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
+from daemon.turn_lines import turn_lines
 from daemon.view import show
 from daemon.within import begin, index_of, supervisor_of
 
@@ -131,6 +132,7 @@ async def awake(
             processes=processes,
             open=sandbox or sandboxes.open,
         )
+        await enter(turn_lines(journal))
         await enter(meanwhile(world.people.ready()))
         if settings.inner:
             await begin(journal)

@@ -1,15 +1,18 @@
-"""The log on stderr: a line that comes again and again is written once a minute, with how often it came.
+"""The log on stderr, for people or as JSON: a complaint that comes again and again is written once a minute.
 
-Else whoever makes the daemon complain fills its disk. Made by `__main__`.
+Else whoever makes the daemon complain fills its disk. `LOG_LEVEL` is for our own lines: what a library would
+say below a warning may hold what people said, and keys.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TextIO
 
 MINUTE = 60.0
@@ -17,6 +20,51 @@ ALIKE = 10
 """Lines a minute from the same place in the code, where each says something else."""
 KEPT = 1_000
 """Lines that are remembered."""
+OURS = ("daemon", "rehearsal")
+"""Where our own lines come from."""
+
+
+def begin_log(level: str, form: str) -> None:
+    """From now on our lines of this level are written, and everybody's warnings; `form` is text or json."""
+    handler = Terse()
+    handler.setFormatter(AsJson() if form == "json" else AsText())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in OURS:
+        logging.getLogger(name).setLevel(level.upper())
+
+
+class AsText(logging.Formatter):
+    """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return _time(record)
+
+
+class AsJson(logging.Formatter):
+    """An object a line: time, level, logger, message, what else a line names, and a fault's traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= getattr(record, FIELDS, {})
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+FIELDS = "fields"
+"""The name under which `extra` gives what a line of JSON has besides."""
+
+
+def _time(record: logging.LogRecord) -> str:
+    return f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 @dataclass(slots=True)
@@ -47,6 +95,9 @@ class Terse(logging.StreamHandler[TextIO]):
 
     def _write(self, record: logging.LogRecord) -> None:
         self._tell_of_old()
+        if record.levelno < logging.WARNING:  # no complaint: there are as many as there are turns
+            super().emit(record)
+            return
         line = (record.name, record.levelno, record.getMessage(), _cause(record))
         place = (record.name, record.pathname, record.lineno)
         if line in self._lines:

@@ -20,6 +20,8 @@ LINK = re.compile(r"/archives/([A-Z0-9]+)/p([0-9]+)([0-9]{6})$")
 PLACE = re.compile(r"([A-Z0-9]+):([0-9]+\.[0-9]+)$")
 LATEST = 10
 """How many threads are named to who asks for one that is not there."""
+LISTED = 40
+"""How many are listed to who asks for none."""
 DEEPEST = 12
 """Levels that are indented: an outage goes on for many."""
 
@@ -47,7 +49,17 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
     raise LookupError("\n".join([*said, *map(_titled, (found or threads)[-LATEST:])]))
 
 
-def trace(reading: Reading, opened: Entry[Opened], width: int) -> Iterator[str]:
+def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
+    """The threads that can be asked for, a line each, the latest last; the latest few, or all."""
+    opened = reading.kind(Opened)
+    if not opened:
+        yield "The journal holds no thread yet."
+    yield from map(_titled, opened if everything else opened[-LISTED:])
+    if not everything and len(opened) > LISTED:
+        yield f"{len(opened) - LISTED} more: --full"
+
+
+def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str]:
     """The lines of its tree, none longer than `width`; what causes something stands above it."""
     entries: list[Entry[Event]] = reading.of(opened.thread)
     calls = [call for call in reading.of(opened.thread, ModelCall) if not call.event.taken_from]
@@ -58,7 +70,7 @@ def trace(reading: Reading, opened: Entry[Opened], width: int) -> Iterator[str]:
             indent = "  " * min(depth, DEEPEST)
             line = f"{entry.seq:>7}  {_time(entry)}  {indent}{entry.kind}  {plain(told(entry))}".rstrip()
             if len(line) > width:
-                line = f"{line[: width - 1]}…"
+                line = f"{line[: int(width) - 1]}…"
             yield line
 
 

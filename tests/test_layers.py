@@ -16,8 +16,9 @@ from tests.source import Function, Module, imported, modules, parse
 ROOMS = (
     ("__main__",),
     ("doctor",),
+    ("backup", "settings_table"),
     ("app", "terminal", "trace", "rules"),
-    ("view", "behaviour"),
+    ("view", "behaviour", "turn_lines"),
     ("within",),
     ("server", "clock", "log", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),

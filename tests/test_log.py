@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
+import re
 
 import pytest
 
-from daemon.log import ALIKE, KEPT, MINUTE, Terse
+from daemon.log import ALIKE, FIELDS, KEPT, MINUTE, AsJson, AsText, Terse
 
 
 class Log:
@@ -74,3 +76,26 @@ def test_whoever_complains_in_words_that_do_not_fit_goes_on(capsys: pytest.Captu
     log.logger.warning("all is well")
     assert log.lines == ["all is well"]
     assert "--- Logging error ---" in capsys.readouterr().err
+
+
+def test_what_is_no_complaint_is_written_as_often_as_it_comes() -> None:
+    log = Log()
+    for _ in range(3 * ALIKE):
+        log.logger.info("a turn")
+    assert log.lines == ["a turn"] * 3 * ALIKE
+
+
+def test_a_line_has_its_time_and_as_json_its_fields_and_a_traceback() -> None:
+    log = Log()
+    log.handler.setFormatter(AsText())
+    log.logger.warning("The disk is full.")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ WARNING x: The disk is full\.", log.lines[0])
+    log.handler.setFormatter(AsJson())
+    log.logger.info('It "ended".\nSo be it.', extra={FIELDS: {"calls": 2}})
+    try:
+        raise KeyError("a")
+    except KeyError:
+        log.logger.exception("It failed.")
+    told, failed = [json.loads(line) for line in log.lines[1:]]
+    assert (told["level"], told["message"], told["calls"]) == ("info", 'It "ended".\nSo be it.', 2)
+    assert failed["traceback"].endswith("KeyError: 'a'")

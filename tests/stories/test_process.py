@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import signal
 import socket
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -107,7 +109,8 @@ async def test_told_to_stop_it_first_says_what_it_is_thinking_of(tmp_path: Path)
             await until(lambda: place.model.requests)
             assert place.answers(ts) == []
             process.send_signal(signal.SIGTERM)
-            assert await ended(process) == (0, "")
+            status, [line] = await _told(process)
+        assert (status, " conversation completed: 1 call, $" in line) == (0, True)
         assert place.texts(ts) == ["It took a while."]
 
 
@@ -151,3 +154,30 @@ async def silent_slack() -> AsyncIterator[tuple[str, asyncio.Event]]:
             yield address(listener), joined
         finally:
             over.set()
+
+
+async def test_each_turn_is_a_line_of_the_log_and_no_level_shows_a_word_or_a_secret(tmp_path: Path) -> None:
+    """At the lowest level, with all that the libraries would say: neither what was said nor the tokens."""
+    async with around(tmp_path) as place:
+        world = into(place.url)
+        level = {"LOG_LEVEL": "debug", "LOG_FORMAT": "json"}
+        async with running(tmp_path / "soul", **world, **level) as (daemon, _):
+            ts = await place.say("My cat is called Zerbinetta. What do you make of it?")
+            await until(lambda: place.answers(ts) and not place.working)
+            daemon.send_signal(signal.SIGTERM)
+            status, said = await ended(daemon)
+        lines = [json.loads(line) for line in said.splitlines()]
+        turns = [line for line in lines if line["logger"] == "daemon.turn_lines"]
+        assert status == 0
+        assert turns, said
+        told = {"thread", "process", "outcome", "calls", "dollars", "seconds"}
+        assert told | {"time", "level"} <= turns[0].keys()
+        assert (turns[0]["outcome"], turns[0]["calls"]) == ("completed", 1)
+        spoken = place.texts(ts)[0].split(".")[0]
+        for secret in ("Zerbinetta", spoken, world["SLACK_BOT_TOKEN"], world["SLACK_APP_TOKEN"]):
+            assert secret not in said
+
+
+async def _told(process: Process) -> tuple[int, list[str]]:
+    status, said = await ended(process)
+    return status, said.splitlines()

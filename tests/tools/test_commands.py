@@ -1,9 +1,10 @@
-"""`verify`, `trace` and `export` as an owner runs them: without keys, and without Slack or Claude."""
+"""`verify`, `trace`, `export`, `backup` as an owner runs them: without keys, without Slack or Claude."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def test_verify_needs_no_keys_and_says_what_is_pending_apart(half: Path, tmp_pat
 def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path, rule: str, forge: Forge) -> None:
     with opened(journal) as copy:
         seq = forge(copy)
-    status, said, wrong = run("verify", str(journal))
+    status, said, wrong = run("verify", "--journal", str(journal))
     *lines, summary = said.splitlines()
     assert (status, wrong) == (1, "")
     assert [line for line in lines if line.startswith(f"{seq} {rule}: ")], said
@@ -62,13 +63,13 @@ def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path, rule: st
 
 
 def test_what_is_no_journal_is_a_plain_sentence_and_exit_74(tmp_path: Path) -> None:
-    status, said, wrong = run("verify", str(tmp_path / "none.db"))
+    status, said, wrong = run("verify", "--journal", str(tmp_path / "none.db"))
     assert (status, said) == (74, "")
     assert wrong.startswith("There is no journal at")
 
 
 def test_export_gives_every_entry_as_a_line_of_json(talked: Path) -> None:
-    status, said, _ = run("export", str(talked))
+    status, said, _ = run("export", "--journal", str(talked))
     lines = [json.loads(line) for line in said.splitlines()]
     assert status == 0
     assert [line["seq"] for line in lines] == [*range(1, len(lines) + 1)]
@@ -77,20 +78,20 @@ def test_export_gives_every_entry_as_a_line_of_json(talked: Path) -> None:
 
 def test_export_makes_a_file_that_nobody_else_can_read(talked: Path, tmp_path: Path) -> None:
     out = tmp_path / "journal.jsonl"
-    assert run("export", str(talked), "--out", str(out)) == (0, "", "")
-    assert out.read_text() == run("export", str(talked))[1]
+    assert run("export", "--journal", str(talked), "--out", str(out)) == (0, "", "")
+    assert out.read_text() == run("export", "--journal", str(talked))[1]
     assert oct(out.stat().st_mode) == "0o100600"
-    status, _, wrong = run("export", str(talked), "-o", str(talked))
+    status, _, wrong = run("export", "--journal", str(talked), "-o", str(talked))
     assert (status, wrong.count("\n")) == (74, 1)
     assert wrong.startswith(f"{talked} is there already.")
-    status, _, wrong = run("export", str(talked), "-o", str(tmp_path / "nowhere" / "out"))
+    status, _, wrong = run("export", "--journal", str(talked), "-o", str(tmp_path / "nowhere" / "out"))
     assert (status, "cannot be written (No such file or directory)" in wrong) == (74, True)
 
 
 def test_an_export_that_ends_in_the_middle_leaves_nothing(journal: Path, tmp_path: Path) -> None:
     with opened(journal) as copy:
         copy.change(copy.seqs("turn-ended")[-1], body="{")
-    status, _, wrong = run("export", str(journal), "-o", str(tmp_path / "half"))
+    status, _, wrong = run("export", "--journal", str(journal), "-o", str(tmp_path / "half"))
     assert (status, wrong.count("\n")) == (74, 1)
     assert not (tmp_path / "half").exists()
 
@@ -105,3 +106,45 @@ def test_trace_names_the_latest_threads_to_who_asks_for_another(talked: Path) ->
     status, said, wrong = run("trace", "sess-nobody", "--journal", str(talked))
     assert (status, said) == (1, "")
     assert wrong.startswith("No thread is sess-nobody.\nsess-")
+
+
+def test_trace_alone_lists_the_threads_and_full_cuts_no_line(talked: Path) -> None:
+    status, said, wrong = run("trace", "--journal", str(talked))
+    assert (status, wrong) == (0, "")
+    threads = [line.split()[0] for line in said.splitlines()]
+    assert len(threads) == len({*threads}) >= 3
+    for thread in threads:
+        narrow = run("trace", thread, "--journal", str(talked), COLUMNS="60")[1]
+        assert max(map(len, narrow.splitlines()[1:])) <= 60
+    full = run("trace", threads[0], "--full", "--journal", str(talked), COLUMNS="60")[1]
+    assert "…" not in full
+    assert max(map(len, full.splitlines())) > 60
+
+
+@pytest.mark.parametrize("command", [("trace",), ("export",), ("actions",), ("settings",)])
+def test_a_reader_who_goes_away_is_no_traceback(talked: Path, command: tuple[str, ...]) -> None:
+    named = ["--journal", str(talked)] if command in (("trace",), ("export",)) else []
+    words = shlex.join([sys.executable, "-m", "daemon", *command, *named])
+    done = subprocess.run(["sh", "-c", f"{words} | true"], cwd=root(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_backup_is_checked_private_and_never_takes_the_place_of_anything(
+    talked: Path, journal: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "copy.db"
+    status, said, wrong = run("backup", str(out), "--journal", str(talked))
+    assert (status, wrong) == (0, "")
+    assert said.startswith(f"{out}: ")
+    assert "clean" in said
+    assert oct(out.stat().st_mode) == "0o100600"
+    assert run("export", "--journal", str(out)) == run("export", "--journal", str(talked))
+    status, _, wrong = run("backup", str(out), "--journal", str(talked))
+    assert (status, wrong.startswith(f"{out} is there already.")) == (74, True)
+    status, _, wrong = run("backup", str(tmp_path / "x"), "--journal", str(tmp_path / "none.db"))
+    assert (status, wrong.startswith("There is no journal at")) == (74, True)
+    with opened(journal) as forged:
+        delete_an_answer(forged)
+    status, _, wrong = run("backup", str(tmp_path / "y"), "--journal", str(journal))
+    assert (status, wrong.startswith("The copy breaks rules of the journal")) == (74, True)
+    assert not [*tmp_path.glob("[xy]*")]

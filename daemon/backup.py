@@ -1,0 +1,60 @@
+"""A copy of the journal as it is at one moment, made beside a running daemon. For the command `backup`."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from daemon.engine.exceptions import JournalError
+from daemon.engine.opening import open_readonly
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS
+from daemon.private import create
+from daemon.rules import verify
+
+
+def backup(journal: Path, out: Path) -> str:
+    """Copy it into this new file, which nobody else can read, and check the copy; says what it holds.
+
+    Raises JournalError where it cannot be read or written, or the copy is not sound; then no file is left.
+    """
+    open_readonly(journal).close()  # what is no journal is said as such, before anything is made
+    try:
+        os.close(create(out))
+    except FileExistsError as error:
+        raise JournalError(f"{out} is there already. Name another file, or take it away.") from error
+    except OSError as error:
+        raise JournalError(f"{out} cannot be written ({error.strerror}).") from error
+    try:
+        _copy(journal, out)
+        return _checked(out)
+    except BaseException:
+        for path in (out, Path(f"{out}-wal"), Path(f"{out}-shm")):
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _copy(journal: Path, out: Path) -> None:
+    """`vacuum into` reads one moment of a journal that others go on writing, and syncs nothing itself."""
+    store = sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        store.execute("vacuum into ?", (str(out),))
+    except sqlite3.Error as error:
+        raise JournalError(f"{journal} could not be copied to {out} ({error}).") from error
+    finally:
+        store.close()
+    with out.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _checked(out: Path) -> str:
+    """Raises JournalError where the copy breaks a rule of the journal."""
+    with reading(out, SOUL_KINDS) as copied:
+        verdict = verify(copied)
+    if verdict.violations:
+        raise JournalError(
+            f"The copy breaks rules of the journal, as the journal itself may: {verdict.violations[0]}."
+            " Run `python -m daemon verify`; a copy of the files of a stopped daemon keeps all that there is."
+        )
+    return f"{out}: {verdict}"

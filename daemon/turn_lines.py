@@ -1,0 +1,92 @@
+"""One line of the log for each turn that ends: thread, process, how it ended, calls, dollars, seconds.
+
+No word that anybody said or thought stands in it. Run by app beside the daemon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.kinds import ModelCall, TurnBegan, TurnEnded
+from daemon.log import FIELDS
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def turn_lines(journal: Journal) -> AsyncIterator[None]:
+    """While inside, a line for each turn that ends, and on leaving of those that just did.
+
+    What is damaged has none.
+    """
+    ended = Ended(journal)
+    task = asyncio.create_task(ended.tell_for_ever()) if log.isEnabledFor(logging.INFO) else None
+    try:
+        yield
+    finally:
+        if task:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            ended.tell()
+
+
+class Ended:
+    """The turns that ended and were not told yet."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._told = journal.last()
+
+    async def tell_for_ever(self) -> None:
+        """Until cancelled."""
+        while True:
+            changed = self._journal.changed
+            self.tell()
+            await changed.wait()
+
+    def tell(self) -> None:
+        """Write their lines."""
+        if self._journal.newest(TurnEnded) <= self._told:
+            return
+        for ended in self._journal.kind(TurnEnded, since=self._told):
+            self._told = ended.seq
+            with suppress(JournalError):
+                _tell(self._journal, ended)
+
+
+def _tell(journal: Journal, ended: Entry[TurnEnded]) -> None:
+    began = journal.at(ended.cause or 0)
+    if not isinstance(began.event, TurnBegan):
+        return
+    calls = [
+        call
+        for call in journal.of(ended.thread, ModelCall, since=began.seq)
+        if call.seq < ended.seq and not call.event.taken_from
+    ]
+    process = ended.event.process or began.event.process
+    dollars = sum(call.event.cost for call in calls)
+    seconds = ended.at - began.at
+    log.info(
+        "%s  %s %s: %s, $%.4f, %.1f s",
+        *(ended.thread, process, ended.event.outcome, _counted(len(calls)), dollars, seconds),
+        extra={
+            FIELDS: {
+                "thread": ended.thread,
+                "process": process,
+                "outcome": ended.event.outcome,
+                "calls": len(calls),
+                "dollars": round(dollars, 6),
+                "seconds": round(seconds, 3),
+            }
+        },
+    )
+
+
+def _counted(calls: int) -> str:
+    return "1 call" if calls == 1 else f"{calls} calls"

@@ -1,0 +1,93 @@
+"""What docs/RUNNING.md and docs/SETTINGS.md promise: the pages are true, a backup is of one moment."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from config import Settings
+from daemon.backup import backup
+from daemon.engine.journal import Journal
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS, Fault
+from daemon.settings_table import lines, table
+from tests.clock import FakeClock
+from tests.source import ROOT
+from tests.stories.stage import ALICE, Stage, reply, staged
+
+UNIT = ROOT / "examples" / "soul.service"
+
+
+def test_the_page_of_settings_is_made_from_the_example() -> None:
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert len([*lines(example)]) == len(dataclasses.fields(Settings))
+    assert (ROOT / "docs" / "SETTINGS.md").read_text(encoding="utf-8") == table()
+
+
+async def test_a_backup_beside_a_daemon_that_writes_is_whole_and_goes_on_from_there(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+
+        async def write() -> None:
+            for number in range(2_000):
+                fault = Fault(name="x", text=f"{number}")
+                await journal.append("soul", fault, key=f"fault:{number}", author="core")
+
+        writing = asyncio.create_task(write())
+        held: list[int] = []
+        for number in range(3):
+            at_least = journal.last()
+            out = tmp_path / f"copy{number}.db"
+            said = await asyncio.to_thread(backup, tmp_path / "journal.db", out)
+            assert "clean" in said
+            with reading(out, SOUL_KINDS) as copied:
+                assert [entry.seq for entry in copied.entries()] == [*range(1, copied.last() + 1)]
+                assert at_least <= copied.last() <= journal.last()
+                held.append(copied.last())
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+    assert held == sorted(held)
+
+
+async def test_what_is_restored_goes_on_where_the_copy_ends(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        await stage.wake()
+        ts = await _said(stage, "Hello", "Hello, Alice.")
+        await asyncio.to_thread(backup, stage.home / "journal.db", tmp_path / "copy.db")
+        await stage.sleep()
+        for lost in stage.home.glob("journal.*"):
+            lost.unlink()
+        shutil.copy(tmp_path / "copy.db", stage.home / "journal.db")
+        await stage.wake()
+        await _said(stage, "Still there?", "Still here.", ts)
+        assert await stage.answers(ALICE, ts) == ["Hello, Alice.", "Still here."]
+
+
+async def _said(stage: Stage, text: str, answer: str, ts: str | None = None) -> str:
+    stage.model.say(reply(answer))
+    return await stage.say("alice", ALICE, text, ts)
+
+
+def test_the_examples_can_be_read_and_name_what_is_there(tmp_path: Path) -> None:
+    compose = yaml.safe_load((ROOT / "examples" / "compose.yaml").read_text(encoding="utf-8"))
+    assert (ROOT / "examples" / compose["services"]["soul"]["build"] / "Dockerfile").exists()
+    assert compose["volumes"].keys() == {"soul"}
+    unit = UNIT.read_text(encoding="utf-8")
+    assert re.search(r"^ExecStart=\S+/\.venv/bin/python -m daemon$", unit, re.MULTILINE)
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd-analyze here")
+    here = unit.replace("/opt/soul/.venv/bin/python", "/bin/true").replace("/opt/soul", str(tmp_path))
+    (tmp_path / "soul.service").write_text(here.replace("User=soul", "User=root"), encoding="utf-8")
+    read = subprocess.run(
+        ["systemd-analyze", "verify", str(tmp_path / "soul.service")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "soul.service" not in read.stdout + read.stderr
