@@ -82,7 +82,7 @@ def test_the_examples_can_be_read_and_name_what_is_there(tmp_path: Path) -> None
     assert re.search(r"^ExecStart=\S+/\.venv/bin/python -m daemon$", unit, re.MULTILINE)
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze here")
-    here = unit.replace("/opt/soul/.venv/bin/python", "/bin/true").replace("/opt/soul", str(tmp_path))
+    here = unit.replace("/srv/soul/.venv/bin/python", "/bin/true").replace("/srv/soul", str(tmp_path))
     (tmp_path / "soul.service").write_text(here.replace("User=soul", "User=root"), encoding="utf-8")
     read = subprocess.run(
         ["systemd-analyze", "verify", str(tmp_path / "soul.service")],
