@@ -61,8 +61,8 @@ class Noting:
     ) -> Mapping[str, Any]:
         return self._llm.request(memory, role, schema)
 
-    def reserve(self, request: Mapping[str, Any]) -> float:
-        return self._llm.reserve(request)
+    def reserve(self, request: Mapping[str, Any], size: int) -> float:
+        return self._llm.reserve(request, size)
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event

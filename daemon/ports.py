@@ -48,8 +48,8 @@ class LLM(Protocol):
         `schema` is the JSON schema that the answer is held to, where this model can be held to one.
         """
 
-    def reserve(self, request: Mapping[str, Any]) -> float:
-        """The most that this request can cost, in dollars."""
+    def reserve(self, request: Mapping[str, Any], size: int) -> float:
+        """The most that this request, of so many bytes, can cost, in dollars."""
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event

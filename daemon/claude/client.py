@@ -94,12 +94,12 @@ class Claude:
         name = self._models[cast(Role, role)] if role in get_args(Role) else role
         return request(memory, model(name), schema)
 
-    def reserve(self, request: Mapping[str, Any]) -> float:
-        """The most that this request can cost, in dollars, with all its tries."""
+    def reserve(self, request: Mapping[str, Any], size: int) -> float:
+        """The most that this request, of so many bytes, can cost, in dollars, with all its tries."""
         if self._rehearsed:
             return 0.0
         spec = model(request["model"])
-        prompt = len(json.dumps(request, ensure_ascii=False).encode()) // BYTES
+        prompt = size // BYTES
         whole = cost(spec, Usage(cache_write=prompt, output=request["max_tokens"]))
         return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
 

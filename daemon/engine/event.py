@@ -285,5 +285,14 @@ def _plain(value: object) -> Any:
 
 def digest(value: object) -> str:
     """Sixteen hex digits that stand for a JSON value, whatever the order of its keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest_of(canonical(value))
+
+
+def canonical(value: object) -> bytes:
+    """A JSON value as bytes, the same whatever the order of its keys."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def digest_of(written: bytes) -> str:
+    """The digest of a value that is written down already."""
+    return hashlib.sha256(written).hexdigest()[:16]

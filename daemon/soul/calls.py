@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, digest, only
+from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
 from daemon.kinds import ModelCall, Said
 from daemon.memory import WorkingMemory
@@ -51,7 +51,7 @@ async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
     async with AsyncExitStack() as purse:
         calling = Calling(world, ctx, wanted, purse)
         made = await ctx.step(
-            wanted.name, calling.request, calling.ask, ModelCall, subject=calling.model, patient=False
+            wanted.name, calling.saw, calling.ask, ModelCall, subject=calling.model, patient=False
         )
     if made.seq > ctx.execution.epoch:
         if made.event.outcome == "failed":
@@ -68,7 +68,7 @@ async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] |
         calling = Calling(world, ctx, wanted, purse)
         came = await ctx.step(
             wanted.name,
-            calling.request,
+            calling.saw,
             calling.insist,
             ModelCall,
             subject=calling.model,
@@ -88,13 +88,13 @@ async def insist(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]
     """
     async with AsyncExitStack() as purse:
         calling = Calling(world, ctx, wanted, purse)
-        return await ctx.step(wanted.name, calling.request, calling.insist, ModelCall, subject=calling.model)
+        return await ctx.step(wanted.name, calling.saw, calling.insist, ModelCall, subject=calling.model)
 
 
 class Calling:
     """A call on its way: its request, and the event that comes of it.
 
-    What it may cost is held in `purse` until its entry is on disk.
+    `saw` stands for all that the request says. What it may cost is held in `purse` until it is on disk.
     """
 
     def __init__(self, world: World, ctx: Context, wanted: Wanted, purse: AsyncExitStack) -> None:
@@ -104,6 +104,9 @@ class Calling:
         self._purse = purse
         self.request = world.llm.request(wanted.memory, wanted.role, wanted.schema)
         self.model = str(self.request["model"])
+        written = canonical(self.request)  # once: a prompt may be long
+        self.saw = digest_of(written)
+        self._size = len(written)
 
     async def insist(self) -> ModelCall:
         """Send it; raises Unavailable where the model cannot be reached."""
@@ -122,7 +125,7 @@ class Calling:
         hear = None if execution.down else self._wanted.hear  # half answers would pile up while it lasts
         root = execution.thread.partition(".")[0]
         self._purse.enter_context(self._world.gauge.calling(root))
-        amount = llm.reserve(self.request)
+        amount = llm.reserve(self.request, self._size)
         reached = None
         if self._wanted.ledger:
             reserved = self._wanted.ledger.reserved(amount, last=self._wanted.last)
@@ -150,7 +153,7 @@ class Calling:
         return ModelCall(
             name=self._wanted.name,
             role=self._wanted.role,
-            saw=digest(self.request),
+            saw=self.saw,
             texts=tuple(text.name for text in memory.system if text.seq),
             seqs=tuple(self._seqs()),
             trailing=memory.trailing,

@@ -12,6 +12,7 @@ from aiohttp import web
 from anthropic import AsyncAnthropic
 
 from daemon.claude.client import Claude
+from daemon.engine.event import canonical
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Hear
 from daemon.reply import Reply
@@ -45,6 +46,12 @@ async def ask(
 ) -> Reply:
     async with asyncio.timeout(PATIENCE):
         return await claude.call(claude.request(memory, "speak", schema), hear, free, stop or asyncio.Event())
+
+
+def reserved(claude: Claude, memory: WorkingMemory) -> float:
+    """What is held back for a call with this in mind."""
+    request = claude.request(memory, "speak")
+    return claude.reserve(request, len(canonical(request)))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from daemon.claude.retry import TRIES
 from daemon.engine.exceptions import Fenced
 from daemon.memory import Memory
 from rehearsal.claude.understudy import Understudy
-from tests.claude.conftest import MEMORY, Build, ask, free, until
+from tests.claude.conftest import MEMORY, Build, ask, free, reserved, until
 from tests.clock import FakeClock
 
 
@@ -130,7 +130,7 @@ async def test_a_rehearsed_call_costs_nothing_and_says_what_it_would(build: Buil
     reply = await ask(rehearsed)
     assert reply.cost == 0
     assert reply.worth > 0
-    assert rehearsed.reserve(rehearsed.request(MEMORY, "speak")) == 0
+    assert reserved(rehearsed, MEMORY) == 0
 
 
 async def test_no_proxy_stands_before_the_rehearsal(
@@ -145,7 +145,7 @@ async def test_no_proxy_stands_before_the_rehearsal(
 
 async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(claude: Claude) -> None:
     reply = await ask(claude)
-    assert 0 < reply.cost == reply.worth <= claude.reserve(claude.request(MEMORY, "speak"))
+    assert 0 < reply.cost == reply.worth <= reserved(claude, MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(clau
 async def test_the_reserve_covers_any_script(claude: Claude, script: str) -> None:
     """At two bytes to a token, what is reserved for a prompt grows with its bytes, for each try."""
     long = MEMORY.with_memory(Memory(role="user", content=script * 1_000))
-    more = claude.reserve(claude.request(long, "speak")) - claude.reserve(claude.request(MEMORY, "speak"))
+    more = reserved(claude, long) - reserved(claude, MEMORY)
     assert more >= TRIES * len(script.encode()) * 1_000 / 2 * 2.5e-6
 
 

@@ -12,7 +12,7 @@ from daemon.claude.retry import BACKOFF, TRIES, pause
 from daemon.engine.exceptions import Fenced
 from daemon.reply import Usage
 from rehearsal.claude.understudy import Understudy
-from tests.claude.conftest import MEMORY, Build, ask, free, until
+from tests.claude.conftest import MEMORY, Build, ask, free, reserved, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import Raw
 
@@ -108,7 +108,7 @@ async def test_all_tries_are_paid_for_and_were_reserved(claude: Claude, understu
     understudy.cut()
     reply = await ask(claude)
     assert reply.usage.input == 3 * once.usage.input > 0
-    assert once.cost < reply.cost == reply.worth < claude.reserve(claude.request(MEMORY, "speak"))
+    assert once.cost < reply.cost == reply.worth < reserved(claude, MEMORY)
 
 
 async def test_nobody_listens_there(build: Build, unused_tcp_port: int) -> None:

@@ -19,7 +19,7 @@ EDGES = (
     Mutant(
         rule="a call that would ask otherwise is not read back",
         file="daemon/soul/calls.py",
-        old="            calling.request,\n            calling.insist",
+        old="            calling.saw,\n            calling.insist",
         new="            None,\n            calling.insist",
         shown_by="tests/core/test_core.py::test_a_replay_that_would_ask_otherwise_begins_again_openly",
     ),

@@ -195,7 +195,7 @@ class FileModel:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
 
-    def reserve(self, request: Mapping[str, Any]) -> float:
+    def reserve(self, request: Mapping[str, Any], size: int) -> float:
         return self.price
 
     async def call(
