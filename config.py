@@ -114,6 +114,7 @@ class Settings:
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", password(20), PASSWORD_HINT, secret=True)
+    console_url: str = setting("", url, "Write the address that opens the page, or leave it out.")
     log_level: str = setting("info", one_of("debug", "info", "warning", "error"), "info is usual.")
     log_format: str = setting("text", one_of("text", "json"), "Write text or json.")
     soul_home: Path = setting(Path("var"), folder, "Name a folder; it is made if it does not exist.")
@@ -185,6 +186,14 @@ class Settings:
     def claude(self) -> Mode:
         """Whether the model is Claude (or what stands at the base URL), or a script."""
         return "real" if self.anthropic_api_key else "rehearsed"
+
+    def page(self, here: str) -> str:
+        """The page's address for a link in Slack, where the daemon's port is `here`; empty: nobody can tell.
+
+        A rehearsed workspace is on the same machine, people of a real one are not.
+        """
+        local = here if self.slack == "rehearsed" else ""
+        return (self.console_url or local).rstrip("/")
 
     @property
     def journal_path(self) -> Path:

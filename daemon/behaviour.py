@@ -131,7 +131,7 @@ def world_of(
         offered=offered(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION, DEEP_READING]),
         owners=tuple(sorted(settings.owner_user_ids)),
-        console=f"{here}/",
+        console=settings.page(here),
         depth=settings.spawn_max_depth,
         readings=readings_of(settings, open),
         fits=Notes(journal).fits,

@@ -102,7 +102,7 @@ NO_ANSWER = Answer(value="", by="", at=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What an execution did, in figures. `link` leads to its thread in the console."""
+    """What an execution did, in figures. `link` leads to its thread on the page; empty where none can."""
 
     processes: tuple[str, ...]
     actions: tuple[str, ...]

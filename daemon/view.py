@@ -53,21 +53,21 @@ def show(
         journal=journal,
         rebuild=partial(_rebuild, journal, texts),
         state=partial(_state, settings, budget, slack, reach, inside),
-        health=partial(_health, journal, slack, reach),
+        health=partial(_health, journal, slack, reach, budget),
         inner=inside,
     )
     mount(app, console)
-    _metrics(journal, slack, reach).mount(app)
+    _metrics(journal, slack, reach, budget).mount(app)
 
 
-def _metrics(journal: Journal, slack: Slack, reach: Reach) -> Metrics:
+def _metrics(journal: Journal, slack: Slack, reach: Reach, budget: Budget) -> Metrics:
     """What a scraper may know: what the journal says, and how well the soul hears."""
     shown, hearing = Metrics(journal), slack.hearing
     gauge, counter = shown.gauge, shown.counter
     gauge(
         "soul_faults",
         "Things that only an owner can mend; /healthz says which.",
-        lambda: len(_wrong(slack, reach)),
+        lambda: len(_wrong(slack, reach, budget)),
     )
     gauge("soul_deaf", "1 when no message can come in.", lambda: hearing.deaf)
     gauge("soul_sockets_alive", "Sockets on which Slack sends events.", lambda: hearing.alive)
@@ -100,23 +100,23 @@ def _state(
         "budget": budget.daily,
         "spent": budget.today().cost,
         "worth": budget.today().worth,
-        "wrong": _wrong(slack, reach),
+        "wrong": _wrong(slack, reach, budget),
         "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
         "inner": inside.there,
     }
 
 
-def _wrong(slack: Slack, reach: Reach) -> Sequence[str]:
-    """What only an owner can mend: of the model's account, and of the app in Slack."""
-    return [*reach.wrong, *slack.wrong]
+def _wrong(slack: Slack, reach: Reach, budget: Budget) -> Sequence[str]:
+    """What only an owner can mend: of the model's account, the app in Slack, and what may be spent."""
+    return [*reach.wrong, *slack.wrong, *budget.wrong]
 
 
-def _health(journal: Journal, slack: Slack, reach: Reach) -> Mapping[str, Any]:
+def _health(journal: Journal, slack: Slack, reach: Reach, budget: Budget) -> Mapping[str, Any]:
     """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
     hearing = slack.hearing
     return {
         "ok": journal.well and not hearing.deaf,
-        "wrong": _wrong(slack, reach),
+        "wrong": _wrong(slack, reach, budget),
         "deaf": hearing.deaf,
         "sockets": hearing.alive,
         "inbound_age": hearing.inbound_age,

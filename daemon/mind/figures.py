@@ -11,12 +11,14 @@ def traced(turn: Turn) -> str:
     facts = turn.facts()
     if facts is None:
         return turn.text("prompts/sentences/nothing_traced").strip()
-    return fill(
+    told = fill(
         turn.text("prompts/trace"),
         processes=" → ".join(facts.processes),
         actions=", ".join(facts.actions) or "none",
         calls=str(facts.calls),
         tokens=f"{facts.tokens:,}",
         cost=f"${facts.usd:.4f}",
-        link=facts.link,
     )
+    if not facts.link:
+        return told
+    return f"{told}\n{fill(turn.text('prompts/sentences/trace_link'), link=facts.link)}"

@@ -6,7 +6,7 @@ Looked at before each paid call, and folded on from there; the day is a UTC day.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -78,6 +78,8 @@ class Budget:
         self.owners = owners
         self._clock = clock
         self._in_flight = 0.0
+        self._refused = 0.0
+        """What the dearest call may cost that the day could not pay; 0 where none was refused since."""
         self._journal = journal
         self._released = asyncio.Event()
         self._day = Day(began=self._midnight())
@@ -92,6 +94,7 @@ class Budget:
         if midnight != self._day.began:
             self._day = Day(began=midnight)
             self._upto, self._newest = 0, None
+            self._refused = 0.0
         newest = self._journal.newest(ModelCall, Answered)
         if newest == self._newest:
             return self._day
@@ -107,6 +110,22 @@ class Budget:
         """May this much be spent today? Free is always granted; an owner may grant as much again."""
         return self.today().fits(amount, self.daily)
 
+    @property
+    def wrong(self) -> Sequence[str]:
+        """Why no call is made any more today, in a sentence for the owner; none where one may be made.
+
+        A call is let through only if the dearest that may come of it fits: so this may be long before all
+        is spent.
+        """
+        day = self.today()
+        if day.fits(self._refused, self.daily):
+            return ()
+        left = max(self.daily - (day.cost - day.lifted), 0.0)
+        return [
+            f"${left:.4f} is left of today's budget (BUDGET_DAILY_USD={self.daily:g}), and the next call may"
+            f" cost up to ${self._refused:.4f}: none is made until midnight UTC, or until the budget is raised."
+        ]
+
     @asynccontextmanager
     async def reserved(self, amount: float) -> AsyncIterator[bool]:
         """Whether this much may be spent. While inside, nobody else can count on it; free is always granted.
@@ -119,6 +138,10 @@ class Budget:
             await self._released.wait()
             day = self.today()
         granted = day.fits(amount, self.daily)
+        if not granted:
+            self._refused = max(self._refused, amount)
+        elif amount >= self._refused:
+            self._refused = 0.0
         held = amount if granted else 0.0
         self._in_flight += held
         try:

@@ -30,7 +30,7 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
         calls=len(calls),
         tokens=sum(call.usage.total for call in calls),
         usd=sum(call.cost for call in calls),
-        link=f"{console}#{began.thread}",
+        link=f"{console}/#{began.thread}" if console else "",
     )
 
 

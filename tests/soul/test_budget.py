@@ -75,6 +75,24 @@ async def test_what_the_day_cannot_pay_is_refused_at_once(purse: Purse) -> None:
         assert free
 
 
+async def test_whoever_pays_hears_what_is_left_and_what_a_call_may_cost(purse: Purse) -> None:
+    assert list(purse.budget.wrong) == []
+    await purse.call(0.7)
+    async with purse.budget.reserved(0.6) as may:
+        assert not may
+    [told] = purse.budget.wrong
+    assert "$0.3000 is left" in told
+    assert "up to $0.6000" in told
+    async with purse.budget.reserved(0.1) as may:
+        assert may
+    assert list(purse.budget.wrong) == [told], "a cheaper one says nothing of it"
+    await purse.consent("day")
+    assert list(purse.budget.wrong) == []
+    await purse.clock.advance(DAY)
+    await purse.call(0.7)
+    assert list(purse.budget.wrong) == [], "nothing was refused today"
+
+
 async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purse: Purse) -> None:
     await purse.call(0.7)
     await purse.clock.advance(DAY)

@@ -44,7 +44,7 @@ async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
     assert "conversation → greeting → problem_solving" in said
     assert "Actions: Think, SearchMemory, Respond." in said
     assert figures(made) in said
-    assert f"{stage.soul.url}/#{made[0].thread}" in said
+    assert "http" not in said, "nobody knows how people would reach the page"
     assert SECRET not in said
     assert "Hm." not in said, "its aside"
     assert stage.entries("model-call") == made, "it costs nothing"
@@ -52,6 +52,16 @@ async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
     answers(stage, reply("Yes?"))
     await stage.say("alice", GENERAL, f"{ME} and now?", ts)
     assert "!trace" not in stage.asked()[-1], "the thread remembers nothing of it"
+
+
+async def test_a_trace_links_to_the_page_where_the_owner_says_that_it_can_be_reached(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(console_url="https://soul.example.org/")
+    ts = await stage.say("alice", ALICE, "Hello")
+    thread = stage.entries("message")[0].thread
+    await stage.say("alice", ALICE, "!trace", ts)
+    [(_, said)] = whispers(stage)
+    assert said.endswith(f"for whoever runs me: https://soul.example.org/#{thread}")
 
 
 async def test_a_trace_where_nothing_was_done(stage: Stage) -> None:
