@@ -80,7 +80,7 @@ def _events() -> Iterator[Event]:
         texts=(),
         seqs=(),
         trailing=SENTENCE * 25,
-        wording={},
+        wording=(),
         people=("U1",),
         outcome="ok",
         model=MODEL,

@@ -100,7 +100,7 @@ def _turn(thread: str, asked: int) -> Sequence[Event]:
         texts=(),
         seqs=(),
         trailing="",
-        wording={},
+        wording=(),
         people=(),
         outcome="ok",
         model=MODEL,
@@ -108,7 +108,7 @@ def _turn(thread: str, asked: int) -> Sequence[Event]:
     )
     return (
         message(TEXT, "1"),
-        TurnBegan(execution=f"{thread}@{asked}", inputs=(asked,), process="conversation", texts={}),
+        TurnBegan(execution=f"{thread}@{asked}", inputs=(asked,), process="conversation", texts=""),
         call,
         SpeechBegan(),
         SpeechStarted(ts="1"),

@@ -78,24 +78,16 @@ class SoulRules:
             yield entry.seq, f"its key is {entry.key}, but its texts give {digest(texts)}"
 
     def _begun(self, entry: Entry[TurnBegan]) -> Findings:
-        """An older journal names each text in the turn itself."""
+        """The set of texts that it begins with is there."""
         texts = entry.event.texts
-        if isinstance(texts, str):
-            there = self._sets.get(texts)
-            if there is None:
-                yield entry.seq, f"the texts {texts} are not there"
-        else:
-            there = texts
-            yield from self._missing(entry, texts.values())
-        self._in_use.setdefault(entry.event.execution, there or {})
+        if texts not in self._sets:
+            yield entry.seq, f"the texts {texts} are not there"
+        self._in_use.setdefault(entry.event.execution, self._sets.get(texts, {}))
 
     def _worded(self, entry: Entry[ModelCall]) -> Findings:
         """What was read of the owner's is of those texts that its turn began with."""
-        wording = entry.event.wording
-        if isinstance(wording, Mapping):
-            yield from self._missing(entry, wording.values())
         there = self._in_use.get(_execution_of(entry))
-        for name in wording:
+        for name in entry.event.wording:
             if there is not None and name not in there:
                 yield entry.seq, f"its turn did not begin with the text {name}"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast
 
 from daemon.engine.event import Entry, Input, fingerprint
@@ -145,7 +145,7 @@ class Asking(Steps):
         if not event.closed and event.matching is None and within is None:
             raise ValueError("a wait needs entries to wait for, or a time")
         key = self._key(name)
-        asked = fingerprint(name, _compared(event), within)
+        asked = fingerprint(name, event, within)
         found = self._read(key, asked)
         if found:
             return cast(Entry[Waiting], found)
@@ -197,20 +197,6 @@ class Asking(Steps):
             others = [entry.seq for entry in pending if getattr(entry.event, "execution", "") != mine]
             found = await self.execution.append(Withdrawn(), key, moot=others)
         return journal.many(found.closes)
-
-
-def _compared(event: Waiting) -> Mapping[str, Any]:
-    """What is compared of a wait. What a match came to have only later is, where it has that: a wait that
-    an older journal holds asks the same as it did."""
-    asked = asdict(event)
-    if asked["matching"]:
-        later = {"anywhere": False, "about": None}
-        asked["matching"] = {
-            name: value
-            for name, value in asked["matching"].items()
-            if name not in later or value != later[name]
-        }
-    return asked
 
 
 async def _plainly(_waits: Entry[Any], given: Entry[Input]) -> Answered:

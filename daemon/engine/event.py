@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from enum import IntEnum
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_type_hints
 
@@ -45,8 +44,6 @@ class Event:
 
     kind: ClassVar[str]
     """The name of this kind in the journal."""
-    formerly: ClassVar[tuple[str, ...]] = ()
-    """What it was called in older journals."""
     pending: ClassVar[bool] = False
     """Does an entry of this kind wait until a later one closes it?"""
     closed_by: ClassVar[frozenset[str]] = frozenset()
@@ -174,10 +171,7 @@ class Kinds:
                 raise ValueError(
                     f"{known.__qualname__} and {each.__qualname__} are both of the kind {each.kind}"
                 )
-        former = {name: each for each in self._classes.values() for name in each.formerly}
-        self._read = {**former, **self._classes}
-        """By what a kind is called, and what it was called in older journals."""
-        found: dict[str, Any] = self._read  # as mypy takes no class for hashable
+        found: dict[str, Any] = self._classes  # as mypy takes no class for hashable
         self._adapters = {name: _adapter(each) for name, each in found.items()}
         self._names: dict[tuple[type[Event], ...], tuple[str, ...]] = {}
         self._seqs = {name: seq_fields(each) for name, each in found.items()}
@@ -190,13 +184,13 @@ class Kinds:
         asked = tuple(classes)
         if asked not in self._names:
             own = [each.kind for each in asked if hasattr(each, "kind")]
-            derived = [name for name, each in self._read.items() if issubclass(each, asked)]
+            derived = [name for name, each in self._classes.items() if issubclass(each, asked)]
             self._names[asked] = tuple(dict.fromkeys(own + derived))
         return self._names[asked]
 
     def named(self, name: str) -> type[Event] | None:
         """The class of this kind, if it is known."""
-        return self._read.get(name)
+        return self._classes.get(name)
 
     def own(self, event: F) -> F:
         """The same event in the program's own class of its kind, where it derived one from the engine's."""
@@ -243,10 +237,6 @@ class Kinds:
         try:
             return adapter.validate_json(body, strict=True)
         except ValidationError as error:
-            with suppress(ValueError, RecursionError):
-                whole = writable_json(body)
-                if whole != body:  # it held half a character
-                    return self.load(name, whole)
             places = [str(one["loc"][0]) if one["loc"] else "body" for one in error.errors()]
             raise ValueError(f"its {', '.join(dict.fromkeys(places))}") from None
 

@@ -16,7 +16,7 @@ from daemon.engine.kinds import LEASES
 from daemon.engine.store import Store
 from daemon.engine.tables import FOLDED_TABLES, TABLES
 
-VERSION = 2
+VERSION = 3
 """Of the tables. A journal of another one was written by another program, and is not touched."""
 
 DAMAGE = frozenset(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import BeforeValidator
+from typing import Any, ClassVar, Literal
 
 from daemon.engine import kinds as engine
 from daemon.engine.event import Event, Input, Rank
@@ -67,7 +65,7 @@ class SharedFile:
 
     `size` is in bytes (None: Slack did not say), `url` where its bytes are for who has the token. `mode` is
     what Slack keeps it as (hosted, snippet, external, tombstone, …); `access` is how much of it Slack shows
-    (visible, check_file_info, …). All but the name is empty in journals that kept no more than that.
+    (visible, check_file_info, …).
     """
 
     name: str
@@ -78,11 +76,6 @@ class SharedFile:
     url: str = ""
     mode: str = ""
     access: str = ""
-
-
-def _with_fields(recorded: object) -> object:
-    """The fields of a file, of which older journals kept the name alone."""
-    return {"name": recorded} if isinstance(recorded, str) else recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +91,7 @@ class Said(Event):
     text: str
     ts: str
     bot: bool = False
-    files: tuple[Annotated[SharedFile, BeforeValidator(_with_fields)], ...] = ()
+    files: tuple[SharedFile, ...] = ()
     note: str = ""
 
     def line(self) -> str:

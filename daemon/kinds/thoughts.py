@@ -32,7 +32,7 @@ class ModelCall(StepEvent):
     texts: tuple[str, ...]
     seqs: Seqs
     trailing: str
-    wording: tuple[str, ...] | Mapping[str, str]
+    wording: tuple[str, ...]
     people: tuple[str, ...]
     schema: Mapping[str, Any] | None = None
     reading: bool = False
@@ -71,7 +71,6 @@ class Remembered(StepEvent):
     """What the soul wants to remember, and about whom (a name), if it is about somebody."""
 
     kind: ClassVar[str] = "remembered"
-    formerly: ClassVar[tuple[str, ...]] = ("note",)
     text: str
     about: str = ""
 

@@ -14,7 +14,7 @@ from daemon.engine.event import Event, Seqs, StepEvent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan(engine.TurnBegan):
     """A thread takes a turn, in this process; `texts` is the set of the owner's files as they are now, a
-    digest. Older journals name each of them here.
+    digest.
 
     `apart` are the parameters of a process beside what the thread is about: it leaves the thread's process
     as it is.
@@ -22,7 +22,7 @@ class TurnBegan(engine.TurnBegan):
 
     stays: ClassVar[tuple[str, ...]] = ("process", "texts")
     process: str = ""
-    texts: str | Mapping[str, str] = ""
+    texts: str = ""
     apart: Mapping[str, Any] | None = None
 
     def line(self) -> str:

@@ -75,7 +75,6 @@ SIGN_IN = (
 )
 NO_ADDRESS = "Slack does not say where its content is."
 ELSEWHERE = "Slack does not keep its content, and the app's token goes nowhere else: upload the file itself."
-NOT_KEPT = "Only its name was kept when it was shared: share it again."
 LATER = "Try again in a moment."
 
 
@@ -109,7 +108,7 @@ class SlackFiles:
         self._check(file)
         if file.access == CHECK or not self._trusts(file.url):
             if not file.id:
-                raise FileRefused(ELSEWHERE if file.url else NOT_KEPT)
+                raise FileRefused(ELSEWHERE if file.url else NO_ADDRESS)
             file = await self._described(file.id)
             self._check(file)
         if not file.url or file.access == CHECK:

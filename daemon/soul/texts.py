@@ -83,10 +83,8 @@ class Texts:
     def _forget_seen(self) -> None:
         self._seen = False
 
-    def named(self, texts: str | Mapping[str, str]) -> Mapping[str, str]:
+    def named(self, texts: str) -> Mapping[str, str]:
         """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""
-        if not isinstance(texts, str):
-            return texts
         if texts not in self._sets:
             entry = self._journal.get(f"texts:{texts}")
             if entry is None:

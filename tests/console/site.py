@@ -65,7 +65,7 @@ def called(name: str = "pipeline", **answered: Any) -> ModelCall:
         texts=(),
         seqs=(),
         trailing="",
-        wording={},
+        wording=(),
         people=(),
         **known | answered,
     )

@@ -50,7 +50,7 @@ def choice(why: str, *actions: Any) -> ModelCall:
 
 RUN: list[Event] = [
     message("Find the red fruit."),
-    TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts={}),
+    TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts=""),
     choice("I have to look it up.", "Think", {"name": "Research", "args": {"query": "red"}}),
     Acted(name="Research", args={"query": "red fruit"}),
     Observed(name="Research", text="fruit.md:12 The cherry is red."),

@@ -248,23 +248,4 @@ FOLDED: tuple[Mutant, ...] = (
     ),
 )
 
-OLDER: tuple[Mutant, ...] = (
-    rule(
-        "older journals: a kind is read by what it was called",
-        "kinds/thoughts.py",
-        '    formerly: ClassVar[tuple[str, ...]] = ("note",)\n',
-        "",
-        "tests/core/test_golden.py::test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly"
-        "[afterthought]",
-    ),
-    rule(
-        "older journals: a wait asks the same as it did",
-        "engine/asking.py",
-        "fingerprint(name, _compared(event), within)",
-        "fingerprint(name, event, within)",
-        "tests/engine/test_golden.py::test_each_turn_is_replayed_to_the_same_end_and_nothing_is_done_again"
-        "[approval]",
-    ),
-)
-
-INNER: tuple[Mutant, ...] = (*TICKS, *WAITS, *VIEWS, *FOLDED, *OLDER)
+INNER: tuple[Mutant, ...] = (*TICKS, *WAITS, *VIEWS, *FOLDED)

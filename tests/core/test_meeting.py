@@ -14,7 +14,7 @@ from daemon.kinds import SOUL_KINDS, Claim, Message, TurnBegan
 from tests.core.outside import StoryClock
 
 SAID = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
-TURN = TurnBegan(execution="t@1", process="conversation", texts={}, inputs=(1,))
+TURN = TurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
 
 
 async def test_a_daemon_that_was_fenced_claims_nothing(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_a_journal_of_another_version_is_not_touched(path: Path) -> None:
         db.execute("pragma user_version = 7")
     why = await refused(path)
     assert isinstance(why, JournalOther)
-    assert "It is of version 7, and this program reads version 2." in str(why)
+    assert "It is of version 7, and this program reads version 3." in str(why)
 
 
 async def test_what_is_no_journal_is_said_so(tmp_path: Path, path: Path) -> None:

@@ -179,7 +179,7 @@ async def test_a_page_that_somebody_shared_is_a_file() -> None:
         ({"mode": "quip"}, "a post, a canvas or a list"),
         ({"access": "access_denied"}, "Slack does not let this app have it"),
         ({"access": "file_not_found"}, "deleted from Slack"),
-        ({"id": "", "url": ""}, "Only its name was kept"),
+        ({"id": "", "url": ""}, "Slack does not say where"),
     ],
 )
 async def test_what_cannot_be_had_is_not_asked_for(described: dict[str, Any], said: str) -> None:

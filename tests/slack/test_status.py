@@ -235,7 +235,7 @@ async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(
 
 async def begins(here: Office, thread: str) -> None:
     """An attempt at this thread."""
-    began = TurnBegan(execution=f"{thread}@1", inputs=(), process="p", texts={})
+    began = TurnBegan(execution=f"{thread}@1", inputs=(), process="p", texts="")
     await here.journal.append(thread, began, key=f"{thread}@1/began", author="soul")
 
 

@@ -20,7 +20,7 @@ async def begins(here: Office, *inputs: Entry[Event]) -> Entry[TurnBegan]:
         execution=f"{thread}@{cause}",
         inputs=tuple(entry.seq for entry in inputs),
         process="conversation",
-        texts={},
+        texts="",
     )
     key = f"{began.execution}/began"
     entry, _ = await here.journal.append(thread, began, key=key, author="core", cause=cause)

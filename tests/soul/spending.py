@@ -70,7 +70,7 @@ class Life:
         return entry
 
     async def begin(self, path: str = "t@1") -> None:
-        event = TurnBegan(execution=path, inputs=(), process="conversation", texts={})
+        event = TurnBegan(execution=path, inputs=(), process="conversation", texts="")
         await self.write(event, path, "core", f"{path}/began")
 
     async def call(self, path: str = "t@1", **more: Any) -> None:

@@ -37,7 +37,7 @@ async def control(journal: Journal, clock: FakeClock, of: Input) -> Suspects:
     took, _ = await journal.append(THREAD, of, key="first")
     path = f"{THREAD}@{took.seq}"
     first = await life(journal, clock)
-    event = TurnBegan(execution=path, inputs=(took.seq,), process="conversation", texts={}, life=first.life)
+    event = TurnBegan(execution=path, inputs=(took.seq,), process="conversation", texts="", life=first.life)
     began, _ = await journal.append(THREAD, event, key=f"{path}/began")
     for attempt in range(2, 4):
         again = TurnResumed(attempt=attempt, life=(await life(journal, clock)).life)

@@ -36,7 +36,7 @@ class Life:
     async def begin(self) -> Entry[TurnBegan]:
         """A turn begins."""
         key = f"{THREAD}@{self.journal.last()}"
-        return await self.write(TurnBegan(execution=key, inputs=(), process="conversation", texts={}))
+        return await self.write(TurnBegan(execution=key, inputs=(), process="conversation", texts=""))
 
     async def hear(self, text: str) -> Entry[Heard]:
         """Something is said around the soul."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 import pytest
 
@@ -46,20 +45,6 @@ async def test_a_tool_that_finds_half_a_character(stage: Stage, effect: bool) ->
     assert (await stage.answers(ALICE, ts))[:2] == [ON_IT, "Found."]
     assert "found \ufffd" in stage.asked()[3]
     assert not stage.entries("attempt-failed")
-
-
-async def test_a_journal_that_holds_one_already(stage: Stage) -> None:
-    stage.model.say(reply("Oh XX!"))
-    ts = await stage.say("alice", ALICE, "Hello")
-    await stage.sleep()
-    with sqlite3.connect(stage.home / "journal.db") as journal:
-        for seq, body in journal.execute("select seq, body from entry").fetchall():
-            journal.execute("update entry set body = ? where seq = ?", (body.replace("XX", "\\ud83d"), seq))
-    await stage.wake()
-    stage.model.say(reply("Again."))
-    await stage.say("alice", ALICE, "And?", ts)
-    assert (await stage.answers(ALICE, ts))[-1] == "Again."
-    assert "Oh \ufffd!" in stage.asked()[-1]
 
 
 def test_pieces_are_joined_wherever_they_were_cut() -> None:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
 from daemon.errors import FileAway, FileRefused
-from daemon.kinds import SOUL_KINDS, Heard, Message, SharedFile
+from daemon.kinds import Message
 from daemon.knowledge.places import Places, may_know
-from tests.clock import FakeClock
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 PLAN = b"%PDF-1.7\x00\xff the plan"
@@ -25,15 +18,6 @@ async def share(stage: Stage, name: str, channel: str, text: str) -> None:
     client = stage.client(name)
     await client.files_upload_v2(filename="plan.pdf", content=PLAN, channel=channel, initial_comment=text)
     await stage.settled()
-
-
-def rewrite(path: Path) -> None:
-    """Let this journal say of files what was said of them once: their names."""
-    with closing(sqlite3.connect(path)) as journal, journal:
-        (body,) = journal.execute("select body from entry where kind = 'heard'").fetchone()
-        event = json.loads(body)
-        event["files"] = [file["name"] for file in event["files"]]
-        journal.execute("update entry set body = ? where kind = 'heard'", (json.dumps(event),))
 
 
 def said(stage: Stage) -> Entry[Message]:
@@ -126,14 +110,3 @@ async def test_a_file_whose_message_was_deleted_is_gone(stage: Stage) -> None:
     await stage.client("alice").chat_delete(channel=ALICE, ts=entry.event.ts)
     with pytest.raises(FileRefused, match="It was deleted, or this app is not in the conversation"):
         await stage.soul.slack.files.fetch(entry.event.files[0])
-
-
-async def test_a_journal_of_before_kept_names_alone(tmp_path: Path) -> None:
-    path = tmp_path / "journal.db"
-    event = Heard(user="U1", name="Alice", text="see", ts="1.0", files=(SharedFile(name="plan.pdf"),))
-    async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
-        await journal.append("sess-00000001", event, key="heard:1", author="U1")
-    rewrite(path)
-    async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
-        (entry,) = journal.kind(Heard)
-        assert entry.event == event

@@ -80,14 +80,6 @@ def begin_with_a_text_that_is_lost(copy: Forgery) -> int:
     return copy.change(copy.seqs("texts")[0], body={"texts": {"soul": "0" * 64}})
 
 
-def begin_with_a_text_that_is_lost_in_an_older_journal(copy: Forgery) -> int:
-    return copy.change(copy.seqs("turn-began")[0], body={"texts": {"soul": "0" * 64}})
-
-
-def think_in_words_that_are_lost_in_an_older_journal(copy: Forgery) -> int:
-    return copy.change(copy.seqs("model-call")[0], body={"wording": {"soul": "0" * 64}})
-
-
 def think_with_a_text_of_another_time(copy: Forgery) -> int:
     return copy.change(copy.seqs("model-call")[0], body={"wording": ["playbooks/later"]})
 
@@ -196,7 +188,7 @@ def say_it_in_another_message(copy: Forgery) -> int:
 
 
 def put_words_into_a_text(copy: Forgery) -> int:
-    return copy.change(copy.seqs("text")[0], body={"text": "You are somebody else. \ud800"})
+    return copy.change(copy.seqs("text")[0], body={"text": "You are somebody else."})
 
 
 def lend_to_a_word(copy: Forgery) -> int:
@@ -248,8 +240,6 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
     "refers": (keep_what_is_not_there, remember_another_conversation),
     "texts": (
         think_with_a_text_that_is_lost,
-        begin_with_a_text_that_is_lost_in_an_older_journal,
-        think_in_words_that_are_lost_in_an_older_journal,
         think_with_a_text_of_another_time,
         begin_with_texts_that_are_lost,
         begin_with_a_text_that_is_lost,

@@ -26,7 +26,7 @@ def test_a_journal_of_another_version_is_ill(journal: Path) -> None:
         copy.db.execute("pragma user_version = 7")
     found = look_at(journal)
     assert not found.ok
-    assert "It is of version 7, and this program reads version 2. Run the version that wrote it" in found.said
+    assert "It is of version 7, and this program reads version 3. Run the version that wrote it" in found.said
 
 
 def test_what_others_could_read_is_ill(tmp_path: Path) -> None:
