@@ -22,6 +22,7 @@ from daemon.claude.models import cost, model
 from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, plain, request
 from daemon.claude.retry import TRIES, pause
+from daemon.claude.sending import Sender
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
 from daemon.reply import Reply, Usage
@@ -69,6 +70,7 @@ class Claude:
         """Models that were found to refuse a schema here, where the table says that they take one."""
         self._faults: dict[str, Fault] = {}
         """What is wrong with the account, as far as the log was told of it, by subject."""
+        http = DefaultAioHttpClient(trust_env=not rehearsed)
         self._client = AsyncAnthropic(
             api_key=api_key,
             base_url=base_url or ANTHROPIC,
@@ -76,8 +78,9 @@ class Claude:
             max_retries=0,
             timeout=CONNECT,
             open_telemetry=False,
-            http_client=DefaultAioHttpClient(trust_env=not rehearsed),
+            http_client=http,
         )
+        self._sender = Sender(self._client, http)
 
     async def __aenter__(self) -> Self:
         return self
@@ -181,11 +184,11 @@ class Claude:
         try:
             async with patience:
                 patience.wait(FIRST)
-                async with await self._client.messages.create(**request, stream=True) as stream:
-                    async for event in AsyncStream.raw_events(stream.response):
+                async with aclosing(await self._sender.send(request)) as stream:
+                    async for event in AsyncStream.raw_events(stream):
                         delta = answer.take(event.data) if event.data else ""
                         if delta:
-                            patience.rest(stream.close)
+                            patience.rest(stream.aclose)
                             yield delta
                         patience.wait(STALL)
             if answer.stop_reason is None:

@@ -84,10 +84,10 @@ def after(error: BaseException) -> float:
 
 
 def detail(error: BaseException, secret: str) -> str:
-    """What the log says about it, without the secret: the kind, and the server's own words and request id."""
+    """What the log says about it, without the secret: the server's own words and request id."""
     if isinstance(error, anthropic.APIStatusError):
         said = (error.api_message or "").replace(secret, "…")[:300]
-        return f"{type(error).__name__} {error.status_code} {error.type} {error.request_id}: {said}"
+        return f"{error.status_code} {error.type} {error.request_id}: {said}"
     if isinstance(error, Broken):
         return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")
     return type(error).__name__

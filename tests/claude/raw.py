@@ -33,6 +33,8 @@ class Raw:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.headers: list[Mapping[str, str]] = []
+        """Those of each request."""
         self.answers: deque[web.Response] = deque()
         self._bytes: asyncio.Queue[bytes | None] = asyncio.Queue()
 
@@ -51,6 +53,7 @@ class Raw:
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """The Messages API."""
         self.asked += 1
+        self.headers.append(dict(request.headers))
         if self.answers:
             return self.answers.popleft()
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
-from daemon.claude.client import Claude
+from daemon.claude.client import CONNECT, Claude
 from daemon.claude.retry import TRIES
 from daemon.engine.exceptions import Fenced
 from daemon.memory import Memory
 from rehearsal.claude.understudy import Understudy
-from tests.claude.conftest import MEMORY, Build, ask, free, reserved, until
+from tests.claude.conftest import KEY, MEMORY, Build, ask, free, reserved, until
+from tests.claude.raw import END, START, STOP, Raw, delta, serving
 from tests.clock import FakeClock
 
 
@@ -121,7 +123,7 @@ async def test_what_is_logged_of_a_failure_has_no_key_in_it(
 ) -> None:
     understudy.fail(429, "rate_limit_error")
     await ask(claude)
-    assert "rate-limited (RateLimitError 429" in caplog.text
+    assert "rate-limited (429 rate_limit_error" in caplog.text
     assert "sk-" not in caplog.text
 
 
@@ -156,6 +158,24 @@ async def test_the_reserve_covers_any_script(claude: Claude, script: str) -> Non
     long = MEMORY.with_memory(Memory(role="user", content=script * 1_000))
     more = reserved(claude, long) - reserved(claude, MEMORY)
     assert more >= TRIES * len(script.encode()) * 1_000 / 2 * 2.5e-6
+
+
+async def test_each_request_has_the_headers_that_the_sdk_gives_its_own(build: Build, raw: Raw) -> None:
+    async with (
+        serving(raw) as url,
+        AsyncAnthropic(
+            api_key=KEY, base_url=url, max_retries=0, timeout=CONNECT, http_client=DefaultAioHttpClient()
+        ) as sdk,
+    ):
+        claude = await build(base_url=url)
+        for _ in range(2):
+            raw.send(START, delta("Hello."), STOP, END)
+            raw.end()
+            assert (await ask(claude)).text == "Hello."
+        raw.end()
+        await sdk.messages.create(**claude.request(MEMORY, "speak"), stream=True)
+    first, second, of_the_sdk = raw.headers
+    assert second == first == of_the_sdk
 
 
 async def test_other_headers_are_sent_along(build: Build) -> None:

@@ -1,0 +1,76 @@
+"""How a request reaches Claude: as the SDK sends it, but for what is the same each time. Used by client.py.
+
+The SDK makes URL, headers and timeouts anew for every request, which takes it longer than sending it. Here it
+makes them once; what it made is sent with each body, over the connection that it was given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import httpx2
+from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
+
+OF_THE_BODY = "content-length"
+
+
+class Sender:
+    """Sends requests for streamed answers as this SDK client would, over the same HTTP client."""
+
+    def __init__(self, sdk: AsyncAnthropic, http: httpx2.AsyncClient) -> None:
+        self._sdk = sdk
+        self._http = http
+        self._form: httpx2.Request | None = None
+
+    async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """The answer, which has only begun: close it. Raises the SDK's errors."""
+        if self._form is None:
+            self._form = await form(self._sdk)
+        body = json.dumps({**request, "stream": True}, ensure_ascii=False, separators=(",", ":"))
+        made = httpx2.Request(
+            self._form.method,
+            self._form.url,
+            headers=self._form.headers,
+            extensions=self._form.extensions,
+            content=body.encode(),
+        )
+        try:
+            response = await self._http.send(made, stream=True)
+            if not response.is_success:
+                await response.aread()
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise APIConnectionError(request=made) from error
+        if not response.is_success:
+            raise _refused(response)
+        return response
+
+
+async def form(sdk: AsyncAnthropic) -> httpx2.Request:
+    """A request for a streamed answer as this client makes it, without what depends on the body."""
+    made: list[httpx2.Request] = []
+
+    def keep(request: httpx2.Request) -> httpx2.Response:
+        made.append(request)
+        return httpx2.Response(200)
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(keep)) as nowhere:
+        beside = sdk.with_options(http_client=nowhere)
+        await beside.messages.create(model="", max_tokens=1, messages=[], stream=True)
+    [request] = made
+    del request.headers[OF_THE_BODY]
+    return request
+
+
+def _refused(response: httpx2.Response) -> APIStatusError:
+    """What the server says instead of an answer; words that are no JSON are kept as they are."""
+    said = response.text.strip()
+    body: object = said
+    if said.startswith("{"):
+        try:
+            body = json.loads(said)
+        except (ValueError, RecursionError):
+            body = said
+    return APIStatusError(said, response=response, body=body)
