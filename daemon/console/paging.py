@@ -11,7 +11,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 from daemon.console.events import brief
 from daemon.console.readers import ROOM
@@ -21,7 +20,6 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 
-T = TypeVar("T")
 Span = Callable[..., list[int]]
 """Which entries there are, of those that are paged through."""
 
@@ -84,32 +82,21 @@ class Pages:
     async def page(self, place: Place) -> Page:
         """This page."""
         if not place.words:
-            return await self.read(lambda past: _page(past, place))
+            return await self._journal.apart(lambda past: _page(past, place))
         async with self._searching:  # all of them together take one core at the most
-            return await self.read(lambda past: self._search(past, place))
+            return await self._journal.apart(lambda past: self._search(past, place))
 
     async def whole(self, root: str, since: int = 0) -> AsyncIterator[Sequence[str]]:
         """All entries of this tree after a seq that are there now, as JSON, some at a time."""
         end = self._journal.last() + 1
-        while seqs := await self.read(partial(Beside.span, root=root, since=since, before=end, limit=MANY)):
+        many = partial(Beside.span, root=root, before=end, limit=MANY)
+        while seqs := await self._journal.apart(partial(many, since=since)):
             since = seqs[-1]
             while seqs:
-                some, looked = await self.read(partial(_told, seqs=seqs[:PAGE], most=ROOM))
+                some, looked = await self._journal.apart(partial(_told, seqs=seqs[:PAGE], most=ROOM))
                 seqs = seqs[len(looked) :]
                 if some:
                     yield some
-
-    async def read(self, question: Callable[[Beside], T]) -> T:
-        """What a thread beside the loop answers. It is asked again where words were forgotten meanwhile."""
-        while True:
-            erasures = self._journal.erasures
-            found = await asyncio.to_thread(self._answer, question)
-            if erasures == self._journal.erasures:
-                return found
-
-    def _answer(self, question: Callable[[Beside], T]) -> T:
-        with self._journal.beside() as past:
-            return question(past)
 
     def _search(self, past: Beside, place: Place) -> Page:
         """The newest entries with all these words: as many as are asked for, or those of a part of it all."""

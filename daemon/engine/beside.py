@@ -1,4 +1,4 @@
-"""A journal that is read by a thread beside the loop: as it is at one moment, or at each question."""
+"""A journal that is read by a thread beside the loop: for what takes long."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from daemon.engine.event import Entry, Event, Kinds
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.opening import open_readonly
 from daemon.engine.reading import ALWAYS, Reading
-from daemon.engine.store import Store
 from daemon.engine.tables import Stored
 
 
 class Beside(Reading):
-    """The journal at one moment, for what takes long to read: parts of a thread, and searches.
+    """The journal at one moment, or (`live`) as it is at each question. What of it is damaged is left out.
 
-    `found` hears what of it is damaged; that is left out.
+    Nothing can be erased from the file while one moment of it is read.
     """
 
-    def __init__(self, store: Store, kinds: Kinds, found: Callable[[JournalDamaged], None]) -> None:
+    def __init__(
+        self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None], *, live: bool = False
+    ) -> None:
+        store = open_readonly(path)
+        if live:
+            store.rollback()  # it has begun to read, and would see that one moment for ever
         super().__init__(store, kinds)
         self._hears = found
+
+    def close(self) -> None:
+        self._store.close()
 
     def span(
         self,
@@ -52,24 +59,8 @@ class Beside(Reading):
         with self._question:
             yield from self._sound(self._store.holding(patterns, root, since, before))
 
-    def _found(self, damage: JournalDamaged) -> None:
-        self._hears(damage)
-
-
-class Reader(Reading):
-    """Reads a journal that is open here, as it is at each question. It leaves out what is damaged."""
-
-    def __init__(self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None]) -> None:
-        store = open_readonly(path)
-        store.rollback()  # it has begun to read, and would see that one moment for ever
-        super().__init__(store, kinds)
-        self._tell = found
-
-    def close(self) -> None:
-        self._store.close()
-
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         return list(self._sound(rows))
 
     def _found(self, damage: JournalDamaged) -> None:
-        self._tell(damage)
+        self._hears(damage)

@@ -9,21 +9,21 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from daemon.engine.beside import Beside, Reader
+from daemon.engine.beside import Beside
 from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
 from daemon.engine.event import Entry, Event, Input
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
-from daemon.engine.opening import fold_again, open_readonly, open_store
+from daemon.engine.opening import fold_again, open_store
 from daemon.engine.reading import Reading
 from daemon.engine.store import Store, index_path
 from daemon.engine.tables import Row, Stored
@@ -144,9 +144,9 @@ class Journal(Reading):
         are blank: whoever opens it before he reads entries into it leaves none of them there."""
         return index_path(self._path)
 
-    def reader(self) -> Reader:
+    def reader(self) -> Beside:
         """Another reader, for a thread of its own, in which it is made, asked and closed."""
-        return Reader(self._path, self.kinds, self._found)
+        return Beside(self._path, self.kinds, self._found, live=True)
 
     @property
     def died(self) -> asyncio.Future[None]:
@@ -290,15 +290,19 @@ class Journal(Reading):
                 continue
         raise JournalError(f"no free id for {key}")
 
-    async def apart(self, ask: Callable[[Reading], T]) -> T:
+    async def apart(self, ask: Callable[[Beside], T]) -> T:
         """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
 
-        Raises JournalError. What it finds must hold no words of people: they may be forgotten meanwhile.
+        It is asked again where words were forgotten meanwhile. Raises JournalError.
         """
-        return await asyncio.to_thread(self._asked_apart, ask)
+        while True:
+            erasures = self.erasures
+            found = await asyncio.to_thread(self._asked_apart, ask)
+            if erasures == self.erasures:
+                return found
 
-    def _asked_apart(self, ask: Callable[[Reading], T]) -> T:
-        with self.beside() as past:
+    def _asked_apart(self, ask: Callable[[Beside], T]) -> T:
+        with closing(Beside(self._path, self.kinds, self._found)) as past:
             return ask(past)
 
     async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
@@ -311,18 +315,6 @@ class Journal(Reading):
                 yield entries
             else:
                 await changed.wait()
-
-    @contextmanager
-    def beside(self) -> Iterator[Beside]:
-        """The journal as it is at this moment, for a thread beside the loop: for what takes long to read.
-
-        Nothing can be erased from the file while it is open.
-        """
-        store = open_readonly(self._path)
-        try:
-            yield Beside(store, self.kinds, self._found)
-        finally:
-            store.close()
 
     @property
     def changed(self) -> asyncio.Event:

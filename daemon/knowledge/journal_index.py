@@ -21,7 +21,7 @@ from threading import Event as Flag
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from daemon.engine.beside import Reader
+from daemon.engine.beside import Beside
 from daemon.engine.erasing import Erased
 from daemon.engine.event import Entry, Event, as_json, digest
 from daemon.engine.journal import Journal
@@ -76,7 +76,7 @@ class JournalIndex:
         self._path: Path | None = journal.index_path
         """None: it is kept in memory, since the file could not be used."""
         self._failed = False
-        self._reader: Reader | None = None
+        self._reader: Beside | None = None
         self._database: Connection | None = None
         self._seen = 0
         """Up to this entry all is in it."""
@@ -169,7 +169,7 @@ class JournalIndex:
             self._spoilt(error)
             return None
 
-    def _journal_reader(self) -> Reader:
+    def _journal_reader(self) -> Beside:
         self._reader = self._reader or self._journal.reader()
         return self._reader
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.console.paging import WEIGHT, Pages
+from daemon.console.paging import WEIGHT
 from daemon.console.readers import MOST, ROOM
 from daemon.engine.beside import Beside
 from daemon.engine.erasing import Forgotten
@@ -181,7 +181,7 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(tmp_p
             go_on.wait()
             return found
 
-        reading = asyncio.create_task(Pages(site.journal).read(read))
+        reading = asyncio.create_task(site.journal.apart(read))
         await reads.wait()
         forgetting = asyncio.create_task(
             site.journal.forget([entry.seq], thread="sess-00000001", key="forget", why="asked")

@@ -71,8 +71,8 @@ DOOR = (
     ),
     rule(
         "what was forgotten while a page was read does not stand on it",
-        "console/paging.py",
-        "if erasures == self._journal.erasures:",
+        "engine/journal.py",
+        "if erasures == self.erasures:",
         "if True:",
         PAGES + "test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it",
     ),

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from daemon.engine.beside import Beside
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.reading import Reading
 from daemon.kinds import SOUL_KINDS, AudienceNoted, Opened, PersonLearned
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
@@ -31,7 +31,7 @@ class Watched(Journal):
         self.opened = 0
         """How often somebody looked beside the loop."""
 
-    async def apart(self, ask: Callable[[Reading], T]) -> T:
+    async def apart(self, ask: Callable[[Beside], T]) -> T:
         self.opened += 1
         return await super().apart(ask)
 
