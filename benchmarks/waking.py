@@ -48,8 +48,8 @@ async def waking(folder: Path, *, entries: int = 100_000) -> Sequence[Figure]:
         models = PersonModels(journal, places)
         since = clock.now() - 30 * 86_400.0
         name = f"{entries:,} entries"
-        figures = await _folded(f"places of {name}, after a start", places.ready, floors[0])
-        figures += await _folded(f"people of {name}, after a start", models.ready, floors[1])
+        figures = await _folded(f"places of {name}, after a start", places.update, floors[0])
+        figures += await _folded(f"people of {name}, after a start", models.update, floors[1])
         own = await _folded("", lambda: journal.apart(lambda one: own_threads(one, "T", since)), floors[0])
         figures.append(_late(f"the own threads of {name}: the longest that it holds the loop", own[1].value))
         figures.append(

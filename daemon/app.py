@@ -133,7 +133,7 @@ async def awake(
             open=sandbox or sandboxes.open,
         )
         await enter(turn_lines(journal))
-        await enter(meanwhile(world.people.ready()))
+        await enter(meanwhile(world.people.update()))
         if settings.inner:
             await begin(journal)
         worker = await enter(Worker(journal, clock, Soul(world), grace=grace))

@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 
 from daemon.engine.event import Entry
 from daemon.engine.reading import ALWAYS
-from daemon.inner.fold import Fold
 from daemon.kinds import INNER, CommandRan, InnerBegan, ModelCall, Ticked
+from daemon.knowledge.projection import Projection
 from daemon.limits import DAY
 
 MOST = 200
@@ -71,7 +71,7 @@ class Paid:
     usd: float = 0.0
 
 
-class AgentLog(Fold):
+class AgentLog(Projection):
     """The last ticks, in order, and the settings of the cycle."""
 
     kinds = (Ticked, CommandRan, InnerBegan)

@@ -15,7 +15,6 @@ from itertools import chain, islice
 from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
-from daemon.inner.fold import Fold
 from daemon.inner.note import (
     PRIORITIES,
     Filter,
@@ -43,6 +42,7 @@ from daemon.kinds import (
     TurnBegan,
     TurnEnded,
 )
+from daemon.knowledge.projection import Projection
 from daemon.limits import DAY
 
 GAVE_UP = ("failed", "abandoned")
@@ -68,7 +68,7 @@ class Suspended:
     taken: tuple[int, ...]
 
 
-class Notes(Fold):
+class Notes(Projection):
     """All notes. Ids and priorities may be known everywhere; the rest of a note where `knows` says so."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (

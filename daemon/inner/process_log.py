@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.kinds import Spawned, ThreadEnded
-from daemon.inner.fold import Fold
 from daemon.kinds import INNER, CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
+from daemon.knowledge.projection import Projection
 
 MARK = "process.mark"
 CLEANUP = "cleanup.process_log"
@@ -39,7 +39,7 @@ class Process:
     stopping: bool = False
 
 
-class ProcessLog(Fold):
+class ProcessLog(Projection):
     """All processes but those that were dealt with and cleaned up."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (

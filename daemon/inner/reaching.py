@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Protocol
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.fold import Fold
 from daemon.inner.neighbours import Neighbours
 from daemon.inner.views import Views
 from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
+from daemon.knowledge.projection import Projection
 from daemon.limits import DAY
 from daemon.ports import Clock
 
@@ -105,7 +105,7 @@ class Reach(Protocol):
         """How many messages went to and came from bots in this UTC day."""
 
 
-class Addresses(Fold):
+class Addresses(Projection):
     """Who has spoken where: people and bots by id and name, channels by id and name."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (Opened, Message, Heard, Noticed)

@@ -16,12 +16,12 @@ from unicodedata import normalize
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.fold import Fold
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
 from daemon.inner.record_words import RecordWords
 from daemon.inner.views import Knows, Views, anywhere
 from daemon.kinds import CommandRan
 from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.projection import Projection
 from daemon.mind.payloads import element
 
 HITS = 8
@@ -42,7 +42,7 @@ class _Row:
     target: int = 0
 
 
-class Records(Fold):
+class Records(Projection):
     """All records, as of an entry. What is asked for a view is answered for that view. What is looked up by
     words is as it is now: the index has the part RECORDS.
 

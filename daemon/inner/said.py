@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.inner.fold import Fold
 from daemon.kinds import SaidOut, Ticked
+from daemon.knowledge.projection import Projection
 
 
-class SaidLog(Fold):
+class SaidLog(Projection):
     """What a tick is told of its messages: each once."""
 
     kinds = (SaidOut, Ticked)

@@ -45,7 +45,7 @@ class Views:
 
     def knowing(self, here: str, before: int = ALWAYS) -> Knows:
         """The same for many views: it looks into the journal once, and answers as of `before`."""
-        self._places.update()
+        self._places.fold()
         inside = self._audience(here, before)
         channel = self._places.of(here) if here else None
         opened = channel.opened(before) if channel else 0

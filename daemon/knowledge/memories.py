@@ -65,7 +65,7 @@ class Memories:
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
-        await self._places.ready()
+        await self._places.update()
         here, asked = self._places.of(thread), question(query)
         if not (here and asked):
             return ()

@@ -28,13 +28,10 @@ class PersonModels(Projection):
     def __init__(self, journal: Journal, places: Places) -> None:
         super().__init__(journal)
         self.places = places
-        self._erasures = journal.erasures
-        self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
-        """Person, channel: the seqs of its models, each made from the one before it."""
 
     def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
-        self.update()
+        self.fold()
         here = self.places.of(thread)
         if here is None:
             return []
@@ -56,7 +53,7 @@ class PersonModels(Projection):
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
-        self.update()
+        self.fold()
         chain = self._chain(person, self.places.of(thread))
         last = bisect_left(chain, before)
         if not last:
@@ -69,24 +66,21 @@ class PersonModels(Projection):
 
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
-        self.update()
+        self.fold()
         return entry.seq in self._chain(entry.event.person, self.places.of(entry.thread))
 
-    async def ready(self) -> None:
-        """Fold what came since, in pieces, first of the places; others go on meanwhile, and may ask it."""
-        await self.places.ready()
-        await super().ready()
+    async def update(self, before: int = ALWAYS) -> None:
+        await self.places.update()
+        await super().update(before)
 
-    def update(self) -> None:
-        """Fold what came since."""
-        self.places.update()
-        super().update()
+    def fold(self, before: int = ALWAYS) -> None:
+        self.places.fold()
+        super().fold(before)
 
-    def _heed(self) -> None:
+    def _clear(self) -> None:
         """What was learned before counts again where what came after it is forgotten."""
-        if self.journal.erasures != self._erasures:
-            self._erasures, self._upto = self.journal.erasures, 0
-            self._chains.clear()
+        self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
+        """Person, channel: the seqs of its models, each made from the one before it."""
 
     def _take(self, entry: Entry[PersonLearned | Corrected]) -> None:
         if isinstance(entry.event, Corrected):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
 from daemon.knowledge.projection import Projection
@@ -74,13 +73,12 @@ class Unasked:
 
 
 class Places(Projection):
-    """The channels of a journal's conversations. It holds no words of people: what is forgotten changes
-    nothing of it."""
+    """The channels of a journal's conversations."""
 
     kinds = (Opened, AudienceNoted)
+    holds_words = False
 
-    def __init__(self, journal: Journal) -> None:
-        super().__init__(journal)
+    def _clear(self) -> None:
         self._channels: dict[tuple[str, str], Channel] = {}
         self._of: dict[str, Channel] = {}
         self._unasked: dict[str, Unasked] = {}
@@ -90,7 +88,7 @@ class Places(Projection):
         """Where a conversation is; None if it is not in Slack."""
         root = thread.partition(".")[0]
         if not self._whole or root not in self._of:
-            self.update()
+            self.fold()
         return self._of.get(root)
 
     def beside(self, thread: str) -> Iterator[str]:
@@ -100,14 +98,14 @@ class Places(Projection):
 
     def known(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
         """The channels whose content may be known in this one."""
-        self.update()
+        self.fold()
         mine = here.before(before)
         return [there for there in self._channels.values() if may_know(mine, there.before(before))]
 
     def may_tell(self, here: str, written: str, at: int) -> bool:
         """Could everyone who reads the thread `here` now have read what was written in sight of the thread
         `written`, in the entry `at`? Where `written` is empty, it was in sight of public things."""
-        self.update()
+        self.fold()
         mine, theirs = self.of(here), self.of(written) if written else None
         if mine is None or (written and theirs is None):
             return False

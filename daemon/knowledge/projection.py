@@ -1,14 +1,16 @@
-"""A projection that is folded on from the journal whenever it is asked; after a start, in pieces."""
+"""A projection that is folded on from the journal whenever it is asked; where much is new, in pieces."""
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.reading import Reading
+from daemon.engine.reading import ALWAYS, Reading
 
 PIECE = 200
 """Entries that are folded at once: a few milliseconds, in which nobody else can do anything."""
@@ -17,67 +19,89 @@ FAR = 5_000
 
 
 class Projection:
-    """Derive from it: `kinds` are what it is made of, `_take` adds one entry.
+    """Derive from it: `kinds` are what it is made of, `_clear` begins anew, `_take` adds one entry.
 
-    Nobody is told from half of it: `update` folds all that came, however long that takes. Whoever can wait
-    awaits `ready` first, which leaves nothing that takes long.
+    Nobody is told from half of it: `fold` folds all that came, however long that takes. Whoever can wait
+    awaits `update` first, which leaves nothing that takes long.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = ()
+    holds_words: ClassVar[bool] = True
+    """Does it begin anew where words were forgotten?"""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
+        self.folded = 0
+        """The seq of the last entry in it."""
         self._upto = 0
         """Up to here there is nothing left to fold."""
         self._whole = False
         """Was it ever folded to the end?"""
         self._folding = asyncio.Lock()
         """Held by the one who folds, so that a burst of turns does not do it once each."""
+        self._erasures = journal.erasures
+        self._clear()
 
-    async def ready(self) -> None:
-        """Fold what came since, in pieces: others go on meanwhile, and may ask it."""
-        if self._behind() <= PIECE:
-            return
+    async def update(self, before: int = ALWAYS) -> None:
+        """Make it what it was when the entry `before` was written; without that, what it is now.
+
+        It is folded in pieces: others go on meanwhile, and may ask it. Going back is dear, as it begins anew:
+        only what replays does.
+        """
         async with self._folding:
-            while self._behind() > PIECE:
-                await self._catch_up()
+            self._heed(before)
+            while self._last(before) - self._upto > PIECE:
+                await self._fold_in_pieces(before)
+            self.fold(before)
 
-    def _behind(self) -> int:
-        return self.journal.last() - self._upto
+    def fold(self, before: int = ALWAYS) -> None:
+        """The same at once."""
+        self._heed(before)
+        last = self._last(before)
+        if last > self._upto:
+            _, seqs = self._to_fold(self.journal, before)
+            self._take_all(seqs)
+            self._upto = last
+        self._whole = True
 
-    async def _catch_up(self) -> None:
+    async def _fold_in_pieces(self, before: int) -> None:
         """Fold what there is now. What is forgotten meanwhile ends it: whoever called looks again."""
-        self._heed()
+        self._heed(before)
         erasures = self.journal.erasures
-        far = self._behind() > FAR
-        last, seqs = await self.journal.apart(self._new) if far else self._new(self.journal)
+        far = self.journal.last() - self._upto > FAR
+        new = partial(self._to_fold, before=before)
+        last, seqs = await self.journal.apart(new) if far else new(self.journal)
         for start in range(0, len(seqs), PIECE):
             if erasures != self.journal.erasures:
                 return
-            some = [seq for seq in seqs[start : start + PIECE] if seq > self._upto]
-            self._fold(self.journal.sound(some))
+            self._take_all(seq for seq in seqs[start : start + PIECE] if seq > self._upto)
             await asyncio.sleep(0)
         self._upto = max(self._upto, last)
 
-    def update(self) -> None:
-        """Fold what came since."""
-        self._heed()
-        last = self.journal.last()
-        if last != self._upto:
-            self._fold(self.journal.kind(*self.kinds, since=self._upto))
-            self._upto = max(self._upto, last)
-        self._whole = True
+    def _last(self, before: int) -> int:
+        return min(self.journal.last(), before - 1)
 
-    def _new(self, journal: Reading) -> tuple[int, list[int]]:
-        return journal.last(), journal.seqs(*self.kinds, since=self._upto)
+    def _to_fold(self, journal: Reading, before: int) -> tuple[int, list[int]]:
+        """Up to where it can be folded, and the entries that are to be."""
+        last = min(journal.last(), before - 1)
+        seqs = journal.seqs(*self.kinds, since=self._upto)
+        return last, seqs[: bisect_right(seqs, last)]
 
-    def _fold(self, entries: Iterable[Entry[Any]]) -> None:
-        for entry in entries:
+    def _take_all(self, seqs: Iterable[int]) -> None:
+        for entry in self.journal.sound([*seqs]):
             self._take(entry)
-            self._upto = entry.seq
+            self.folded = self._upto = entry.seq
 
-    def _heed(self) -> None:
-        """Where words were forgotten, it may have to begin anew."""
+    def _heed(self, before: int) -> None:
+        """Begin anew where it is too far, or holds words that were forgotten."""
+        forgotten = self.holds_words and self._erasures != self.journal.erasures
+        if forgotten or self.folded >= before:
+            self.folded = self._upto = 0
+            self._erasures = self.journal.erasures
+            self._clear()
+
+    def _clear(self) -> None:
+        raise NotImplementedError
 
     def _take(self, entry: Entry[Any]) -> None:
         raise NotImplementedError

@@ -7,23 +7,18 @@ was learned from what they said, and what was noted where they were, or could be
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
 from daemon.knowledge.places import Channel, Places, may_know
+from daemon.knowledge.projection import Projection
 from daemon.ports import Hold, KnownNote
-
-KINDS = (Said, PersonLearned, Remembered, Corrected)
-"""What it is folded from."""
-SPAN = 1_000
-"""Entries that are gone through at once, while nobody else can do anything."""
 
 
 class Records(Protocol):
@@ -46,8 +41,10 @@ class Note:
     versions: list[int] = field(default_factory=list)
 
 
-class Recollections:
+class Recollections(Projection):
     """All notes about all people. `direct` finds the conversation in which someone is told something."""
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (Said, PersonLearned, Remembered, Corrected)
 
     def __init__(
         self,
@@ -56,13 +53,10 @@ class Recollections:
         direct: Callable[[str, Hold], Awaitable[str]],
         records: Records | None = None,
     ) -> None:
-        self._journal = journal
+        super().__init__(journal)
         self._places = places
         self._direct = direct
         self._records = records
-        self._one = asyncio.Lock()
-        self._erasures = -1
-        self._clear()
 
     async def direct(self, person: str) -> str:
         """The conversation in which this person alone is told something. Raises SpeechFailed."""
@@ -70,20 +64,20 @@ class Recollections:
 
     def is_direct(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
-        opened = self._journal.latest(thread.partition(".")[0], Opened)
+        opened = self.journal.latest(thread.partition(".")[0], Opened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
     async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
-        await self._update()
+        await self.update()
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, thread)]
-        known = [self._known(self._journal.at(note.versions[-1]), note) for note in notes]
+        known = [self._known(self.journal.at(note.versions[-1]), note) for note in notes]
         more = await self._records.about(self._naming.names(person), thread) if self._records else ()
         return sorted([*known, *more], key=lambda one: one.seq)
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
-        await self._update()
+        await self.update()
         for note in self._notes:
             if note.person == person and note.versions[-1] == seq:
                 return tuple(note.versions)
@@ -91,7 +85,7 @@ class Recollections:
 
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
-        for one in reversed(self._journal.kind(NotesShown)):
+        for one in reversed(self.journal.kind(NotesShown)):
             if one.event.listed and one.event.person == person and one.seq < before:
                 return one
         return None
@@ -117,29 +111,17 @@ class Recollections:
     # Folding
 
     def _clear(self) -> None:
-        self._folded = 0
         self._naming = Naming()
         self._notes = list[Note]()
         self._of = dict[int, Note]()
         self._learned = dict[tuple[str, int], Note]()
 
-    async def _update(self) -> None:
-        async with self._one:
-            if self._erasures != self._journal.erasures:  # words were forgotten
-                self._erasures = self._journal.erasures
-                self._clear()
-            await self._places.ready()
-            self._places.update()
-            last = self._journal.last()
-            while self._folded < last:
-                upto = min(self._folded + SPAN, last)
-                for entry in self._journal.between(self._folded, upto, *KINDS):
-                    self._naming.take(entry)
-                    self._take(entry)
-                self._folded = upto
-                await asyncio.sleep(0)
+    async def update(self, before: int = ALWAYS) -> None:
+        await self._places.update()
+        await super().update(before)
 
     def _take(self, entry: Entry[Any]) -> None:
+        self._naming.take(entry)
         event = entry.event
         if entry.forgotten:
             return

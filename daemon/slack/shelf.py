@@ -122,7 +122,7 @@ class SlackShelf:
     async def _other(self, thread: str, here: Opened, name: str, askers: Sequence[str]) -> Opened:
         """Another channel, if all who read here could read there, and whoever asks does."""
         wanted = name.strip().lstrip("#").casefold()
-        await self.places.ready()
+        await self.places.update()
         channel = self.places.of(thread)
         for there in self.places.known(channel) if channel else ():
             if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):

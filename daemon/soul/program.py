@@ -106,7 +106,7 @@ class Soul(Program):
 
     async def run(self, ctx: Context) -> Turn:
         """Run the current process, and those that it goes over into at once."""
-        await self._world.people.ready()
+        await self._world.people.update()
         await self._world.pasts.ready(ctx.execution.thread, ctx.execution.first.seq)
         turn = Turn(self._world, ctx)
         turn.show("")

@@ -206,10 +206,10 @@ VIEWS: tuple[Mutant, ...] = (
 FOLDED: tuple[Mutant, ...] = (
     rule(
         "inner life: a fold goes back",
-        "inner/fold.py",
-        "            if self.folded >= before or",
-        "            if self.folded < 0 or",
-        "tests/inner/test_fold.py::test_it_goes_on_and_back",
+        "knowledge/projection.py",
+        "if forgotten or self.folded >= before:",
+        "if forgotten:",
+        "tests/knowledge/test_projection_of_then.py::test_it_goes_on_and_back",
     ),
     rule(
         "inner life: a record that was taken over is there once",

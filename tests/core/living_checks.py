@@ -12,7 +12,6 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Restarted, Spawned, Waiting
-from daemon.inner.fold import Fold
 from daemon.inner.record import TEXT
 from daemon.inner.state import State
 from daemon.inner.views import PUBLIC
@@ -27,10 +26,11 @@ from daemon.kinds import (
     ToSay,
     TurnBegan,
 )
+from daemon.knowledge.projection import Projection
 from daemon.within import index_of, state_of
 from tests.core.outside import StoryClock, read
 
-STILL = ("journal", "_one", "_views", "_words", "_seen", "folded", "_as_of", "_paid")
+STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded", "_as_of", "_paid")
 """What of a fold is no part of what it holds."""
 
 
@@ -63,7 +63,7 @@ def portrait(state: State) -> dict[str, Any]:
 
 def held(value: object) -> Any:
     """A value as it can be compared."""
-    if isinstance(value, Fold) or type(value).__name__ == "Shelves":
+    if isinstance(value, Projection) or type(value).__name__ == "Shelves":
         return {name: held(one) for name, one in vars(value).items() if name not in (*STILL, "_at")}
     if isinstance(value, dict):
         return {repr(key): held(one) for key, one in value.items()}

@@ -75,7 +75,7 @@ async def _learn(journal: Journal, person: str, text: str) -> None:
 
 async def passes(journal: Journal, places: Places) -> int:
     """How often others had a turn while it was folded."""
-    task, turns = asyncio.create_task(places.ready()), 0
+    task, turns = asyncio.create_task(places.update()), 0
     while not task.done():
         turns += 1
         await asyncio.sleep(0)
@@ -95,7 +95,7 @@ async def test_others_go_on_while_it_is_folded_and_then_there_is_little_left(jou
 
 async def test_whoever_asks_in_between_is_told_from_the_whole(journal: Watched) -> None:
     places = Places(journal)
-    folding = asyncio.create_task(places.ready())
+    folding = asyncio.create_task(places.update())
     await journal.read.wait()
     assert not folding.done()
     channel = places.of(FIRST)
@@ -107,12 +107,12 @@ async def test_whoever_asks_in_between_is_told_from_the_whole(journal: Watched) 
 
 async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: Watched) -> None:
     models = PersonModels(journal, Places(journal))
-    await models.places.ready()
+    await models.places.update()
     journal.read.clear()
-    folding = asyncio.create_task(models.ready())
+    folding = asyncio.create_task(models.update())
     await journal.read.wait()
     journal.erasures += 1  # as when words were forgotten
-    await asyncio.gather(folding, models.ready())
+    await asyncio.gather(folding, models.update())
     assert models.about(ALICE, FIRST) == ["likes coffee"]
     assert all(models.about(f"U{number}", FIRST) == ["reads"] for number in range(2, 8 * PIECE))
 
@@ -121,10 +121,10 @@ async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_nea
     journal: Watched,
 ) -> None:
     places = Places(journal)
-    await asyncio.gather(*(places.ready() for _ in range(50)))
+    await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 0
     await asyncio.gather(*(_learn(journal, f"U{number}", "runs") for number in range(FAR + 1)))
     places = Places(journal)
-    await asyncio.gather(*(places.ready() for _ in range(50)))
+    await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 1
     assert await passes(journal, places) <= 2

@@ -13,12 +13,12 @@ import pytest
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.inner.fold import CHUNK, Fold
 from daemon.kinds import SOUL_KINDS, MoodChanged, Remembered
+from daemon.knowledge.projection import PIECE, Projection
 from tests.clock import FakeClock
 
 
-class Noted(Fold):
+class Noted(Projection):
     """What was noted, and how often anything was taken in at all."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (Remembered,)
@@ -79,11 +79,11 @@ async def test_what_comes_after_much_else_is_found(journal: Journal) -> None:
 
 
 async def test_much_is_folded_in_parts(journal: Journal) -> None:
-    await asyncio.gather(*(note(journal, str(n)) for n in range(CHUNK * 2 + 1)))
+    await asyncio.gather(*(note(journal, str(n)) for n in range(PIECE * 2 + 1)))
     fold, seen = Noted(journal), list[int]()
 
     async def look() -> None:
-        while len(fold.texts) <= CHUNK * 2:
+        while len(fold.texts) <= PIECE * 2:
             seen.append(len(fold.texts))
             await asyncio.sleep(0)
 
@@ -91,8 +91,8 @@ async def test_much_is_folded_in_parts(journal: Journal) -> None:
         group.create_task(look())
         group.create_task(fold.update())
         group.create_task(fold.update())
-    assert {CHUNK, CHUNK * 2} <= {*seen}
-    assert fold.taken == CHUNK * 2 + 1  # two who ask at once do it once
+    assert {PIECE, PIECE * 2} <= {*seen}
+    assert fold.taken == PIECE * 2 + 1  # two who ask at once do it once
 
 
 async def test_what_is_damaged_is_left_out(journal: Journal, tmp_path: Path) -> None:
