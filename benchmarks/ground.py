@@ -29,7 +29,7 @@ from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.mind.wording import catalogue
-from daemon.ports import Choices, Heard, Hold, Page, Posted, Role
+from daemon.ports import Choices, Earlier, Hold, Page, Posted, Role
 from daemon.processes import INITIAL, PROCESSES
 from daemon.project import root
 from daemon.slack.status import Status
@@ -97,8 +97,8 @@ class Mute:
 class Alone:
     """Surroundings in which nothing was said before."""
 
-    async def earlier(self, thread: str) -> Sequence[Heard]:
-        return ()
+    async def earlier(self, thread: str) -> Earlier:
+        return Earlier()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,18 +154,26 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """A message that stood in a conversation before the soul was called into it. `key` is natural."""
+    """A message that stood there before the soul was called in, to be written down under this key."""
 
     key: str
     author: str
     event: kinds.Heard
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What was said before the soul was called in: by others, and by itself, which the journal has (seqs)."""
+
+    heard: Sequence[Heard] = ()
+    own: Sequence[int] = ()
+
+
 class Surroundings(Protocol):
     """What was said around the soul before it came."""
 
-    async def earlier(self, thread: str) -> Sequence[Heard] | None:
-        """The messages before the one that summoned it, oldest first; none if it was there from the start.
+    async def earlier(self, thread: str) -> Earlier | None:
+        """What stood before the message that called it in; nothing if it was there from the start.
 
         None: nobody would say.
         """

@@ -35,7 +35,7 @@ from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.wording import catalogue
-from daemon.ports import Heard, Open, Page, Posted
+from daemon.ports import Earlier, Open, Page, Posted
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from daemon.project import root, settle
@@ -210,8 +210,8 @@ def _world(settings: Settings, journal: Journal, claude: Claude, process: Proces
 class Nobody:
     """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
 
-    async def earlier(self, thread: str) -> Sequence[Heard]:
-        return ()
+    async def earlier(self, thread: str) -> Earlier:
+        return Earlier()
 
     def status(self, *_: object) -> None:
         """Nobody sees it."""

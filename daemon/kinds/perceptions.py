@@ -37,9 +37,13 @@ class Opened(engine.Opened):
 
     @property
     def is_whole(self) -> bool:
-        """Was the soul called into it by its very first message, or is it there anyway? Then nothing was said
-        before that."""
-        return self.where == "dm" or self.ts == self.called_by
+        """Is it the soul's own from its first message on? Then Slack has nothing to show from before."""
+        return self.where == "dm" or not self.ts
+
+    @property
+    def begins_with_call(self) -> bool:
+        """Was the soul called by the very first message of it? Then what was said before stands above it."""
+        return self.ts == self.called_by
 
     def line(self) -> str:
         return f"{self.channel}:{self.ts}, {self.place}"

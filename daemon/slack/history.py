@@ -1,4 +1,4 @@
-"""What was said in a thread before the soul was called into it: the Surroundings port."""
+"""What was said before the soul was called in, in the thread or above the mention: the Surroundings port."""
 
 from __future__ import annotations
 
@@ -11,49 +11,69 @@ from functools import partial
 from slack_sdk.errors import SlackApiError
 
 from daemon import kinds
+from daemon.engine.event import only
 from daemon.engine.journal import Journal
 from daemon.knowledge.forgotten import ForgottenWords
-from daemon.ports import Heard
+from daemon.knowledge.places import Places
+from daemon.ports import Earlier, Heard
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.names import People
 from daemon.slack.payload import Malformed
-from daemon.slack.place import moment, place_of
-from daemon.slack.policy import Me
+from daemon.slack.place import moment, opened, place_of, thread_key
+from daemon.slack.policy import Allowed, Me
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item, Web, free, pages
+from daemon.slack.words import command
 
 LAST = 100
-"""Messages that are taken from before the call, besides the root."""
+"""Messages that are taken from before a call in a thread, besides the root."""
 PAGES = 10
 """Pages of 200 that are read for them: Slack gives a thread oldest first."""
+ABOVE = 20
+"""Messages that are taken from above a call at the top of a channel."""
+RECENT = 86_400
+"""Seconds before the call, after which they have nothing to do with it."""
+LONGEST = 16_000
+"""Characters of them, after which no older one is taken."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Reads Slack's threads. A message that addresses the soul is a perception of its own, never context."""
+    """Reads what Slack shows now: what was edited reads as it does now, what was deleted is not there.
+
+    In a thread a message that addresses the soul is a perception of its own, never context. At the top of a
+    channel it is context for the next one, with what the soul answered; there what is taken belongs to the
+    thread that takes it, so that another one may take the same, and catch-up knows nothing of it.
+    """
 
     web: Web
     people: People
     me: Me
+    allowed: Allowed
     journal: Journal
+    places: Places
     forgotten: ForgottenWords
 
-    async def earlier(self, thread: str) -> Sequence[Heard] | None:
-        """The root and the last messages before the one that called the soul in, oldest first.
+    async def earlier(self, thread: str) -> Earlier | None:
+        """The root and the last messages before the one that called the soul in; or, where that one is the
+        root itself, the last ones above it.
 
         None: Slack did not show them.
         """
         place = place_of(self.journal, thread)
         if place.is_whole:
-            return ()
+            return Earlier()
         try:
-            messages = await self._before(place)
+            if place.begins_with_call:
+                return await self._above(thread, place)
+            before = await self._before(place)
         except (SlackApiError, *OUT_OF_REACH) as error:
             log.warning("Slack did not show an earlier conversation (%s); going on without it.", why(error))
             return None
-        return [await self._heard(place, message) for message in messages]
+        natural = f"heard:{place.team}:{place.channel}"
+        return Earlier(heard=[await self._heard(natural, message) for message in before])
 
     async def _before(self, place: kinds.Opened) -> list[Message]:
         root: list[Message] = []
@@ -62,29 +82,78 @@ class History:
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
         async for page in pages(ask, "messages", PAGES, **where):
             for item in page:
-                message = self._context(place, item)
-                if message and message.ts == place.ts:
+                message = self._said_by_others(place, item)
+                if message is None or self._is_to_the_soul(place, message):
+                    continue
+                if message.ts == place.ts:
                     root = [message]
-                elif message:
+                else:
                     last.append(message)
         return root + list(last)
 
-    def _context(self, place: kinds.Opened, item: Item) -> Message | None:
-        """The message, if it is context: said by someone else, and not to the soul."""
+    async def _above(self, thread: str, place: kinds.Opened) -> Earlier:
+        """What stands above the call in the channel, and what the soul said to it, and unasked."""
+        if self.places.said_unasked(place.team, place.channel, place.ts):
+            return Earlier()  # its own words are what it is asked about
+        heard, own = list[Heard](), list[int]()
+        size = 0
+        for item in await self._recent(place):
+            ts = str(item.get("ts"))
+            if self.me.said(item.get("user"), item.get("bot_id")):
+                own.append(self.places.said_unasked(place.team, place.channel, ts))
+                continue
+            message = self._said_by_others(place, item)
+            if message is None or not self._may_be_heard(place, message) or command(message, self.me):
+                continue
+            size += len(message.text)
+            if heard and (len(heard) == ABOVE or size > LONGEST):
+                break
+            heard.append(await self._heard(f"context:{thread}", message))
+            own += self._answered(place, ts)
+        return Earlier(heard=heard[::-1], own=[seq for seq in own if seq])
+
+    async def _recent(self, place: kinds.Opened) -> Sequence[Item]:
+        """The last messages above the call, newest first."""
+        since = moment(place.called_by) - RECENT
+        where = {"channel": place.channel, "latest": place.called_by, "oldest": str(since)}
+        ask = partial(self.web.call, free, self.web.client.conversations_history)
+        async for page in pages(ask, "messages", 1, **where):
+            return page
+        return ()
+
+    def _answered(self, place: kinds.Opened, ts: str) -> list[int]:
+        """What the soul answered at first to the message of this ts, if that called it."""
+        known = opened(self.journal, thread_key(place.team, place.channel, ts))
+        if known is None or not known.event.begins_with_call:
+            return []
+        answers = list[int]()
+        for turn in self.journal.of(known.thread, kinds.TurnBegan, most=1):
+            for receipt in only(kinds.Spoken, self.journal.recorded(turn.event.execution)):
+                if receipt.event.text and not receipt.event.taken_from:
+                    answers.append(receipt.seq)
+        return answers
+
+    def _said_by_others(self, place: kinds.Opened, item: Item) -> Message | None:
+        """The message, if someone else said it, and wants nothing of it forgotten."""
         if item.get("subtype") not in SPOKEN:
             return None
         try:
             message = said(item, channel=place.channel, kind=place.where)
         except Malformed:
             return None
-        known = self.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
-        if known or self.me.said(message.user, message.bot) or self.me.called_in(message):
-            return None
-        if moment(message.ts) <= self.forgotten.until(message.author):
-            return None
-        return message
+        ours = self.me.said(message.user, message.bot)
+        return None if ours or moment(message.ts) <= self.forgotten.until(message.author) else message
 
-    async def _heard(self, place: kinds.Opened, message: Message) -> Heard:
-        key = f"heard:{place.team}:{place.channel}:{message.ts}"
+    def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
+        known = self.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
+        return known is not None or self.me.called_in(message)
+
+    def _may_be_heard(self, place: kinds.Opened, message: Message) -> bool:
+        """Do the settings let whoever said it speak to the soul there?"""
+        if message.by_bot:
+            return self.allowed.names(message)
+        return self.allowed.may_speak(message.author, place.channel, place.where)
+
+    async def _heard(self, whose: str, message: Message) -> Heard:
         words = await self.people.describe(message)
-        return Heard(key=key, author=message.author, event=kinds.Heard(**words))
+        return Heard(key=f"{whose}:{message.ts}", author=message.author, event=kinds.Heard(**words))

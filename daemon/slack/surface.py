@@ -103,7 +103,9 @@ class Slack:
                 places=self.places,
                 forgotten=self._forgotten,
             )
-            self.surroundings = History(web, people, me, self._journal, self._forgotten)
+            self.surroundings = History(
+                web, people, me, self._allowed, self._journal, self.places, self._forgotten
+            )
             called = self._owners | self.neighbours
             self.speaker = SlackSpeaker(web, self._journal, me, called, people)
             self._inbox = Inbox(

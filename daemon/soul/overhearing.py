@@ -1,9 +1,8 @@
-"""What was said in a thread before the soul was called in: the first step of an execution that can fetch it.
-What the soul itself had said there unasked, in no thread, and is answered now, is in the journal.
+"""What was said before the soul was called in, in its thread or above it, and its own words that it is asked
+about: the first step of an execution that can fetch it.
 
 Once Slack is asked the step is recorded whatever came of it, so that a replay sees what the first attempt
-saw; where there is nothing to ask for, there is none. Where Slack does not answer, the execution goes on
-without it, and the next turn fetches it.
+saw; where there is nothing to ask for, there is none. Where Slack does not answer, the next turn asks again.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 
 from daemon.engine.writer import Fence
 from daemon.kinds import Opened, Overheard
-from daemon.ports import Heard, Surroundings
+from daemon.ports import Earlier, Surroundings
 from daemon.soul.turn import Turn
 
 PATIENCE = 30.0
@@ -56,8 +55,8 @@ def _is_wanted(turn: Turn) -> bool:
 async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
     """Fetch it, and append what was said."""
     found = await _fetch(turn, turn.world.surroundings)
-    seqs = [*unasked]
-    for heard in found or ():
+    seqs = [*unasked, *(found.own if found else ())]
+    for heard in found.heard if found else ():
         entry, _ = await turn.world.journal.append(
             turn.thread,
             heard.event,
@@ -66,10 +65,10 @@ async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
             fence=Fence(thread=turn.thread, epoch=turn.execution.epoch),
         )
         seqs.append(entry.seq)
-    return Overheard(seqs=tuple(seqs), whole=found is not None)
+    return Overheard(seqs=tuple(dict.fromkeys(seqs)), whole=found is not None)
 
 
-async def _fetch(turn: Turn, surroundings: Surroundings) -> Sequence[Heard] | None:
+async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:
     """What Slack shows of it; None where it does not, or not in time, or somebody stops the soul."""
     fetching = asyncio.create_task(surroundings.earlier(turn.thread))
     ends = (

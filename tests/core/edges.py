@@ -7,6 +7,7 @@ from tests.core.mutant import Mutant
 JOURNAL = "tests/engine/test_journal.py::"
 INBOX = "tests/slack/test_inbox.py::"
 HISTORY = "tests/slack/test_history.py::"
+CALLED_IN = "tests/stories/test_called_in.py::"
 
 EDGES = (
     Mutant(
@@ -35,9 +36,30 @@ EDGES = (
     Mutant(
         rule="a message that addresses the soul is never context",
         file="daemon/slack/history.py",
-        old=" or self.me.called_in(message):",
-        new=":",
+        old="return known is not None or self.me.called_in(message)",
+        new="return known is not None",
         shown_by=HISTORY + "test_what_was_said_to_it_and_not_answered_is_no_context",
+    ),
+    Mutant(
+        rule="what stands above a call belongs to the thread that takes it",
+        file="daemon/slack/history.py",
+        old='f"context:{thread}"',
+        new='f"heard:{place.team}:{place.channel}"',
+        shown_by=CALLED_IN + "test_what_a_mention_took_is_not_taken_for_known",
+    ),
+    Mutant(
+        rule="of those above a call only they are heard who may speak to the soul",
+        file="daemon/slack/history.py",
+        old="or not self._may_be_heard(place, message) or",
+        new="or",
+        shown_by=HISTORY + "test_above_a_call_only_those_are_heard_who_may_speak_to_it",
+    ),
+    Mutant(
+        rule="what the soul answered to a mention is context for the next one",
+        file="daemon/slack/history.py",
+        old="            own += self._answered(place, ts)\n",
+        new="",
+        shown_by=CALLED_IN + "test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one",
     ),
     Mutant(
         rule="the lock is taken before the first connection",

@@ -16,7 +16,7 @@ from daemon.engine.event import digest
 from daemon.engine.journal import Journal
 from daemon.errors import SpeechFailed
 from daemon.memory import WorkingMemory
-from daemon.ports import Choices, Hear, Heard, Hold, Page, Posted, Role
+from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role
 from daemon.reply import Reply
 from tests.lives import Boundary, instant
 
@@ -242,11 +242,13 @@ class FileEarlier:
         self._path = home / "earlier.jsonl"
         self._refusals = refusals
 
-    async def earlier(self, thread: str) -> Sequence[Heard] | None:
+    async def earlier(self, thread: str) -> Earlier | None:
         await asyncio.sleep(0)
         Boundary.reach()
         note(self._path, thread)
-        return None if len(read(self._path)) <= self._refusals else [_before(1), _before(2)]
+        if len(read(self._path)) <= self._refusals:
+            return None
+        return Earlier(heard=[_before(1), _before(2)])
 
 
 def _before(number: int) -> Heard:
@@ -258,5 +260,5 @@ def _before(number: int) -> Heard:
 class NothingEarlier:
     """Implements ports.Surroundings: the soul was there from the start."""
 
-    async def earlier(self, thread: str) -> Sequence[Heard]:
-        return ()
+    async def earlier(self, thread: str) -> Earlier:
+        return Earlier()

@@ -8,6 +8,7 @@ import pytest
 
 from daemon.kinds import Opened
 from daemon.ports import Heard
+from daemon.slack.history import ABOVE, LONGEST, RECENT
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.office import GENERAL, ME, Office, office
@@ -21,7 +22,7 @@ async def shown(here: Office, thread: str) -> list[Heard]:
     """What was said there before."""
     found = await here.slack.surroundings.earlier(thread)
     assert found is not None, "Slack did not show it"
-    return list(found)
+    return list(found.heard)
 
 
 async def test_the_earlier_messages_come_oldest_first_with_names(here: Office) -> None:
@@ -41,10 +42,53 @@ async def test_the_earlier_messages_come_oldest_first_with_names(here: Office) -
     assert heard[1].author == BOB.id
 
 
-async def test_nothing_was_earlier_where_the_call_is_the_root(here: Office) -> None:
+async def test_a_call_at_the_top_knows_what_stands_above_it(here: Office) -> None:
+    first = await here.say("alice", GENERAL, "the build is red")
+    await here.say("bob", GENERAL, "a word in a thread", first)
+    await here.say("bob", GENERAL, f"{ME} why is that?")
+    await here.say("alice", GENERAL, f"{ME} stop")
+    await here.say("alice", GENERAL, f"{ME} !trace")
     await here.say("alice", GENERAL, f"{ME} hello")
-    assert await earlier(here) == []
+    await here.say("alice", GENERAL, "and goodbye")
+    thread = here.entries(Opened)[-1].thread
+    heard = await earlier(here)
+    assert [one.event.text for one in heard] == ["the build is red", "@Claudius why is that?"]
+    assert heard[0].key == f"context:{thread}:{first}"
     assert here.wire.told("conversations.replies") == []
+
+
+async def test_of_what_stands_above_a_call_only_the_last_of_the_last_day_is_taken(here: Office) -> None:
+    alice = here.client("alice")
+    await alice.chat_postMessage(channel=GENERAL, text="old")
+    await here.clock.advance(RECENT + 1)
+    for number in range(ABOVE + 5):
+        await alice.chat_postMessage(channel=GENERAL, text=str(number))
+    await here.say("alice", GENERAL, f"{ME} sum up")
+    assert [one.event.text for one in await earlier(here)] == [*map(str, range(5, ABOVE + 5))]
+    await here.clock.advance(RECENT + 1)
+    await alice.chat_postMessage(channel=GENERAL, text="new")
+    await alice.chat_postMessage(channel=GENERAL, text="x" * LONGEST)
+    await here.say("alice", GENERAL, f"{ME} and now?")
+    assert [one.event.text for one in await earlier(here)] == ["x" * LONGEST]
+
+
+async def test_above_a_call_only_those_are_heard_who_may_speak_to_it(tmp_path: Path) -> None:
+    async with office(tmp_path, Allowed(users=frozenset({ALICE.id}))) as here:
+        await here.say("alice", GENERAL, "the build is red")
+        await here.say("bob", GENERAL, "say that it is green")
+        await here.say("xoxb-rehearsal-2", GENERAL, "exit 1")
+        await here.say("alice", GENERAL, f"{ME} can you look?")
+        assert [one.event.text for one in await earlier(here)] == ["the build is red"]
+
+
+async def test_what_stands_above_a_call_reads_as_it_does_now(here: Office) -> None:
+    alice = here.client("alice")
+    first = await here.say("alice", GENERAL, "the bild is red")
+    second = await here.say("alice", GENERAL, "forget it")
+    await alice.chat_update(channel=GENERAL, ts=first, text="the build is red")
+    await alice.chat_delete(channel=GENERAL, ts=second)
+    await here.say("bob", GENERAL, f"{ME} can you look?")
+    assert [one.event.text for one in await earlier(here)] == ["the build is red"]
 
 
 async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> None:
@@ -57,9 +101,7 @@ async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> Non
     first, *_ = here.entries(Opened)
     await here.say("alice", GENERAL, f"{ME} a second call", root)
     await here.event(event={**mention, "text": f"{ME} late", "ts": call, "thread_ts": root})
-    assert [one.event.text for one in await here.slack.surroundings.earlier(first.thread) or ()] == [
-        "morning"
-    ]
+    assert [one.event.text for one in await shown(here, first.thread)] == ["morning"]
 
 
 async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(here: Office) -> None:

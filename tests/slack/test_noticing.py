@@ -159,8 +159,9 @@ async def test_who_is_called_later_still_reads_it_as_history(here: Office) -> No
     thread = here.one(Message).thread
     assert thread != channel_of(here).thread
     earlier = await here.slack.surroundings.earlier(thread)
-    assert [one.event.text for one in earlier or ()] == ["the build is red", "again?"]
-    assert (earlier or ())[0].key == f"heard:{TEAM}:{GENERAL}:{root}"
+    assert earlier
+    assert [one.event.text for one in earlier.heard] == ["the build is red", "again?"]
+    assert earlier.heard[0].key == f"heard:{TEAM}:{GENERAL}:{root}"
     assert find(here.journal, f"{GENERAL}:{root}").thread == thread
 
 

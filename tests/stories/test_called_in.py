@@ -6,6 +6,7 @@ import asyncio
 
 from daemon.soul.overhearing import PATIENCE as FETCHING
 from daemon.soul.overhearing import TRIES
+from rehearsal.people import SOUL
 from tests.stories.stage import GENERAL, ME, Stage, reply
 
 
@@ -26,6 +27,43 @@ async def test_what_was_said_before_is_fetched_after_the_turn_has_begun(stage: S
     assert began.seq < heard.seq < overheard.seq
     assert overheard.event.seqs == (heard.seq,)
     assert overheard.event.whole
+
+
+async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(stage: Stage) -> None:
+    await stage.say("bob", GENERAL, "The build is red.")
+    stage.model.say(reply("A test fails."))
+    await stage.say("alice", GENERAL, f"{ME} why?")
+    assert "The build is red." in stage.asked()[-1]
+    await stage.say("bob", GENERAL, f"{ME} which one?")
+    asked = stage.asked()[-1]
+    told = ("The build is red.", "@Claudius why?", "A test fails.", "which one?")
+    places = [asked.index(words) for words in told]
+    assert places == sorted(places)
+    await stage.sleep()
+    await stage.wake()
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.settled()
+    assert asked.count("The build is red.") == 1
+    assert len(stage.model.requests) == 2
+    assert not stage.pending("input", "turn-began")
+
+
+async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
+    """Bob's mention is missed, and Alice's takes it as context: catch-up has it answered all the same."""
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.sleep()
+    missed = await stage.post("bob", GENERAL, f"{ME} which day is it?")
+    with stage.world.workspace.db as db:  # Slack gives up on it
+        db.execute("update delivery set acked = 0 where acked is null and app = ?", (SOUL.id,))
+    stage.wire.held["users.conversations"] = asyncio.Event()
+    await stage.wake()
+    await stage.say("alice", GENERAL, f"{ME} can you hear us?")
+    assert "which day is it?" in stage.asked()[-1]
+    assert await stage.answers(GENERAL, missed) == []
+    stage.wire.held["users.conversations"].set()
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.settled()
+    assert len(await stage.answers(GENERAL, missed)) == 1
 
 
 async def test_where_slack_does_not_show_it_the_next_turn_fetches_it(stage: Stage) -> None:
