@@ -123,7 +123,8 @@ class Budget:
         left = max(self.daily - (day.cost - day.lifted), 0.0)
         return [
             f"${left:.4f} is left of today's budget (BUDGET_DAILY_USD={self.daily:g}), and the next call may"
-            f" cost up to ${self._refused:.4f}: none is made until midnight UTC, or until the budget is raised."
+            f" cost up to ${self._refused:.4f}: none is made until midnight UTC, or until the budget is"
+            " raised.",
         ]
 
     @asynccontextmanager
