@@ -42,8 +42,7 @@ async def readings(chromium: Browser, world: Desk, size: ViewportSize = SIZE) ->
     await page.goto(f"{world.url}/#{THREAD}")
     if size["width"] < SIZE["width"]:
         await page.get_by_role("button", name="Journal").click()
-    await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
-    await expect(page.locator("#entries > li[data-kind='thread']")).to_be_visible()
+    await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
     await turn_to(page, "Readings")
     return page
 

@@ -48,6 +48,7 @@ async def test_a_card_changes_where_it_stands_and_the_journal_tells_of_it_in_wor
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(here.url)
+        await page.get_by_text("All", exact=True).click()
         await here.remember(ALICE, root, [event for event, _ in ENTRIES])
         first = checklist(plan("open", "open", "open"))
         posted = await soul.chat_postMessage(channel=ALICE, thread_ts=root, **first)

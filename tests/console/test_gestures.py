@@ -189,6 +189,7 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path) -> None:
         await here.remember(DM, await question(here), RUN)
         page = await chromium.new_page(viewport=ViewportSize(width=1440, height=1300))
         await page.goto(here.url)
+        await page.get_by_text("All", exact=True).click()
         entries = page.locator("#entries > li")
         await expect(entries).to_have_count(len(RUN) + 1)
         words = await page.locator("#entries").inner_text()
@@ -221,7 +222,8 @@ async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path) ->
         await page.goto(f"{here.url}/#{THREAD}")
         await expect(page.locator(".thread.open")).to_have_attribute("data-ts", theirs)
         await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
-        await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+        await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
+        await page.get_by_text("This thread", exact=True).click()
         await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
 
 
@@ -232,6 +234,7 @@ async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(tmp_pat
         await here.journal.append("sess-0000000b", Fault(name="soul", text="another"), key="fault:1")
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(f"{here.url}/#{THREAD}")
+        await page.get_by_text("This thread", exact=True).click()
         await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
         await page.get_by_text("All", exact=True).click()
         await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 2)

@@ -73,6 +73,7 @@ async def test_the_script_lives_an_inner_life_that_can_be_watched(tmp_path: Path
         await expect(page.locator("#call-body")).to_contain_text("# Commands:")
         await page.keyboard.press("Escape")
         await page.get_by_role("link", name="All its entries").click()
+        await turn_to(page, "This thread")
         entries = page.locator("#entries")
         await expect(entries).to_contain_text("writes in its diary")
         await expect(entries).to_contain_text("goes to sleep")

@@ -73,8 +73,9 @@ async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path) -> None:
         await expect(page.locator(".thread.open .message").first.locator(".text")).to_have_text(
             "one\ntwo", use_inner_text=True
         )
-        await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(1)
         await _tab_to(page, "#composer .send")
+        await page.get_by_text("All", exact=True).click()
+        await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(1)
         for _ in range(30):
             await page.keyboard.press("k")
             if await page.locator("#entries .current[data-kind='model-call']").count():
@@ -97,7 +98,7 @@ async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path, width
         await toggle.click()
         await expect(page.locator("#journal")).to_be_visible()
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
-        await page.locator("#entries").focus()
+        await page.locator("#turns [tabindex='0']").focus()
         await page.keyboard.press("Escape")
         await expect(toggle).to_be_focused()
 
@@ -109,6 +110,7 @@ async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(tmp_path: Pa
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
+        await page.get_by_text("All", exact=True).click()
         entry = page.locator("#entries > li:not([data-kind='caught-up'], [data-kind='life-began'])")
         await expect(page.locator("[data-kind='caught-up']")).to_contain_text("has read what was said")
         await expect(entry).to_have_count(len(BROKEN))
@@ -131,6 +133,7 @@ async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path) -> None:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await _say(page, "Hello")
+        await page.get_by_text("All", exact=True).click()
         entry = page.locator("#entries > li")
         await entry.last.click()
         for key, place in (("g", entry.first), ("G", entry.last), ("Home", entry.first), ("End", entry.last)):
@@ -141,32 +144,37 @@ async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path) -> None:
 
 
 async def _say(page: Page, text: str) -> None:
-    """Begin a thread, and see the answer come beneath it and the journal grow."""
-    ended = await page.locator("#entries [data-kind='turn-ended']").count()
+    """Begin a thread, and see the answer come beneath it, and its turn in the journal."""
     await page.locator("#composer textarea").fill(text)
     await page.keyboard.press("Enter")
     opened = page.locator(".thread.open")
     await expect(opened.locator(".message").first).to_contain_text(text.split()[0])
     await expect(opened.locator(".replies .text")).to_contain_text("script")
-    await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(ended + 1)
+    turn = page.locator("#turns > .turn").last
+    await expect(turn.locator("[data-part='heard']").first).to_contain_text(text.split()[0])
+    await expect(turn.locator("[data-part='said']")).to_contain_text("script")
+    await expect(turn.locator(".figures")).to_contain_text("1 call")
+    await expect(turn).not_to_have_attribute("data-state", "thinking")
     await expect(page.locator(".message.streaming")).to_have_count(0)
     await expect(page.locator(".status:visible")).to_have_count(0)
 
 
 async def _answer_in_the_thread(page: Page, text: str) -> None:
-    ended = await page.locator("#entries [data-kind='turn-ended']").count()
+    turns = page.locator("#turns > .turn:not([data-state='thinking'])")
+    before = await turns.count()
     await page.locator(".thread.open .reply textarea").fill(text)
     await page.keyboard.press("Enter")
     await expect(page.locator(".thread.open .replies .message")).to_have_count(3)
-    await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(ended + 1)
+    await expect(turns).to_have_count(before + 1)
     await expect(page.locator("#messages .thread")).to_have_count(1)
 
 
 async def _look_into_the_call(page: Page) -> None:
     """What the model saw: the soul's text, what was said, what trails, and what it took."""
-    entry = page.locator("#entries [data-kind='model-call']").last
-    await expect(entry.locator(".thought").first).to_be_visible()
-    await entry.get_by_role("button", name="What the model saw").click()
+    thought = page.locator("#turns [data-part='thought']").last
+    await expect(thought.locator(".thought")).to_be_visible()
+    await thought.hover()
+    await thought.get_by_role("button", name="What the model saw").click()
     call = page.locator("#call")
     await expect(call.locator(".system")).to_contain_text("Claudius")
     await expect(call.locator(".message-seen")).to_contain_text(["Good morning! Who are you?"])

@@ -107,7 +107,7 @@ async def seen_by_who_comes_later(page: Page, url: str) -> None:
     told = await root.inner_text()
     await page.goto("about:blank")
     await page.goto(url)
-    await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+    await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
     await turn_to(page, "Readings")
     await expect(state(root)).to_have_text("answered")
     assert await root.inner_text() == told
@@ -155,7 +155,7 @@ async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(tmp_p
             await expect(figures(root)).to_have_text(re.compile(f"^{why}2 rounds"))
         await page.goto("about:blank")
         await page.goto(f"{world.url}/#{THREAD}")
-        await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+        await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
         await turn_to(page, "Readings")
         await shoot(page, "ends")
         await expect(roots).to_have_count(len(ENDS))

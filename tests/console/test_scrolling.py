@@ -38,15 +38,21 @@ async def lived(world: Desk, count: int = LONG) -> None:
 
 
 async def opened(chromium: Browser, world: Desk, at: str = f"#{THREAD}", size: ViewportSize = SIZE) -> Page:
-    """The page at this link."""
+    """The page at this link, entry by entry."""
     page = await chromium.new_page(viewport=size)
     await page.goto(f"{world.url}/{at}")
+    await turn_to(page, "This thread" if at == f"#{THREAD}" else "All")
     return page
 
 
 def row(page: Page, text: str) -> Locator:
     """The entry that says exactly this."""
     return page.locator("#entries > [data-seq]").filter(has_text=re.compile(f"{re.escape(text)}(?!\\d)"))
+
+
+def card(page: Page, text: str) -> Locator:
+    """The card in which exactly this was said."""
+    return page.locator("#turns > .turn").filter(has_text=re.compile(f"{re.escape(text)}(?!\\d)"))
 
 
 async def top(place: Locator) -> float:
@@ -99,16 +105,17 @@ async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path) -> No
         found = world.journal.get("inside:300")
         alone, _ = await world.journal.append("other", message("in no conversation"), key="alone")
         assert found
-        page = await opened(chromium, world, f"#{found.seq}")
-        await expect(row(page, "inside no. 300")).to_be_focused()
-        await expect(row(page, "inside no. 300")).to_be_in_viewport()
-        await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
-        await expect(page.locator("#entries > [data-thread='sess-0000beef']")).to_have_count(0)
-        await expect(page.locator("#entries > .more")).to_have_text(["Older entries", "Newer entries"])
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(f"{world.url}/#{found.seq}")
+        await expect(card(page, "inside no. 300")).to_be_focused()
+        await expect(card(page, "inside no. 300")).to_be_in_viewport()
+        await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
+        await expect(page.locator("#turns > [data-thread='sess-0000beef']")).to_have_count(0)
+        await expect(page.locator("#turns > .more")).to_have_text(["Older turns", "Newer turns"])
         await turn_to(page, "All")
         await expect(row(page, "in no conversation")).to_be_in_viewport()
         await row(page, "outside no. 699").locator(".seq").click()
-        await expect(row(page, "outside no. 699")).to_be_focused()
+        await expect(card(page, "outside no. 699")).to_be_focused()
         await page.evaluate(f"location.hash = '#{alone.seq}'")
         await expect(row(page, "in no conversation")).to_be_focused()
         await expect(page.get_by_role("radio", name="All")).to_be_checked()
@@ -143,9 +150,9 @@ async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path) -
         await page.keyboard.press("Enter")
         await expect(rows).to_have_count(1)
         await rows.locator(".seq").click()
-        await expect(row(page, "over the weir")).to_be_focused()
+        await expect(card(page, "over the weir")).to_be_focused()
         await expect(page.locator("#words")).to_have_value("")
-        await expect(row(page, "inside no. 5")).to_have_count(1)
+        await expect(card(page, "inside no. 5")).to_have_count(1)
         await page.locator("#words").fill("outside")
         await page.keyboard.press("Enter")
         await expect(page.locator("#entries")).to_have_text("Nothing was found.")
@@ -168,7 +175,7 @@ async def test_words_that_are_forgotten_vanish_from_a_page_that_is_open(tmp_path
         await world.journal.forget([secret.seq], thread=THREAD, key="forget", why="asked")
         await expect(page.locator("#entries")).to_have_text("Nothing was found.")
         await page.locator("#words").fill("")
-        for view in ("This thread", "All", "Thoughts"):
+        for view in ("This thread", "All", "Turns", "Thoughts"):
             await turn_to(page, view)
             await expect(page.locator("#journal")).to_contain_text("inside no. 4")
             await expect(page.locator("#journal")).not_to_contain_text("a secret")
@@ -185,7 +192,7 @@ async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(tmp_path: Pa
         page = await opened(chromium, world)
         await expect(row(page, "inside no. 249")).to_be_visible()
         await turn_to(page, "Thoughts")
-        tree = page.get_by_role("tree")
+        tree = page.locator("#tree")
         said = tree.locator(".talk[data-kind='message']").filter(has_text=re.compile(r"inside no. 249\b"))
         await expect(said).to_be_visible()
         await expect(tree.get_by_text("inside no. 20", exact=True)).to_have_count(0)
@@ -193,8 +200,9 @@ async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(tmp_path: Pa
         await expect(tree.get_by_text("inside no. 20", exact=True)).to_have_count(1)
         await expect(tree.get_by_role("button", name="Older thoughts")).to_have_count(0)
         await page.reload()
-        await expect(row(page, "inside no. 249")).to_be_visible()
+        await expect(card(page, "inside no. 249")).to_be_visible()
         await turn_to(page, "Readings")
+        tree = page.locator("#readings")
         root = tree.locator("> .root")
         await expect(name(root)).to_have_text("Its beginning is not in sight.")
         await root.locator("> .top-of-branch > .head").click()
@@ -212,6 +220,7 @@ async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool) -> None:
         page = await chromium.new_page(viewport=PHONE, color_scheme="dark" if dark else "light")
         await page.goto(world.url)
         await page.get_by_role("button", name="Journal").click()
+        await turn_to(page, "All")
         await expect(row(page, "inside no. 59")).to_be_visible()
         await shoot(page, f"phone-{dark}")
         await page.locator("#words").fill("no. 4")

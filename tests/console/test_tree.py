@@ -265,8 +265,8 @@ async def _thoughts(chromium: Browser, world: Desk, size: ViewportSize) -> Page:
 
 
 async def _turn_to_thoughts(page: Page) -> None:
-    """From the entries of the thread, which a link leads to."""
-    await expect(page.get_by_role("radio", name="This thread")).to_be_checked()
+    """From the turns of the thread, which a link leads to."""
+    await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
     await page.get_by_text("Thoughts", exact=True).click()
 
 

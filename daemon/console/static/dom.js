@@ -31,3 +31,10 @@ export function atEnd(node) {
 export function toEnd(node) {
   node.scrollTop = node.scrollHeight;
 }
+
+/** For a moment it stands out. */
+export function flash(node) {
+  node.classList.remove("flash");
+  void node.offsetWidth; // so that it begins again
+  node.classList.add("flash");
+}

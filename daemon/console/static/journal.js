@@ -1,10 +1,12 @@
-// The right pane: the soul's journal as it grows, of everything or of the thread that is open, or as trees; and
-// what is found in it.
+// The right pane: the soul's journal as it grows, of everything or of the thread that is open: turn by turn, as
+// trees, or entry by entry; and what is found in it.
 
+import { Cards } from "./cards.js";
 import { byId } from "./dom.js";
 import { Feed, recorded } from "./feed.js";
 import { Inner } from "./inner.js";
 import { live } from "./live.js";
+import { News } from "./news.js";
 import { isUnder, rootOf } from "./names.js";
 import { ask } from "./reach.js";
 import { pathOf, pathsTo } from "./readings.js";
@@ -21,33 +23,40 @@ const NOTHING = {
 /** So many entries are sent at the most when the page comes back; else only the last hundreds. */
 const BEHIND = 1000;
 const EVERYTHING = "/console/entries";
+/** Where a search is of the thread that is open. */
+const WITHIN = new Set(["thread", "turns"]);
 const NO_THREAD = Object.freeze({ key: null, id: null, feed: new Feed("") });
 const ofThread = (key) => `/console/threads/${encodeURIComponent(key)}`;
 
 export class Journal {
-  /** `onCall(seq)` is asked to open a model call; `onEntry(entry)` hears each new entry. */
-  constructor({ onCall, onEntry, onConnection }) {
+  /** `onCall(seq)` is asked to open a model call, `onChat({ts, thread})` to show a message where it was said;
+      `onEntry(entry)` hears each new entry. */
+  constructor({ onCall, onChat, onEntry, onConnection }) {
     this.onCall = onCall;
     this.onEntry = onEntry;
     this.onConnection = onConnection;
-    this.lines = new Timeline({
-      onPress: (button, row) => this.press(button, row),
+    this.news = new News({ onPress: () => this.toNewest() });
+    const ends = {
       onEnd: (name) => this.further(name),
       onNewest: () => this.toNewest(),
-    });
+      onNews: (count) => this.news.add(count),
+    };
+    this.lines = new Timeline({ onPress: (button, row) => this.press(button, row), ...ends });
     const openers = {
       onCall,
       onReading: (seq) => this.toReading(seq),
       onWhole: (reading) => this.bringReading(reading),
       onOlder: () => this.further("older"),
     };
-    this.trees = { thoughts: new Tree(openers), readings: new Shelf(openers), inner: new Inner(openers) };
+    const turns = new Cards({ ...openers, ...ends, onChat });
+    this.trees = { turns, thoughts: new Tree(openers), readings: new Shelf(openers), inner: new Inner(openers) };
     this.search = new Search({ onSearch: (words) => this.find(words) });
     this.last = null;
     this.all = new Feed(EVERYTHING);
     this.open = NO_THREAD;
     this.found = null;
-    this.filter = "all";
+    this.filter = "turns";
+    this.unfold();
   }
 
   follow() {
@@ -66,7 +75,8 @@ export class Journal {
     const open = { key, id: null, feed: new Feed(key && ofThread(key)) };
     this.turnTo(open);
     if (key === null) return;
-    const { thread } = await open.feed.begin(around).catch((error) => this.close(open, error));
+    this.opening = open.feed.begin(around);
+    const { thread } = await this.opening.catch((error) => this.close(open, error));
     if (this.open !== open) return;
     open.id = thread ?? open.id;
     for (const entry of this.all.entries) if (open.id && isUnder(entry.thread, open.id)) open.feed.take(entry);
@@ -82,12 +92,32 @@ export class Journal {
     this.found = null;
     await this.openThread(rootOf(entry.thread), seq);
     if (!this.open.id) {
+      this.open = NO_THREAD; // it is of no conversation: it stands among all
       this.all = new Feed(EVERYTHING);
       await this.all.begin(seq);
+      this.fill();
     }
+    this.show("turns");
+    if (this.trees.turns.goTo(seq)) return this.open.id;
     this.show(this.open.id ? "thread" : "all");
     this.lines.goTo(seq);
     return this.open.id;
+  }
+
+  /** Show the turn in which this message of the open thread was heard or said, where turns are shown. */
+  async toMessage(ts) {
+    const { turns } = this.trees;
+    if (this.tree !== turns || !byId("journal").checkVisibility()) return;
+    await this.opening;
+    const seq = turns.messageAt(ts) ?? (await this.seqAt(ts));
+    if (seq && !turns.point(seq)) await this.openEntry(seq);
+  }
+
+  /** Where this message stands in the open thread, however long ago. */
+  async seqAt(ts) {
+    if (!this.open.id) return null;
+    const { entries } = await ask(`/console/search?${new URLSearchParams({ words: ts, thread: this.open.id })}`);
+    return entries?.find(({ kind, body }) => body.ts === ts && (kind === "message" || kind === "spoken"))?.seq ?? null;
   }
 
   turnTo(open) {
@@ -123,15 +153,21 @@ export class Journal {
     return this.found ?? (this.filter === "all" ? this.all : this.open.feed);
   }
 
+  /** What is in sight, be it a list or a tree. */
+  get inSight() {
+    return this.tree ? this.source : this.shown;
+  }
+
   /** The trees begin anew, or, where there is more of the same, go on. */
   fill(more = false) {
-    const { entries, older } = this.source;
-    for (const tree of Object.values(this.trees)) tree.fill(entries, { one: this.open.key !== null, older: older !== null, more });
+    const { entries, older, live } = this.source;
+    const held = { one: this.open.key !== null, older: older !== null, newer: !live, more };
+    for (const tree of Object.values(this.trees)) tree.fill(entries, held);
   }
 
   /** One came to an end of what is shown: it goes on there. */
   async further(end) {
-    const feed = this.tree ? this.source : this.shown;
+    const feed = this.inSight;
     const there = await (end === "older" ? feed.backwards() : feed.forwards());
     if (there && feed === this.source) this.fill(true);
     if (there && feed === this.shown && !this.tree) this.lines.refresh();
@@ -140,18 +176,20 @@ export class Journal {
 
   /** From among old entries to what happens now. */
   async toNewest() {
-    const feed = this.shown;
-    await feed.begin();
-    if (feed === this.source) this.fill();
-    if (feed !== this.shown) return;
+    const feed = this.inSight;
+    if (!feed.live) await feed.begin();
+    if (feed === this.source) this.fill(feed.live);
+    if (feed !== this.inSight) return;
     this.render();
-    this.lines.move(Infinity);
+    this.news.clear();
+    this.toEnd();
+    this.move(Infinity);
   }
 
   /** Show what holds these words, in the thread that is shown or anywhere; no words: what was shown before. */
   async find(words) {
     if (this.found) this.found.left = true;
-    const thread = this.filter === "thread" && this.open.id ? { thread: this.open.id } : {};
+    const thread = WITHIN.has(this.filter) && this.open.id ? { thread: this.open.id } : {};
     const found = words ? new Feed(`/console/search?${new URLSearchParams({ words, ...thread })}`) : null;
     if (found) await found.begin();
     if (words !== this.search.words) return;
@@ -181,7 +219,7 @@ export class Journal {
   show(filter) {
     this.filter = filter;
     byId("filter").querySelector(`[value="${filter}"]`).checked = true;
-    if (this.trees[filter]) this.found = this.search.clear();
+    if (this.trees[filter] && filter !== "turns") this.found = this.search.clear();
     if (this.found) this.find(this.search.words);
     else this.unfold();
   }
@@ -189,6 +227,7 @@ export class Journal {
   unfold() {
     this.lines.list.hidden = Boolean(this.tree);
     for (const tree of Object.values(this.trees)) tree.show(tree === this.tree);
+    this.news.watch(this.tree?.list ?? this.lines.list);
     this.render();
   }
 
@@ -200,6 +239,7 @@ export class Journal {
     if (!this.all.entries.length && this.all.live) this.all.older = entry.seq > 1 ? entry.seq : null;
     if (this.open.key && entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
     const here = this.open.id !== null && isUnder(entry.thread, this.open.id);
+    if (!this.inSight.live && (here || !this.open.key)) this.news.add(1);
     const taken = new Set([this.all.take(entry) && this.all, here && this.open.feed.take(entry) && this.open.feed]);
     if (taken.has(this.shown) && !this.tree) this.lines.add(entry);
     if (taken.has(this.source)) for (const tree of Object.values(this.trees)) tree.take(entry);

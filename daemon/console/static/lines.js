@@ -49,7 +49,7 @@ const KINDS = {
   mood: (body) => step("is now", el("span", { className: "chip", dataset: { mood: body.mood } }, body.mood)),
   speech: () => step("wants to speak"),
   "speech-started": () => step("begins to speak"),
-  spoken: (body) => event("said", quote("speech brief", body.text || "nothing")),
+  spoken: (body) => event("said", quote("speech", body.text || "nothing")),
   unsaid: () => step("leaves unsaid what it began to say"),
   waiting: (body) =>
     body.note ? step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : "") : step("waits", body.due ? `until ${clockSeconds(body.due)}` : ""),
@@ -166,7 +166,7 @@ function told(text) {
 }
 
 /** The arguments of an action in a line: `query: red fruit`. */
-const given = (args) =>
+export const given = (args) =>
   Object.entries(args ?? {})
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
@@ -195,10 +195,12 @@ const chip = (text) => el("span", { className: "chip" }, text);
 const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });
-const thought = (body) => ({
-  ...event(READS[(body.reading || body.name === "compare") && body.name] ?? (choice(body.text) ? "chooses" : "thinks"), ...answer(body), el("p", { className: "figures" }, figures(body))),
-  opens: true,
-});
+/** A call, without what was said of it: that has an entry of its own. */
+function thought(body) {
+  const told = answer(body, false);
+  const word = READS[(body.reading || body.name === "compare") && body.name] ?? (choice(body.text) ? "chooses" : told.length ? "thinks" : "answers");
+  return { ...event(word, ...told, el("p", { className: "figures" }, figures(body))), opens: true };
+}
 
 /** `partial, at its bound of calls: 3 rounds, 30 calls` */
 function readingTold(body) {
@@ -211,35 +213,37 @@ function said(body) {
   return [body.text, ...files].filter(Boolean).join("\n") || "(no text)";
 }
 
-/** What the model answered, split into thought, speech and marks. */
-export function answer(body) {
+/** What the model answered, split into thought, speech and marks. What is `aloud` may have an entry of its own. */
+export function answer(body, aloud = true) {
   const why = trouble(body);
   if (body.name === "tick") return [why && el("p", { className: "outcome" }, why), quote("thought", thoughtIn(body.text))];
   if (body.reading) return [why && el("p", { className: "outcome" }, why), body.text && quote("thought", body.text)];
-  const said = isOpen(body) ? openly(body.text) : parts(body.text ?? "", body.schema || PRIVATE.has(body.name));
-  return [why && el("p", { className: "outcome" }, why), ...said];
+  const said = isOpen(body) ? openly(body.text, aloud) : parts(body.text ?? "", body.schema || PRIVATE.has(body.name), aloud);
+  return [why && el("p", { className: "outcome" }, why), ...said].filter(Boolean);
 }
 
 /** Of an answer in open thought its free words and the final answer: all else in it has entries of its own. */
-function openly(raw) {
-  const final = sections(raw).filter(({ tag }) => tag.endsWith("-response"));
-  return [quote("thought", freely(raw)), ...final.map(({ text }) => quote("speech", text))];
+function openly(raw, aloud) {
+  const final = aloud ? sections(raw).filter(({ tag }) => tag.endsWith("-response")) : [];
+  const free = freely(raw);
+  return [free && quote("thought", free), ...final.map(({ text }) => quote("speech", text))];
 }
 
-function parts(raw, hidden) {
+function parts(raw, hidden, aloud) {
   const picked = choice(raw);
   if (picked) return [picked.why && el("div", { className: "thought" }, picked.why), ...picked.names.map(chip)];
   if (hidden) return values(raw)?.map(chip) ?? [el("div", { className: "thought" }, raw)];
   return sections(raw).map(({ tag, text }) => {
     const name = tag && el("span", { className: "tag" }, tag);
     const shown = manner(tag, text);
+    if (shown === "speech" && !aloud) return null;
     if (shown === "chip") return el("span", { className: shown, dataset: { mood: text } }, name, " ", text);
     return el("div", { className: shown, dataset: { tag } }, markup(text));
   });
 }
 
 /** {why, names} of a choice of actions, else null. */
-function choice(raw) {
+export function choice(raw) {
   try {
     const { why, reasoning, actions } = JSON.parse(raw);
     return { why: why ?? reasoning, names: actions.map(picked) };

@@ -1,6 +1,7 @@
 // Wires the three panes together, and the keys that work everywhere.
 
 import { callTitle, callView } from "./call.js";
+import { crossing } from "./crossing.js";
 import { byId } from "./dom.js";
 import { Faults } from "./faults.js";
 import { showConnection, showState } from "./header.js";
@@ -16,6 +17,7 @@ const SEQ = /^[0-9]{1,15}$/;
 
 const journal = new Journal({
   onCall: openCall,
+  onChat: (message) => toChat(message),
   onEntry: (entry) => entry.kind === "model-call" && refreshSoon(),
   onConnection: (up) => {
     showConnection(up);
@@ -25,6 +27,7 @@ const journal = new Journal({
 
 const faults = new Faults();
 const workspace = new Workspace({ onThread: (key) => journal.openThread(key) });
+const toChat = crossing(journal, workspace);
 
 async function refresh() {
   const state = await ask("/console/state");
@@ -57,7 +60,7 @@ async function openCall(seq) {
 function cover(open) {
   byId("call").hidden = !open;
   const covered = open && document.body.dataset.world === "local";
-  for (const part of document.querySelectorAll("#journal > header, #search, #entries, #tree, #readings, #inner")) part.inert = covered;
+  for (const part of document.querySelectorAll("#journal > header, #search, #turns, #entries, #tree, #readings, #inner")) part.inert = covered;
 }
 
 function closeCall() {
@@ -112,7 +115,7 @@ async function openLink(id) {
   if (SEQ.test(id)) return openEntry(Number(id));
   if (!id.startsWith("sess-")) return;
   document.body.dataset.thread = id;
-  journal.show("thread");
+  journal.show("turns");
   const { opened } = await ask(`/console/threads/${encodeURIComponent(id)}?limit=1`);
   const local = opened && document.body.dataset.world === "local";
   if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);

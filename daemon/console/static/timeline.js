@@ -1,29 +1,28 @@
 // The journal as a line of time: a row for each entry. It goes on at both ends as one comes near them.
 
 import { atEnd, byId, el, toEnd } from "./dom.js";
+import { Ends } from "./ends.js";
 import { clockSeconds, full } from "./format.js";
 import { line } from "./lines.js";
 import { named } from "./names.js";
 
 const PAGE = 10;
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE, End: Infinity, Home: -Infinity };
-/** So near to an end one must be that it goes on there. */
-const NEAR = "600px 0px";
+const WORDS = { older: "Older entries", newer: "Newer entries" };
 
 export class Timeline {
   /** `onPress(button, row)`: a button of a row; `onEnd(name)`: one came to the "older" or "newer" end;
-      `onNewest()`: one wants to see what happens now. */
-  constructor({ onPress, onEnd, onNewest }) {
+      `onNewest()`: one wants to see what happens now; `onNews(count)`: so many new ones stand out of sight. */
+  constructor({ onPress, onEnd, onNewest, onNews }) {
     this.onPress = onPress;
-    this.onEnd = onEnd;
     this.onNewest = onNewest;
+    this.onNews = onNews;
     this.list = byId("entries");
     this.feed = null;
     this.fresh = [];
     this.list.addEventListener("keydown", (event) => this.onKey(event));
     this.list.addEventListener("click", (event) => this.choose(event.target.closest("#entries > li"), event));
-    const near = (seen) => seen.filter(({ isIntersecting }) => isIntersecting).forEach(({ target }) => this.onEnd(target.dataset.end));
-    this.ends = new IntersectionObserver(near, { root: this.list, rootMargin: NEAR });
+    this.ends = new Ends(this.list, onEnd);
   }
 
   /** Show what this feed holds, from its end; `nothing` is said where that is nothing. */
@@ -71,11 +70,12 @@ export class Timeline {
     const stay = atEnd(this.list);
     this.list.querySelector(".empty")?.remove();
     this.append(this.fresh);
+    if (!stay) this.onNews(this.fresh.length);
     this.fresh = [];
     const [first] = this.feed.entries;
     const gone = [...this.list.querySelectorAll(":scope > [data-seq]")].filter(({ dataset }) => Number(dataset.seq) < first.seq);
     for (const row of gone.slice(0, -1)) row.remove();
-    if (this.feed.older !== null && !this.list.querySelector(":scope > .more")) this.list.prepend(this.end("older"));
+    if (this.feed.older !== null && !this.list.querySelector(":scope > .more")) this.list.prepend(this.ends.item("older", WORDS.older));
     if (stay) toEnd(this.list);
   }
 
@@ -83,11 +83,11 @@ export class Timeline {
     const { entries, older, newer } = this.feed;
     this.fresh = [];
     this.last = null;
-    this.ends.disconnect();
+    this.ends.forget();
     this.list.replaceChildren();
-    if (older !== null) this.list.append(this.end("older"));
+    if (older !== null) this.list.append(this.ends.item("older", WORDS.older));
     this.append(entries);
-    if (newer !== null) this.list.append(this.end("newer"));
+    if (newer !== null) this.list.append(this.ends.item("newer", WORDS.newer));
     if (!entries.length) this.list.append(el("li", { className: "empty" }, this.nothing));
   }
 
@@ -97,13 +97,6 @@ export class Timeline {
       else this.list.append(this.row(entry, this.last));
       this.last = entry;
     }
-  }
-
-  end(name) {
-    const button = el("button", { type: "button", onclick: () => this.onEnd(name) }, name === "older" ? "Older entries" : "Newer entries");
-    const item = el("li", { className: "more", dataset: { end: name } }, button);
-    this.ends.observe(item);
-    return item;
   }
 
   row(entry, before) {
@@ -132,15 +125,18 @@ export class Timeline {
   choose(row, event) {
     if (!row?.dataset.seq || event.target.closest("a")) return;
     this.mark(row, true);
-    this.onPress(event.target.closest("button"), row);
+    const button = event.target.closest("button");
+    if (button) this.onPress(button, row);
+    else if (getSelection().isCollapsed) row.classList.toggle("whole");
   }
 
   onKey(event) {
     const row = event.target.closest("#entries > [data-seq]");
-    const button = event.key === "Enter" && !event.target.closest("a") && row?.querySelector("button");
-    if (button) {
+    if (event.key === "Enter" && row && !event.target.closest("a")) {
       event.preventDefault();
-      this.onPress(button, row);
+      const button = row.querySelector("button");
+      if (button) this.onPress(button, row);
+      else row.classList.toggle("whole");
     }
     const step = STEPS[event.key];
     if (!step) return;

@@ -13,6 +13,7 @@ export class Walk {
     this.onReading = onReading;
     this.onOlder = onOlder;
     this.folds = new WeakMap();
+    this.heads = ".head";
     this.list = byId(id);
     this.list.addEventListener("click", (event) => this.onClick(event));
     this.list.addEventListener("keydown", (event) => this.onKey(event));
@@ -36,7 +37,7 @@ export class Walk {
     const button = event.target.closest("button");
     this.focus(item, false);
     if (button) this.press(button, item);
-    else if (event.target.closest(".head")) {
+    else if (event.target.closest(this.heads) && !event.target.closest("a")) {
       this.fold(item);
       reveal(item);
     }
@@ -99,12 +100,17 @@ export class Walk {
   }
 
   focus(item, inSight = true) {
+    this.mark(item);
+    item.focus({ preventScroll: true });
+    if (inSight) reveal(item);
+  }
+
+  /** This one is where one is. */
+  mark(item) {
     this.list.querySelector(".current")?.classList.remove("current");
     for (const other of this.list.querySelectorAll("[role='treeitem'][tabindex='0']")) other.tabIndex = -1;
     item.classList.add("current");
     item.tabIndex = 0;
-    item.focus({ preventScroll: true });
-    if (inSight) reveal(item);
   }
 
   /** One of them is always in reach of the Tab key. */

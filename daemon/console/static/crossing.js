@@ -1,0 +1,29 @@
+// From a message in the conversation to the turn in which it was heard or said, and back.
+
+import { flash } from "./dom.js";
+import { rootOf } from "./names.js";
+import { ask } from "./reach.js";
+
+/** From now on a click on a message leads to its turn; returns what leads back: `toChat({ts, thread})`. */
+export function crossing(journal, workspace) {
+  document.querySelector("main").addEventListener("click", ({ target }) => {
+    const message = target.closest(".message[data-ts]");
+    if (!message || target.closest("a, button, summary, input, textarea") || !getSelection().isCollapsed) return;
+    journal.toMessage(message.dataset.ts);
+  });
+  return (message) => toChat(workspace, message);
+}
+
+async function toChat(workspace, { ts, thread }) {
+  if (!messageAt(ts)) {
+    const { opened } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}?limit=1`);
+    if (opened) await workspace.goTo(opened.body.channel, opened.body.ts);
+  }
+  const message = messageAt(ts);
+  if (!message) return;
+  document.body.classList.remove("journal-open");
+  message.scrollIntoView({ block: "center" });
+  flash(message);
+}
+
+const messageAt = (ts) => document.querySelector(`.message[data-ts="${CSS.escape(ts)}"]`);
