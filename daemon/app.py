@@ -25,6 +25,7 @@ from daemon.connections import (
     slack_for,
 )
 from daemon.console.guard import protect
+from daemon.console.thinking import Thinking
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.worker import Worker
@@ -113,7 +114,8 @@ async def awake(
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
         index = stack.enter_context(index_of(journal))
-        show(app, settings, journal, index, clock, texts, budget, slack, reach)
+        thinking = Thinking()
+        show(app, settings, journal, index, clock, texts, budget, slack, reach, thinking)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         sandboxes = await enter(sandboxes_for(settings))
@@ -131,6 +133,7 @@ async def awake(
             here=here,
             processes=processes,
             open=sandbox or sandboxes.open,
+            onlookers=thinking,
         )
         await enter(turn_lines(journal))
         await enter(meanwhile(world.people.update()))

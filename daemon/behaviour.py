@@ -18,7 +18,7 @@ from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.recollections import Recollections
-from daemon.ports import LLM, Clock, Open, Readings
+from daemon.ports import LLM, Clock, Onlookers, Open, Readings
 from daemon.process import Process
 from daemon.processes import (
     DEEP_READING,
@@ -104,6 +104,7 @@ def world_of(
     here: str,
     processes: Mapping[str, Process] | None,
     open: Open,
+    onlookers: Onlookers,
 ) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
@@ -134,5 +135,6 @@ def world_of(
         console=settings.page(here),
         depth=settings.spawn_max_depth,
         readings=readings_of(settings, open),
+        onlookers=onlookers,
         fits=Notes(journal).fits,
     )

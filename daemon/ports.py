@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -21,6 +22,13 @@ Hold = Callable[[], None]
 """Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
 Role = Literal["speak", "fast", "fallback", "expert"]
 """Which model: that speaks, chooses and checks, is asked where the first one refused, or knows best."""
+
+
+class Onlookers(Protocol):
+    """Whoever may see what the soul thinks before it is recorded. None of it is kept."""
+
+    def attempt(self, thread: str, key: str, name: str) -> AbstractContextManager[Callable[[str], None]]:
+        """While inside, this call is on its way; what is given takes its answer, delta by delta."""
 
 
 class Clock(Protocol):

@@ -14,6 +14,7 @@ from daemon.claude.request import request
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
 from daemon.console.routes import Console, mount
+from daemon.console.thinking import Thinking
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -40,6 +41,7 @@ def show(
     budget: Budget,
     slack: Slack,
     reach: Reach,
+    thinking: Thinking,
 ) -> None:
     """Add the page, and what a scraper may know, to this application."""
     inside = Inside(
@@ -55,6 +57,7 @@ def show(
         state=partial(_state, settings, budget, slack, reach, inside),
         health=partial(_health, journal, slack, reach, budget),
         inner=inside,
+        thinking=thinking,
     )
     mount(app, console)
     _metrics(journal, slack, reach, budget).mount(app)

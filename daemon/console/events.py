@@ -1,6 +1,6 @@
 """The journal as server-sent events: a stream for each open page, ended when the daemon stops.
 
-A page that comes back goes on where it was.
+A page that comes back goes on where it was. Beside the entries it is told what is thought at this moment.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.console.readers import PATIENCE, ROOM, Reader
+from daemon.console.thinking import Thinking
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall
@@ -34,8 +35,9 @@ HEAD = 2_000
 class Streams:
     """The open streams; their owner, who ends them with the application."""
 
-    def __init__(self, journal: Journal, patience: float = PATIENCE) -> None:
+    def __init__(self, journal: Journal, thinking: Thinking, patience: float = PATIENCE) -> None:
         self._journal = journal
+        self._thinking = thinking
         self._patience = patience
         self._events = Events(journal)
         self._open: dict[asyncio.Task[None], Reader] = {}
@@ -76,8 +78,23 @@ class Streams:
             oldest.cancel()
 
     async def _send(self, reader: Reader, since: int) -> None:
-        async for event in self._events.follow(since):
-            await reader.send(event)
+        thinking = asyncio.create_task(self._think(reader))
+        try:
+            async for event in self._events.follow(since):
+                await reader.send(event)
+        finally:
+            thinking.cancel()
+            await asyncio.gather(thinking, return_exceptions=True)
+
+    async def _think(self, reader: Reader) -> None:
+        """What is thought goes beside the entries: a long thought holds none of them up."""
+        try:
+            async for event in self._thinking.follow():
+                await reader.send(event)
+        except ConnectionResetError:
+            pass  # the page was closed
+        except TimeoutError:
+            reader.drop()
 
 
 class Events:

@@ -26,6 +26,7 @@ class Reader:
     def __init__(self, request: web.Request, content_type: str, patience: float = PATIENCE) -> None:
         self._request = request
         self._patience = patience
+        self._writing = asyncio.Lock()
         self._response = web.StreamResponse(headers={"Content-Type": content_type})
 
     async def begin(self) -> web.StreamResponse:
@@ -38,9 +39,11 @@ class Reader:
         return self._response
 
     async def send(self, piece: bytes) -> None:
-        """Write it as there is room for it. Raises TimeoutError where nothing is taken."""
-        for start in range(0, len(piece), ROOM):
-            await self._patiently(self._response.write(piece[start : start + ROOM]))
+        """Write it as there is room for it, and nothing in between. Raises TimeoutError where nothing is
+        taken."""
+        async with self._writing:
+            for start in range(0, len(piece), ROOM):
+                await self._patiently(self._response.write(piece[start : start + ROOM]))
 
     async def end(self) -> None:
         """That was all. Raises TimeoutError as well."""

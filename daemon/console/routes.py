@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from daemon.console.inside import Inside
 from daemon.console.paging import MOST, PAGE, Page, Pages, Place
 from daemon.console.readers import PATIENCE, Answers
 from daemon.console.search import words_in
+from daemon.console.thinking import Thinking
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import INNER, ModelCall, Opened
@@ -50,7 +51,8 @@ class Console:
     "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
     "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
     "models": {role: model}, "inner": is there an inner life to show?}. `health` is {"ok": bool, …}.
-    `inner` tells of the inner life. `patience`: seconds in which a reader of the journal must take something.
+    `inner` tells of the inner life, `thinking` of what is not recorded yet. `patience`: seconds in which a
+    reader of the journal must take something.
     """
 
     journal: Journal
@@ -58,6 +60,7 @@ class Console:
     state: Callable[[], Mapping[str, Any]]
     health: Callable[[], Mapping[str, Any]]
     inner: Inside | None = None
+    thinking: Thinking = field(default_factory=Thinking)
     patience: float = PATIENCE
 
 
@@ -82,7 +85,7 @@ class Views:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._streams = Streams(console.journal, console.patience)
+        self._streams = Streams(console.journal, console.thinking, console.patience)
         self._answers = Answers(console.patience)
         self._pages = Pages(console.journal)
         self._parts = {path.name: path for path in STATIC.iterdir()}

@@ -7,7 +7,7 @@ journal all the same, for whoever watches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,11 +133,28 @@ class Calling:
         granted = not reached and await self._purse.enter_async_context(budget.reserved(amount))
         reply = Reply(outcome="over-budget", model=self.model, failure=reached or "")
         if granted:
-            reply = await llm.call(self.request, hear, execution.check_lease, execution.stopping)
+            with self._looked_at(hear) as heard:
+                reply = await llm.call(self.request, heard, execution.check_lease, execution.stopping)
         await execution.all_saved()  # the call did not wait, but names what it saw
         made = self._event(reply)
         self._world.reach.noted(made)
         return made
+
+    @contextmanager
+    def _looked_at(self, hear: Hear | None) -> Iterator[Hear | None]:
+        """While inside, onlookers are told what `hear` is told, and before it."""
+        onlookers = self._world.onlookers
+        if onlookers is None:
+            yield hear
+            return
+        with onlookers.attempt(self._ctx.execution.thread, self._ctx.reached, self._wanted.name) as look:
+
+            async def heard(delta: str) -> None:
+                look(delta)
+                if hear is not None:
+                    await hear(delta)
+
+            yield heard
 
     def _seqs(self) -> Iterator[int]:
         """The entries that the conversation comes from, in order."""

@@ -10,7 +10,7 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.knowledge.people import PersonModels
-from daemon.ports import LLM, Clock, Readings, Speaker, Surroundings
+from daemon.ports import LLM, Clock, Onlookers, Readings, Speaker, Surroundings
 from daemon.process import Process
 from daemon.soul.budget import Budget
 from daemon.soul.limits import Gauge
@@ -26,7 +26,8 @@ class World:
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
     process `initial`; `offered` may be gone over into (name to the texts
     that say when), those `at_once` within the turn that chooses them. Branches go `depth` threads deep.
-    Without `readings` nothing long can be read. `fits` says which entries end a wait of the inner life.
+    Without `readings` nothing long can be read. The `onlookers` see what is thought while it is. `fits` says
+    which entries end a wait of the inner life.
     """
 
     journal: Journal
@@ -48,6 +49,7 @@ class World:
     console: str = ""
     depth: int = 3
     readings: Readings | None = None
+    onlookers: Onlookers | None = None
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
     to_forget: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants something forgotten."""

@@ -15,6 +15,7 @@ from aiohttp import ClientResponse, ClientSession, CookieJar, web
 from daemon.console.guard import protect
 from daemon.console.readers import PATIENCE
 from daemon.console.routes import Console, mount
+from daemon.console.thinking import Thinking
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Message, ModelCall
@@ -31,6 +32,7 @@ class Site:
     http: ClientSession
     journal: Journal
     runner: web.AppRunner
+    thinking: Thinking
     health: dict[str, Any] = field(default_factory=lambda: {"ok": True})
 
     def streams(self) -> list[asyncio.Transport]:
@@ -104,6 +106,7 @@ async def console(
                     http=http,
                     journal=journal,
                     runner=runner,
+                    thinking=shown.thinking,
                     health=health,
                 )
             finally:

@@ -46,7 +46,13 @@ export class TurnView {
     this.head = el("div", { className: "headline" });
     this.left = el("button", { type: "button", className: "earlier-moments", tabIndex: -1, hidden: true });
     this.moments = el("div", { className: "moments" });
-    this.live = el("div", { className: "moment thought live", hidden: true });
+    this.thought = el("div", { className: "thought" });
+    this.live = el(
+      "div",
+      { className: "moment live", hidden: true },
+      el("span", { className: "part-name" }, "thinks"),
+      el("div", { className: "what" }, this.thought, el("small", {}, "as it comes; not recorded yet")),
+    );
     this.foot = el("p", { className: "figures" });
     this.group = el("ul", { role: "group" });
     this.item = el(
@@ -63,6 +69,7 @@ export class TurnView {
     this.item.dataset.state = node.state;
     this.head.replaceChildren(...headline(node, cards.one || node.parent).filter(Boolean));
     this.drawMoments();
+    this.drawThought();
     const unfold = el("button", { type: "button", className: "unfold", tabIndex: -1 }, several(node.entries.length, "entry").replace("entrys", "entries"));
     this.foot.replaceChildren(...figures(node), unfold);
     this.group.hidden = !this.open;
@@ -78,6 +85,13 @@ export class TurnView {
     const views = moments.map((moment, at) => this.drawMoment(moment, moments[at - 1]));
     const same = views.length === this.moments.childElementCount && views.every((view, at) => this.moments.children[at] === view);
     if (!same) this.moments.replaceChildren(...views);
+  }
+
+  /** What is thought at this moment; nothing of it stays. */
+  drawThought() {
+    const thought = this.node.state === "thinking" ? this.cards.thinking.in(this.node.thread.id) : null;
+    this.live.hidden = !thought;
+    this.thought.textContent = thought ?? "";
   }
 
   drawMoment(moment, before) {

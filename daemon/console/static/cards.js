@@ -3,6 +3,7 @@
 import { BranchView, OneView, TurnView } from "./card.js";
 import { atEnd, el, flash, toEnd } from "./dom.js";
 import { Ends } from "./ends.js";
+import { Thinking } from "./thinking.js";
 import { Turns } from "./turns.js";
 import { Walk } from "./walk.js";
 
@@ -20,6 +21,7 @@ export class Cards extends Walk {
     this.onNews = onNews;
     this.onChat = openers.onChat;
     this.ends = new Ends(this.list, onEnd);
+    this.thinking = new Thinking();
     this.fill([], { one: false });
   }
 
@@ -44,9 +46,29 @@ export class Cards extends Walk {
   }
 
   take(entry) {
+    this.thinking.recorded(entry);
     const changed = this.turns.take(entry);
     if (changed.length && !this.due.size) requestAnimationFrame(() => this.flush());
     for (const node of changed) this.due.add(node);
+  }
+
+  /** Something is thought at this moment, or is not any more. */
+  think(news) {
+    const before = this.thinkers();
+    this.thinking.take(news);
+    if (!this.due.size) requestAnimationFrame(() => this.flush());
+    for (const node of [...before, ...this.thinkers()]) this.due.add(node);
+  }
+
+  forgetThoughts() {
+    const before = this.thinkers();
+    this.thinking.forget();
+    for (const node of before) this.views.get(node)?.draw();
+  }
+
+  /** The turns in which something is, or was, thought at this moment. */
+  thinkers() {
+    return [...this.thinking.threads].map((id) => this.turns.threads.get(id)?.now).filter(Boolean);
   }
 
   flush() {

@@ -63,9 +63,16 @@ export class Journal {
     this.render();
     live(() => `/console/journal?most=${BEHIND}${this.last ? `&since=${this.last.seq}` : ""}`, {
       onData: (entry) => this.take(entry),
-      onUp: () => this.onConnection(true),
-      onDown: () => this.onConnection(false),
+      onThought: (news) => this.trees.turns.think(news),
+      onUp: () => this.connect(true),
+      onDown: () => this.connect(false),
     });
+  }
+
+  /** What is thought at this moment is told anew whenever the daemon is there again. */
+  connect(up) {
+    this.trees.turns.forgetThoughts();
+    this.onConnection(up);
   }
 
   /** Show a conversation under "This thread", from its end or around an entry; its key is team:channel:root ts,

@@ -1,13 +1,15 @@
 // Server-sent events while the page is in sight: a browser has only six connections to one server.
 
-/** Follow `address()` until the returned function is called; `onUp(gap)`: something may have been missed. */
-export function live(address, { onData, onUp, onDown = () => {} }) {
+/** Follow `address()` until the returned function is called; `onUp(gap)`: something may have been missed;
+    `onThought`: what is not recorded, from its beginning after each `onUp`. */
+export function live(address, { onData, onUp, onDown = () => {}, onThought = () => {} }) {
   let source = null;
   let gap = false;
 
   function start() {
     source = new EventSource(address());
     source.onmessage = ({ data }) => onData(JSON.parse(data));
+    source.addEventListener("thinking", ({ data }) => onThought(JSON.parse(data)));
     source.onerror = () => {
       gap = true;
       onDown();

@@ -1,0 +1,129 @@
+"""What is thought at this moment reaches whoever looks at the journal, and nobody and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse
+from playwright.async_api import expect
+
+from daemon.console.thinking import LONGEST, Thinking
+from tests.console.browser import CHROMIUM, browser
+from tests.console.site import console, frames
+from tests.console.theatre import theatre
+
+SECRET = "She must not hear of the kingfisher."
+ANSWER = f"<aside>{SECRET}</aside>\n<say>Good morning, Alice.</say>\n<mood>engaged</mood>"
+MIDDLE = ANSWER.index(" of the kingfisher")
+
+
+async def thoughts(stream: ClientResponse, count: int) -> list[dict[str, Any]]:
+    """The next so many events of a stream that tell what is thought."""
+    found: list[dict[str, Any]] = []
+    event = ""
+    async with asyncio.timeout(30):
+        while len(found) < count:
+            name, _, value = (await stream.content.readline()).decode().rstrip("\n").partition(": ")
+            if name == "event":
+                event = value
+            if name == "data" and event == "thinking":
+                found.append(json.loads(value))
+            if not name:
+                event = ""
+    return found
+
+
+async def test_an_answer_is_told_as_it_comes_and_that_it_is_over(tmp_path: Path) -> None:
+    async with console(tmp_path) as site, site.http.get(f"{site.url}/console/journal") as stream:
+        with site.thinking.attempt("sess-1", "sess-1@2/pipeline#1", "pipeline") as hear:
+            hear("<aside>One")
+            [first] = await thoughts(stream, 1)
+            hear(", two")
+            [second] = await thoughts(stream, 1)
+        [last] = await thoughts(stream, 1)
+        await site.remember("recorded")
+        number = first["number"]
+        begins = {"thread": "sess-1", "key": "sess-1@2/pipeline#1", "name": "pipeline"}
+        assert first == {"number": number, "text": "<aside>One", **begins}
+        assert second == {"number": number, "text": ", two"}
+        assert last == {"number": number, "over": True}
+        assert [entry["body"]["text"] for _, entry in await frames(stream, 1)] == ["recorded"]
+
+
+async def test_who_comes_later_is_told_all_of_it_and_who_comes_after_it_nothing(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        with site.thinking.attempt("sess-1", "sess-1@2/think#1", "think") as hear:
+            hear("so")
+            hear(" far")
+            async with site.http.get(f"{site.url}/console/journal") as stream:
+                assert [one["text"] for one in await thoughts(stream, 1)] == ["so far"]
+        await site.remember("recorded")
+        async with site.http.get(f"{site.url}/console/journal") as stream:
+            assert (await stream.content.readline()).startswith(b"id: ")
+
+
+async def test_a_call_that_fails_is_over_like_any_other() -> None:
+    thinking, sent = Thinking(), dict[int, int]()
+    call = thinking.attempt("sess-1", "key", "think")
+    call.__enter__()("half")
+    assert [one["text"] for one in thinking._news(sent)] == ["half"]
+    with pytest.raises(RuntimeError):
+        call.__exit__(RuntimeError, RuntimeError(), None)
+    assert [one["over"] for one in thinking._news(sent)] == [True]
+    assert list(thinking._news(sent)) == []
+    assert sent == {}
+
+
+async def test_of_an_endless_answer_only_so_much_is_held() -> None:
+    thinking = Thinking()
+    with thinking.attempt("sess-1", "key", "think") as hear:
+        for _ in range(100):
+            hear("x" * 10_000)
+        [told] = thinking._news({})
+        assert len(told["text"]) == LONGEST
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_journal_s_pane(
+    tmp_path: Path,
+) -> None:
+    async with theatre(tmp_path) as (soul, model), browser() as chromium:
+        gate = asyncio.Event()
+        model.say(ANSWER, chunk=5, until=gate, first=MIDDLE)
+        page = await chromium.new_page()
+        await page.goto(soul.url)
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await page.locator("#composer textarea").fill("Good morning!")
+        await page.keyboard.press("Enter")
+        live = page.locator("#turns .live")
+        await expect(live).to_contain_text("She must not hear")
+        await expect(live).to_contain_text("not recorded yet")
+        assert "must not hear" not in await page.locator("#conversation").inner_text()
+        assert "must not hear" not in str(soul.journal.since(0, 10_000))
+        gate.set()
+        await expect(page.locator("#turns [data-part='thought'] .thought")).to_have_text(SECRET)
+        await expect(live).to_be_hidden()
+        await expect(live.locator(".thought")).to_be_empty()
+        await expect(page.locator("#turns [data-part='said'] .speech")).to_have_text("Good morning, Alice.")
+        assert "kingfisher" not in await page.locator("#conversation").inner_text()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+async def test_half_a_thought_is_gone_when_its_attempt_ends(tmp_path: Path) -> None:
+    async with theatre(tmp_path) as (soul, model), browser() as chromium:
+        gate = asyncio.Event()
+        model.say(ANSWER, chunk=5, until=gate, first=MIDDLE)
+        page = await chromium.new_page()
+        await page.goto(soul.url)
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await page.locator("#composer textarea").fill("Good morning!")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#turns .live")).to_contain_text("She must not hear")
+        await page.locator(".thread.open .reply textarea").fill("stop")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#turns .live:visible")).to_have_count(0)
+        gate.set()
