@@ -65,8 +65,10 @@ class Event:
         return blanked(self)
 
     def line(self) -> str:
-        """The entry in a few words, for a person who reads the journal: what is special about its fields."""
-        return ", ".join(_special(self))
+        """The entry in a few words, for a person who reads the journal: its text, if it is one, else what is
+        special about its fields."""
+        text = getattr(self, "text", None)
+        return text if isinstance(text, str) else ", ".join(_special(self))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

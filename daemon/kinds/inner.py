@@ -211,9 +211,6 @@ class ToSay(Input):
     leave: bool = False
     view: str = ""
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidOut(Event):

@@ -43,9 +43,6 @@ class Fault(Event):
     name: str
     text: str
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp(Event):

@@ -208,9 +208,6 @@ class SelfCall(Input):
     kind: ClassVar[str] = "self-call"
     text: str
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerMessage(Input):

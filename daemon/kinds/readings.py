@@ -67,9 +67,6 @@ class CellRan(StepEvent):
     lost: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingEnded(StepEvent):

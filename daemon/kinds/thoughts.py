@@ -74,9 +74,6 @@ class Remembered(StepEvent):
     text: str
     about: str = ""
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonLearned(StepEvent):
@@ -104,9 +101,6 @@ class ContextCleared(StepEvent):
     text: str
     last: int
     kept: int = 0
-
-    def line(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +141,6 @@ class SystemMessage(StepEvent):
     kind: ClassVar[str] = "system-message"
     text: str
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTold(StepEvent):
@@ -157,9 +148,6 @@ class RunTold(StepEvent):
 
     kind: ClassVar[str] = "ism"
     text: str
-
-    def line(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +194,6 @@ class Spoken(StepEvent):
     ts: str
     text: str
     upto: int = 0
-
-    def line(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

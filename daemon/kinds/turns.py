@@ -73,9 +73,6 @@ class Log(StepEvent):
     kind: ClassVar[str] = "log"
     text: str
 
-    def line(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheard(StepEvent):
@@ -103,9 +100,6 @@ class Asked(engine.Asked):
     resumes: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
     said: Seqs = ()
-
-    def line(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
