@@ -16,7 +16,7 @@ from daemon.inner.helping import help_text
 from daemon.inner.keeping import Kept
 from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
-from daemon.inner.reaching import Reaching
+from daemon.inner.reaching import Reach
 from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
@@ -68,7 +68,7 @@ def means_of(
     """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
     return Means(
         state=state,
-        reach=Reaching(journal, clock, slack.doors, slack.neighbours, slack.meetings),
+        reach=Reach(journal, clock, slack.doors, slack.neighbours, slack.meetings),
         limits=limits,
         meetings=settings.mesh_daily,
         library=library,

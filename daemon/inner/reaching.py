@@ -66,45 +66,6 @@ BringShared = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
 """Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
 
 
-class Reach(Protocol):
-    """Whom the inner life can have something said to, and what it has had said so far."""
-
-    async def thread(self, to: str) -> str:
-        """The thread of the conversation, person or channel that `to` names; empty: nobody knows it."""
-
-    async def direct(self, person: str) -> str:
-        """The thread of what is said to this person unasked; empty where there can be none."""
-
-    async def neighbour(self, to: str) -> str:
-        """The id of the neighbour that `to` names ("Echo", "Echo in #general"); empty: nobody knows it."""
-
-    async def meeting(self, to: str) -> str:
-        """The thread at the top of a channel in which both are: the one that `to` names, or else any; empty
-        where there is none."""
-
-    async def known(self, views: Views, view: str) -> str:
-        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
-        spoke there."""
-
-    async def called(self, thread: str) -> str:
-        """Where it is, for a sentence: "#general", "a direct message with Bob"."""
-
-    def person(self, thread: str) -> str:
-        """Whose DM it is; empty where it is none."""
-
-    def mentions_neighbour(self, text: str) -> bool:
-        """Would it call a neighbour?"""
-
-    def was_wanted(self, thread: str, text: str) -> bool:
-        """Was the same to be said there before, but for blanks and case?"""
-
-    def sent_today(self) -> int:
-        """How many messages the inner life has sent in this UTC day."""
-
-    def met_today(self) -> int:
-        """How many messages went to and came from bots in this UTC day."""
-
-
 class Addresses(Projection):
     """Who has spoken where: people and bots by id and name, channels by id and name."""
 
@@ -137,8 +98,11 @@ class Addresses(Projection):
             met[channel] = None
 
 
-class Reaching:
-    """Implements Reach. `neighbours` are the bots that are answered, by the ids of their users."""
+class Reach:
+    """Whom the inner life can have something said to, and what it has had said so far.
+
+    `neighbours` are the bots that are answered, by the ids of their users.
+    """
 
     def __init__(
         self, journal: Journal, clock: Clock, doors: Doors, neighbours: frozenset[str], meetings: Neighbours
@@ -151,6 +115,7 @@ class Reaching:
         self._addresses = Addresses(journal)
 
     async def thread(self, to: str) -> str:
+        """The thread of the conversation, person or channel that `to` names; empty: nobody knows it."""
         known = await self._known()
         if to.startswith("sess-"):
             opened = self._journal.latest(to, Opened) if "." not in to else None
@@ -167,9 +132,12 @@ class Reaching:
         return await self._doors.direct(person)
 
     async def direct(self, person: str) -> str:
+        """The thread of what is said to this person unasked; empty where there can be none."""
         return await self._doors.direct(person)
 
     async def meeting(self, to: str) -> str:
+        """The thread at the top of a channel in which both are: the one that `to` names, or else any; empty
+        where there is none."""
         known, neighbour = await self._known(), await self.neighbour(to)
         _, named = _parts(to)
         channels = [*reversed(known.met.get(neighbour, {})), *reversed(known.channels)]
@@ -181,6 +149,7 @@ class Reaching:
         return ""
 
     async def neighbour(self, to: str) -> str:
+        """The id of the neighbour that `to` names ("Echo", "Echo in #general"); empty: nobody knows it."""
         known = await self._known()
         called, _ = _parts(to)
         one = _id_in(PERSON, called)
@@ -190,6 +159,8 @@ class Reaching:
         return _only(names, called.removeprefix("@"))
 
     async def known(self, views: Views, view: str) -> str:
+        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
+        spoke there."""
         known = await self._known()
         knows = views.knowing(view)
         places = [name for name, thread in known.channels.values() if knows(thread)]
@@ -202,6 +173,7 @@ class Reaching:
         )
 
     async def called(self, thread: str) -> str:
+        """Where it is, for a sentence: "#general", "a direct message with Bob"."""
         opened = self._journal.latest(thread, Opened)
         assert opened
         if opened.event.where != "dm":
@@ -211,23 +183,28 @@ class Reaching:
         return f"{opened.event.place} with {name or opened.event.user}"
 
     def person(self, thread: str) -> str:
+        """Whose DM it is; empty where it is none."""
         opened = self._journal.latest(thread, Opened)
         return opened.event.user if opened and opened.event.where == "dm" else ""
 
     def mentions_neighbour(self, text: str) -> bool:
+        """Would it call a neighbour?"""
         return any(f"<@{bot}" in text for bot in self._neighbours)
 
     def was_wanted(self, thread: str, text: str) -> bool:
+        """Was the same to be said there before, but for blanks and case?"""
         wanted: list[Entry[ToSay]] = self._journal.kind(ToSay)
         return any(one.event.to == thread and _plain(one.event.text) == _plain(text) for one in wanted)
 
     def sent_today(self) -> int:
+        """How many messages the inner life has sent in this UTC day."""
         now = self._clock.now()
         midnight = now - now % DAY
         ran: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=midnight)
         return sum(one.event.name == SEND and one.event.ok and not one.event.taken_from for one in ran)
 
     def met_today(self) -> int:
+        """How many messages went to and came from bots in this UTC day."""
         return self._meetings.today()
 
     async def _known(self) -> Addresses:

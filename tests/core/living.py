@@ -20,7 +20,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.keys import part
 from daemon.engine.kinds import Waiting
 from daemon.inner.neighbours import Neighbours
-from daemon.inner.reaching import Reaching
+from daemon.inner.reaching import Reach
 from daemon.kinds import INNER, InnerBegan, ProcessEnded, ProcessStarted, Ticked
 from daemon.knowledge.places import Places
 from daemon.limits import InnerLimits
@@ -67,7 +67,7 @@ def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool
     """All that the inner life has here. `rewritten`: its commands are explained in other words."""
     means = Means(
         state=state_of(journal, stack.enter_context(index_of(journal))),
-        reach=Reaching(journal, clock, Doors(), frozenset(), Neighbours(journal, clock, 20, Places(journal))),
+        reach=Reach(journal, clock, Doors(), frozenset(), Neighbours(journal, clock, 20, Places(journal))),
         limits=InnerLimits(pause=PAUSE),
         recipes={"count": Recipe(argv=("wc", "-w")), "list" if rewritten else "ls": Recipe(argv=("ls",))},
     )

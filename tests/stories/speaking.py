@@ -11,7 +11,7 @@ from daemon.actions.action import Definition
 from daemon.actions.mesh_commands import mesh_commands
 from daemon.actions.message_commands import message_commands
 from daemon.inner.neighbours import Neighbours
-from daemon.inner.reaching import Reaching, Shared
+from daemon.inner.reaching import Reach, Shared
 from daemon.inner.views import Views
 from daemon.ism import Refused
 from daemon.kinds import CommandRan, Opened, ToSay, thread_key
@@ -115,7 +115,7 @@ class Commands:
         journal, clock = self.stage.soul.journal, self.stage.clock
         doors = self.stage.soul.slack.doors
         meetings = Neighbours(journal, clock, self.mesh, Places(journal))
-        reach = Reaching(journal, clock, doors, self.neighbours, meetings)
+        reach = Reach(journal, clock, doors, self.neighbours, meetings)
 
         async def records(ids: Sequence[int]) -> Sequence[Shared]:
             return [one for one in self.records if one.id in ids]
