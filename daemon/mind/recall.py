@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry
@@ -61,41 +61,47 @@ def remember(entry: Entry[Any]) -> Memory:
         case Text(text=text):
             sha = entry.key.removeprefix("text:")
             return Memory(role="system", content=text, name=sha, region=CORE, seq=entry.seq)
-        case ModelCall(name=name, text=text, reading=reading) if reading or name == DELIBERATE:
-            return Memory(role="assistant", content=without_thoughts(text), seq=entry.seq)
-        case ModelCall(name=name, text=text):
-            if name in (*ALOUD, MONOLOGUE):
-                return remember_answer(Answer(entry))
-            return Memory(role="assistant", content=spoken(text), seq=entry.seq)
-        case Spoken(text=text):
-            return Memory(role="assistant", content=f"<{SAY}>{text}</{SAY}>", seq=entry.seq)
+        case ModelCall() | Spoken():
+            return Memory(role="assistant", content=_own_words(entry), seq=entry.seq)
         case Said() as said:
             return Memory(role="user", content=_message(said), name=said.name, seq=entry.seq)
+    return Memory(role="user", content=_told(entry), seq=entry.seq)
+
+
+def _own_words(entry: Entry[ModelCall | Spoken]) -> str:
+    """What the soul thought or said."""
+    event = entry.event
+    if isinstance(event, Spoken):
+        return f"<{SAY}>{event.text}</{SAY}>"
+    if event.reading or event.name == DELIBERATE:
+        return without_thoughts(event.text)
+    if event.name in (*ALOUD, MONOLOGUE):
+        return Answer(cast(Entry[ModelCall], entry)).kept
+    return spoken(event.text)
+
+
+def _told(entry: Entry[Any]) -> str:
+    """What the soul is told that nobody said to it."""
+    match entry.event:
         case ContextCleared(text="", kept=kept):
-            cleared = element("context-cleared", kept_messages=kept)
-            return Memory(role="user", content=cleared, seq=entry.seq)
+            return element("context-cleared", kept_messages=kept)
         case ContextCleared(text=text):
-            summary = f"<context-cleared>\n{fenced(text)}\n</context-cleared>"
-            return Memory(role="user", content=summary, seq=entry.seq)
+            return _framed("context-cleared", text)
         case Observed(text=text):
-            return Memory(role="user", content=fenced(text), seq=entry.seq)
+            return fenced(text)
         case ReadingBegan(question=question, shape=shape):
-            asked = f"<question>\n{fenced(question)}\n</question>\n<shape>\n{fenced(shape)}\n</shape>"
-            return Memory(role="user", content=asked, seq=entry.seq)
+            return f"{_framed('question', question)}\n{_framed('shape', shape)}"
         case CellRan(text=text):
-            return Memory(
-                role="user", content=f"<observation>\n{fenced(text)}\n</observation>", seq=entry.seq
-            )
+            return _framed("observation", text)
         case SelfCall():  # its words stand in the answer that it is part of
-            return Memory(role="user", content="", seq=entry.seq)
+            return ""
         case InnerMessage() as message:
-            return Memory(role="user", content=_from_within(message), seq=entry.seq)
+            return _from_within(message)
         case Spawned(thread=thread):
             parent = thread.rpartition(".")[0]
-            spawned = element("thread-spawned", assigned_id=thread, parent_id=parent)
-            return Memory(role="user", content=spawned, seq=entry.seq)
+            return element("thread-spawned", assigned_id=thread, parent_id=parent)
         case Answered(text=text) | RunTold(text=text) | Log(text=text) | SystemMessage(text=text):
-            return Memory(role="user", content=text, seq=entry.seq)
+            return text
     raise TypeError(f"nobody remembers an entry of the kind {entry.kind}")
 
 
@@ -138,6 +144,11 @@ def plain(name: str) -> str:
 def fenced(text: str) -> str:
     """What somebody wrote, or what was made of it, so that it cannot pose as anything else."""
     return FENCE.sub(_fence, text)
+
+
+def _framed(tag: str, text: str) -> str:
+    """What somebody wrote, in a frame of ours."""
+    return f"<{tag}>\n{fenced(text)}\n</{tag}>"
 
 
 def _fence(found: re.Match[str]) -> str:
