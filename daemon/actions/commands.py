@@ -15,8 +15,8 @@ from daemon.actions.note_commands import note_commands
 from daemon.actions.own_processes import own_processes
 from daemon.actions.process_commands import process_commands
 from daemon.actions.record_commands import record_commands
+from daemon.inner.keeping import shared
 from daemon.inner.reaching import Reach
-from daemon.inner.sharing import shared
 from daemon.inner.state import State
 from daemon.limits import INNER, InnerLimits
 from daemon.ports import Library

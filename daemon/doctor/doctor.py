@@ -13,10 +13,9 @@ from config import Settings, load, misspelt
 from daemon.actions.built_in import catalogue
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
-from daemon.doctor.cells import programs
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, ill, line
-from daemon.doctor.processes import processes
+from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
 from daemon.ports import Clock
@@ -72,7 +71,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
     yield machine.modes(settings.soul_home)
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)
-    yield await programs(settings.rlm_sandbox)
+    yield await sandbox(settings.rlm_sandbox)
     yield await processes(settings.process_commands)
     async for finding in _model(settings, clock):
         yield finding

@@ -1,7 +1,4 @@
-"""What the inner life keeps about people, for those people themselves: for `!memory` and `!forget`.
-
-Implements knowledge/recollections.py's Records.
-"""
+"""Whom the records of the inner life are shown to outside of it: people whom they are about, neighbours."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from collections.abc import Sequence
 
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.record import Record, words
+from daemon.inner.reaching import BringShared, Shared
+from daemon.inner.record import LINKS, Record, words
 from daemon.inner.records import Records
 from daemon.kinds import CommandRan
 from daemon.knowledge.places import Places
@@ -19,7 +17,10 @@ CHANGE = ".change"
 
 
 class Kept:
-    """Finds it among these records, of which no tick makes use."""
+    """What is kept about people, for those people themselves: for `!memory` and `!forget`.
+
+    Implements knowledge/recollections.py's Records. No tick makes use of these records.
+    """
 
     def __init__(self, journal: Journal, places: Places, records: Records) -> None:
         self._journal = journal
@@ -54,3 +55,17 @@ class Kept:
             at=record.changed_at,
             fixed=True,
         )
+
+
+def shared(records: Records) -> BringShared:
+    """Brings the words of the records of these ids, without tags, flags and links, for a neighbour.
+
+    Whether they may be known there is for whoever shares them to see to.
+    """
+
+    async def brought(ids: Sequence[int]) -> Sequence[Shared]:
+        await records.update()
+        may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
+        return [Shared(id=one.id, text=words(one), view=one.view, wrote=one.wrote) for one in may_go]
+
+    return brought

@@ -11,6 +11,7 @@ from typing import Any
 
 from daemon.environment import CallError, Function
 from daemon.sandbox.frames import FrameError, pack, unpack
+from daemon.sandbox.values import refuse
 from daemon.sandbox.work import Work
 
 AT_ONCE = 1_000
@@ -110,8 +111,3 @@ class Calls:
         if failure is not None and self.failure is None:
             self.failure = failure
             self._fail()
-
-
-def refuse(value: Any) -> Any:
-    """Raise TypeError: this cannot be sent to a child."""
-    raise TypeError(f"{type(value).__name__} is no plain value")

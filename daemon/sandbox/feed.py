@@ -24,6 +24,7 @@ from pydantic_monty import (
 )
 
 from daemon.environment import Bounds, CallError, Function, SandboxError
+from daemon.sandbox.cells import Output
 from daemon.sandbox.values import plain, refuse
 
 Awaited = Mapping[str, Collection[tuple[int, int]]]
@@ -38,27 +39,6 @@ class TooManyCalls(Exception):
     """The code called the host more often than it may."""
 
 
-class Printed:
-    """What was printed: the first `limit` characters of it, and how many more there were."""
-
-    def __init__(self, limit: int) -> None:
-        self._room = limit
-        self._parts: list[str] = []
-        self._left_out = 0
-
-    def add(self, text: str) -> None:
-        kept = text[: self._room]
-        if kept:
-            self._parts.append(kept)
-            self._room -= len(kept)
-        self._left_out += len(text) - len(kept)
-
-    def text(self) -> str:
-        """All that was kept, with a last line of what was not."""
-        kept = "".join(self._parts)
-        return f"{kept}\n[{self._left_out:,} more characters]\n" if self._left_out else kept
-
-
 class Feed:
     """Runs code in this session. `broken` is called when a function raised what is not for the code."""
 
@@ -71,7 +51,7 @@ class Feed:
         broken: Callable[[], None],
     ) -> None:
         self.raised: BaseException | None = None
-        self.stdout, self.stderr = Printed(bounds.output), Printed(bounds.output)
+        self.stdout, self.stderr = Output(bounds.output), Output(bounds.output)
         self._session = session
         self._functions = functions
         self._calls_left = bounds.calls
@@ -96,7 +76,7 @@ class Feed:
         return step.output
 
     def _print(self, stream: str, text: str) -> None:
-        (self.stderr if stream == "stderr" else self.stdout).add(text)
+        (self.stderr if stream == "stderr" else self.stdout).write(text)
 
     def _go_on(self, step: FunctionSnapshot | NameLookupSnapshot | FutureSnapshot) -> SyncSnapshot:
         if isinstance(step, FunctionSnapshot):

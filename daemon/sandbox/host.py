@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.environment import Bounds, Execution, Function, SandboxError
-from daemon.sandbox.calls import Calls, offers, refuse
+from daemon.sandbox.calls import Calls, offers
 from daemon.sandbox.cells import cut
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
+from daemon.sandbox.values import refuse
 from daemon.sandbox.work import Process, Watch, Work
 
 START = 60.0

@@ -29,7 +29,8 @@ from pydantic_monty import (
 
 from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
 from daemon.sandbox.cell import Cell, prepared, shim
-from daemon.sandbox.feed import Feed, Printed, Stopped, TooManyCalls
+from daemon.sandbox.cells import Output
+from daemon.sandbox.feed import Feed, Stopped, TooManyCalls
 from daemon.sandbox.values import plain, refuse, weight
 
 T = TypeVar("T")
@@ -315,8 +316,8 @@ class MontySandbox:
                 return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"
             most = self._bounds.memory // 2**20
             return f"The cell needed more than {most:,} MB of memory and was ended; {GONE}"
-        shown = Printed(self._bounds.output)
-        shown.add(FILE.sub(lambda found: self._files.get(found[0], "<sandbox>"), raised.display()))
+        shown = Output(self._bounds.output)
+        shown.write(FILE.sub(lambda found: self._files.get(found[0], "<sandbox>"), raised.display()))
         return f"{shown.text()}\n"
 
     def _value(self, value: Any) -> Any:

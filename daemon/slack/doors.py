@@ -1,24 +1,27 @@
 """Where the soul may speak unasked, opened when it wants to: the DM of a person, the top of a channel.
 
-Nothing of it is seen by anybody. Implements inner/reaching.py's Doors.
+Nothing of it is seen by anybody. There is no message to name such a conversation after, so its `ts` is empty;
+there is one for each DM. What a person answers below such a message begins a conversation of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from aiohttp import ClientPayloadError
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.journal import Journal
 from daemon.errors import SpeechFailed
+from daemon.kinds import AudienceNoted, Opened
+from daemon.ports import Hold
 from daemon.slack.audience import Audiences
-from daemon.slack.direct import opened
-from daemon.slack.names import GROUP, People
+from daemon.slack.names import DM, GROUP, People
 from daemon.slack.place import open_channel, place_of, thread_key
 from daemon.slack.policy import Me
-from daemon.slack.refusals import OUT_OF_REACH, final, why
+from daemon.slack.refusals import NOT_SLACK, OUT_OF_REACH, final, why
 from daemon.slack.web import Web, free
 
 T = TypeVar("T")
@@ -28,7 +31,10 @@ MOST, PAGES = 1_000, 10
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Opens them. Who can read there is known afterwards, as far as Slack says it."""
+    """Opens them. Who can read there is known afterwards, as far as Slack says it.
+
+    Implements inner/reaching.py's Doors.
+    """
 
     web: Web
     journal: Journal
@@ -38,7 +44,7 @@ class Doors:
 
     async def direct(self, person: str) -> str:
         """The thread of what is said to them unasked; empty where there can be none. Raises SpeechFailed."""
-        thread = await _answered(opened(self.web, self.journal, self.me.team, person, free))
+        thread = await _answered(open_direct(self.web, self.journal, self.me.team, person, free))
         if thread is None:
             return ""
         await self.look(thread)
@@ -98,3 +104,35 @@ async def _answered(asked: Awaitable[T]) -> T | None:
         if isinstance(failure, SlackApiError) and final(failure):
             return None
         raise SpeechFailed(f"Slack did not answer: {why(failure)}") from failure
+
+
+async def open_direct(web: Web, journal: Journal, team: str, person: str, hold: Hold) -> str:
+    """The thread of what is said to them unasked. Raises SlackApiError and OUT_OF_REACH."""
+    channel, audience = _known(journal, team, person)
+    if not channel:
+        channel = await _open(web, person, hold)
+    place = await open_channel(
+        journal, team=team, channel=channel, where="dm", place=DM, audience=audience, user=person
+    )
+    return place.thread
+
+
+def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
+    """The DM with them in which something was said already, and who can read it, as was noted last."""
+    channel, audience = "", ""
+    for entry in journal.kind(Opened):
+        place = entry.event
+        if (place.team, place.where, place.user) == (team, "dm", person):
+            channel, audience = place.channel, place.audience
+    for noted in journal.kind(AudienceNoted):
+        if noted.event.channel == channel:
+            audience = noted.event.audience
+    return channel, audience
+
+
+async def _open(web: Web, person: str, hold: Hold) -> str:
+    answer = await web.call(hold, web.client.conversations_open, users=person)
+    channel = answer.get("channel")
+    if not isinstance(channel, Mapping) or not channel.get("id"):
+        raise ClientPayloadError(NOT_SLACK)
+    return str(channel["id"])

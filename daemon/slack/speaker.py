@@ -20,7 +20,7 @@ from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
 from daemon.kinds import CardShown, Planned, SpeechStarted, Spoken
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.checklist import checklist
-from daemon.slack.direct import opened
+from daemon.slack.doors import open_direct
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.names import People
 from daemon.slack.pages import cut, pages
@@ -178,7 +178,9 @@ class SlackSpeaker:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
         if person not in self._direct:
             with saying():
-                self._direct[person] = await opened(self._web, self._journal, self._me.team, person, hold)
+                self._direct[person] = await open_direct(
+                    self._web, self._journal, self._me.team, person, hold
+                )
         return self._direct[person]
 
     async def name(self, person: str) -> str:

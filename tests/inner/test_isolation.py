@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.processes import processes
+from daemon.doctor.programs import processes
 from daemon.inner.isolation import isolated, isolates
 from daemon.recipe import Recipe, Recipes
 from tests.inner.workshop import Workshop, shell

@@ -1,13 +1,32 @@
-"""The programs that the inner life may run: are they on this machine, and are they kept from the network?"""
+"""The programs that run here: what a model writes when it reads, and what the inner life may start.
+
+Where do they run, and what confines them, or keeps them from the network?
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from daemon.doctor.finding import Finding, ill
+from daemon.environment import SandboxError
 from daemon.inner.isolation import isolates
 from daemon.inner.supervising import located
 from daemon.recipe import Recipe
+from daemon.sandbox.cpython import confines
+
+
+async def sandbox(kind: str) -> Finding:
+    """What RLM_SANDBOX leads to on this machine."""
+    if kind == "monty":
+        return Finding(name="sandbox", said="programs run in monty alone")
+    try:
+        confined = await confines()
+    except SandboxError as error:
+        if kind == "cpython":
+            return ill("sandbox", str(error))
+        return Finding(name="sandbox", said=f"programs run in monty alone. {error}")
+    where = "in CPython" if kind == "cpython" else "in monty, and in CPython where they need it"
+    return Finding(name="sandbox", said=f"programs run {where}; there {confined} confine them")
 
 
 async def processes(recipes: Mapping[str, Recipe]) -> Finding:
