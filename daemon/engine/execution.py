@@ -60,6 +60,8 @@ class Execution:
         self.first = began if self.turn == self.id else _beginning(journal, self.id)
         self.inputs: list[Entry[Input]] = journal.many(self._all_inputs())
         """All that it took up, in its turns and by accepting it, in order."""
+        self.first_inputs = self.inputs[: len(self.first.event.inputs)]
+        """What it took up at its first begin."""
         self.stopping = asyncio.Event()
         """Set when somebody wants it to end: what is in flight is broken off, and nothing new is begun."""
         self.latched: Nondeterminism | None = None
@@ -68,9 +70,9 @@ class Execution:
         self.names = set[str]()
         """The ids that its contexts have taken for threads under this one."""
         self._none_since: int | None = None
-        """What had arrived when there was no news."""
-        self._lifetime: list[Entry[Event]] | None = None
+        """What had arrived when there was nothing fresh."""
         self.is_new = is_new
+        self._lifetime: list[Entry[Event]] | None = [began] if is_new else None
         *self.abandoned, current = [self.id] if is_new else journal.paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
@@ -124,8 +126,7 @@ class Execution:
     @property
     def stale(self) -> bool:
         """Did it take up an answer to a question that waits no more?"""
-        taken = self.journal.many(self.first.event.inputs)
-        return self.turn == self.id and all(self._answers.question(entry) for entry in taken)
+        return self.turn == self.id and all(self._answers.question(entry) for entry in self.first_inputs)
 
     def holds(self, path: str) -> bool:
         """Is this context one of its own? What is done beside it, to tell of an outage, waits for none."""
@@ -204,17 +205,17 @@ class Execution:
 
     def fresh(self) -> list[Entry[Input]]:
         """What waits for this thread and is not taken up by this execution."""
-        mine = {entry.seq for entry in self.inputs}
-        return [entry for entry in self.journal.inputs(self.thread) if entry.seq not in mine]
-
-    def news(self) -> list[Entry[Input]]:
-        """What of it may concern a running execution: stops and messages."""
         arrived = self.journal.arrived(self.thread)
         if arrived == self._none_since:  # where there is none, there is none until something arrives
             return []
-        found = [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        mine = {entry.seq for entry in self.inputs}
+        found = [entry for entry in self.journal.inputs(self.thread) if entry.seq not in mine]
         self._none_since = None if found else arrived
         return found
+
+    def news(self) -> list[Entry[Input]]:
+        """What of it may concern a running execution: stops and messages."""
+        return [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
 
     def unheard(self) -> list[Entry[Input]]:
         """What of that it has not received yet; nothing while it replays."""
@@ -247,11 +248,6 @@ class Execution:
         return self._answers.void(self.inputs)
 
     # Its place among threads
-
-    @property
-    def first_inputs(self) -> list[Entry[Input]]:
-        """What it took up at its first begin."""
-        return self.journal.many(self.first.event.inputs)
 
     @property
     def paths(self) -> list[str]:

@@ -65,6 +65,8 @@ class Reading:
 
     def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
+        if not seqs:
+            return []
         with self._question:
             found = {row[0]: self._entry(row) for row in self._store.many(seqs)}
         return [found[seq] for seq in seqs]
@@ -184,6 +186,8 @@ class Reading:
 
     def still_pending(self, seqs: Sequence[int]) -> list[int]:
         """Those of these entries that no later one has closed."""
+        if not seqs:
+            return []
         with self._question:
             return self._store.still_pending(seqs)
 

@@ -144,7 +144,7 @@ class Pasts:
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
         """What a past is made of, from a seq up to before another one, piece by piece."""
-        while True:
+        while since + 1 < before:
             found = self._journal.of(thread, *PARTS, since=since, most=PIECE)
             new = [entry for entry in found if entry.seq < before]
             yield new

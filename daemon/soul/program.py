@@ -86,8 +86,9 @@ class Soul(Program):
             return TurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
             )
-        await self._world.pasts.ready(taken.inputs[0].thread, self._world.journal.last() + 1)
-        past = self._world.pasts.of(taken.inputs[0].thread, self._world.journal.last() + 1)
+        thread, now = taken.inputs[0].thread, self._world.journal.last() + 1
+        await self._world.pasts.ready(thread, now)
+        past = self._world.pasts.of(thread, now)
         process = past.process if past.process in self._world.processes else self._world.initial
         if from_within(taken.inputs):
             process = THINKING
