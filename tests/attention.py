@@ -91,9 +91,15 @@ class CountedWriter(Writer):
     """The journal's writer; while it writes, there is no rest."""
 
     def submit(
-        self, row: Row, fence: Fence | None, requires: int | None, after: str = "", receipt_of: str = ""
+        self,
+        row: Row,
+        fence: Fence | None,
+        requires: int | None,
+        after: str = "",
+        receipt_of: str = "",
+        opened_by: str = "",
     ) -> asyncio.Future[int]:
-        written = super().submit(row, fence, requires, after, receipt_of)
+        written = super().submit(row, fence, requires, after, receipt_of, opened_by)
         attention().wait_for(written)
         return written
 

@@ -9,9 +9,9 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,7 @@ from daemon.engine.tables import Row, Stored
 from daemon.engine.writer import Fence, Writer
 
 E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Event)
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -228,13 +229,15 @@ class Journal(Reading):
         )
         return Draft(row=row, event=cast(E, self.kinds.load(event.kind, body)), fence=fence)
 
-    def submit(self, draft: Draft[Any], *, after: str = "", receipt_of: str = "") -> asyncio.Future[int]:
+    def submit(
+        self, draft: Draft[Any], *, after: str = "", receipt_of: str = "", opened_by: str = ""
+    ) -> asyncio.Future[int]:
         """Send it to disk; a future of its seq, which fails with Conflict, Fenced or JournalError.
 
         It fails where the entry under the key `after` is not there by then. The one of `receipt_of` is its
-        cause, and closed by it.
+        cause, and closed by it; the one of `opened_by` is its cause, and must stand in its thread.
         """
-        return self._writer.submit(draft.row, draft.fence, None, after, receipt_of)
+        return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
 
     async def forget(
         self,
@@ -282,13 +285,29 @@ class Journal(Reading):
 
         Eight digits collide at about nine thousand threads: on conflict, one digit more.
         """
-        digits = hashlib.sha256(key.encode()).hexdigest()
-        for length in range(8, len(digits)):
+        for thread in _ids(key, prefix):
             try:
-                return await self.append(f"{prefix}{digits[:length]}", event, key=key, author=author)
+                return await self.append(thread, event, key=key, author=author)
             except Conflict:
                 continue
         raise JournalError(f"no free id for {key}")
+
+    async def open_with(
+        self, key: str, event: E, first: F, *, first_key: str, author: str
+    ) -> tuple[Entry[E], Entry[F]]:
+        """The same, and the `first` thing that is said there: where both are new, they go to disk together."""
+        thread = next(_ids(key))
+        opened = self.draft(thread, event, key=key, author="core")
+        said = self.draft(thread, first, key=first_key, author=author)
+        seqs = await asyncio.gather(
+            self.submit(opened), self.submit(said, opened_by=key), return_exceptions=True
+        )
+        match seqs:
+            case [int(of_opened), int(of_said)]:
+                return opened.entry(of_opened), replace(said.entry(of_said), cause=of_opened)
+        there, _ = await self.open_thread(key, event)
+        found, _ = await self.append(there.thread, first, key=first_key, author=author, cause=there.seq)
+        return there, found
 
     async def apart(self, ask: Callable[[Beside], T]) -> T:
         """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
@@ -342,6 +361,12 @@ class Journal(Reading):
                 self._arrived[row.thread] = seq
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _ids(key: str, prefix: str = "sess-") -> Iterator[str]:
+    """The ids that a thread opened under this key may have, in the order in which they are tried."""
+    digits = hashlib.sha256(key.encode()).hexdigest()
+    return (f"{prefix}{digits[:length]}" for length in range(8, len(digits)))
 
 
 def _check_names(thread: str, key: str, author: str) -> None:

@@ -63,17 +63,16 @@ class Store:
 
     def insert(self, row: Row) -> int | None:
         """Insert the row and fold it; returns its seq, or None where its key or thread is there already."""
-        found = self._db.execute(
+        inserted = self._db.execute(
             "insert into entry(thread, kind, author, body, key, cause, closes, at)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?)"
-            " on conflict do nothing returning seq",
+            " values(?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
             (row.thread, row.kind, row.author, row.body, row.key, row.cause, json.dumps(row.closes), row.at),
-        ).fetchone()
-        if found is None:
+        )
+        if not inserted.rowcount:
             return None
-        seq: int = found[0]
-        self._fold(seq, row)
-        return seq
+        assert inserted.lastrowid is not None
+        self._fold(inserted.lastrowid, row)
+        return inserted.lastrowid
 
     def _fold(self, seq: int, row: Row) -> None:
         if row.pending:
@@ -161,10 +160,10 @@ class Store:
         found = self._rows("key = ?", key)
         return found[0] if found else None
 
-    def seq_of(self, key: str) -> int | None:
-        """Which entry is under this key."""
-        found = self._db.execute("select seq from entry where key = ?", (key,)).fetchone()
-        return found[0] if found else None
+    def seq_of(self, key: str, thread: str = "") -> int | None:
+        """Which entry is under this key; with a thread, only one that is there."""
+        found = self._db.execute("select seq, thread from entry where key = ?", (key,)).fetchone()
+        return found[0] if found and thread in ("", found[1]) else None
 
     def many(self, seqs: Sequence[int]) -> list[Stored]:
         """The entries of these seqs that are there, in order of seq."""

@@ -36,7 +36,8 @@ class Append:
     """A row on its way to disk. `requires` is an entry that must still be pending.
 
     `after` is the key of an entry that must be there: what is not awaited singly fails with what it follows.
-    `receipt_of` is the key of one that it follows from and closes, whose seq nobody knew yet.
+    `receipt_of` is the key of one that it follows from and closes, whose seq nobody knew yet; `opened_by`
+    that of the first one of its thread, which it follows from.
     """
 
     row: Row
@@ -44,6 +45,7 @@ class Append:
     requires: int | None
     after: str
     receipt_of: str
+    opened_by: str
     done: asyncio.Future[int]
 
 
@@ -82,7 +84,13 @@ class Writer:
         self._thread.join()
 
     def submit(
-        self, row: Row, fence: Fence | None, requires: int | None, after: str = "", receipt_of: str = ""
+        self,
+        row: Row,
+        fence: Fence | None,
+        requires: int | None,
+        after: str = "",
+        receipt_of: str = "",
+        opened_by: str = "",
     ) -> asyncio.Future[int]:
         """A future of the new seq; it fails with Conflict, Fenced or JournalError."""
         if self.died.done():
@@ -93,6 +101,7 @@ class Writer:
             requires=requires,
             after=after,
             receipt_of=receipt_of,
+            opened_by=opened_by,
             done=self._loop.create_future(),
         )
         self._waiting.put(append)
@@ -179,6 +188,11 @@ class Writer:
             if begun is None:
                 return JournalError(f"{row.key}: {append.receipt_of} comes first, and could not be written.")
             row = replace(row, cause=begun, closes=(begun,))
+        if append.opened_by:
+            opened = self._store.seq_of(append.opened_by, row.thread)
+            if opened is None:
+                return JournalError(f"{row.key}: {append.opened_by} did not open {row.thread}.")
+            row = replace(row, cause=opened)
         if row.moot:
             row = replace(row, closes=(*row.closes, *self._store.still_pending(row.moot)))
         seq = self._store.insert(row)

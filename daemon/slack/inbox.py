@@ -40,6 +40,7 @@ BOTS = "bots"
 EARLY = 200
 """Replies in threads without the soul that are remembered for a while: Slack promises no order."""
 
+Written = kinds.Heard | kinds.Message | kinds.StopAsked
 Judged = tuple[set[str], Entry[kinds.Opened] | None]
 """The threads that are to be woken, and the conversation that a message belongs to, if it is one of ours."""
 
@@ -228,13 +229,20 @@ class Inbox:
         words = await self._people.describe(message, at_once=urgent, readers=readers)
         if known and not urgent:
             await self.audiences.note(message)
-        place = known or await self._open_thread(key, message, called_by or message.ts)
         written, event = self._written(message, address, words)
-        entry, _ = await self._journal.append(
-            place.thread, event, key=written, author=message.author, cause=place.seq
-        )
+        entry: Entry[Written]
+        if known:
+            entry, _ = await self._journal.append(
+                known.thread, event, key=written, author=message.author, cause=known.seq
+            )
+        else:
+            place = self._place(message, called_by or message.ts)
+            known, entry = await self._journal.open_with(
+                key, place, event, first_key=written, author=message.author
+            )
+            self.audiences.noted(known.event)
         await self._complete(entry, message, words)
-        return {entry.thread} if isinstance(entry.event, Input) else set(), place
+        return {entry.thread} if isinstance(entry.event, Input) else set(), known
 
     def _enough(self, message: Message) -> bool:
         """Is no bot answered in its thread any more?"""
@@ -272,10 +280,10 @@ class Inbox:
         said = self._places.said_unasked(self._me.team, message.channel, message.root)
         return message.root if said else None
 
-    async def _open_thread(self, key: str, message: Message, called_by: str) -> Entry[kinds.Opened]:
+    def _place(self, message: Message, called_by: str) -> kinds.Opened:
         """The conversation that this message opens, and what called the soul into it."""
         where = self._people.whereabouts(message)
-        place = kinds.Opened(
+        return kinds.Opened(
             team=self._me.team,
             channel=message.channel,
             ts=message.root,
@@ -285,13 +293,8 @@ class Inbox:
             user=message.author,
             called_by=called_by,
         )
-        entry, _ = await self._journal.open_thread(key, place)
-        self.audiences.noted(entry.event)
-        return entry
 
-    def _written(
-        self, message: Message, address: Address, words: Words
-    ) -> tuple[str, kinds.Heard | kinds.Message | kinds.StopAsked]:
+    def _written(self, message: Message, address: Address, words: Words) -> tuple[str, Written]:
         """The key under which it is written down, and as what."""
         where = self._where(message)
         if message.change:

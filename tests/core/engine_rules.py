@@ -218,7 +218,7 @@ ANSWERS: tuple[Mutant, ...] = (
     rule(
         "answers: one that comes too late is known to be stale",
         "engine/execution.py",
-        "return self.turn == self.id and all(self._answers.question(entry) for entry in taken)",
+        "return self.turn == self.id and all(self._answers.question(entry) for entry in self.first_inputs)",
         "return False",
         f"{CHANGES}a_press_that_comes_too_late_gets_an_execution_of_its_own",
     ),

@@ -71,12 +71,18 @@ class People:
             user="",
             called_by="",
         )
-        opened, _ = await self._journal.open_thread(f"thread:T:{event.thread}:1", where)
+        opens = f"thread:T:{event.thread}:1"
         key = f"{'heard' if event.heard else 'msg'}:T:{event.thread}:{event.ts}"
-        said = self._said(event, opened.thread)
-        await self._journal.append(opened.thread, said, key=key, author=event.user, cause=opened.seq)
+        known = self._journal.get(opens)
+        said = self._said(event, known.thread if known else "")
+        if known:
+            await self._journal.append(known.thread, said, key=key, author=event.user, cause=known.seq)
+            thread = known.thread
+        else:
+            opened, _ = await self._journal.open_with(opens, where, said, first_key=key, author=event.user)
+            thread = opened.thread
         note(self._home / "acks.jsonl", event.ts)
-        return opened.thread
+        return thread
 
     def _said(self, event: Event, thread: str) -> Said:
         said: dict[str, Any] = {"user": event.user, "name": "Alice", "text": event.text, "ts": event.ts}

@@ -40,8 +40,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what a turn took is fixed for ever",
         "engine/execution.py",
-        "return self.journal.many(self.first.event.inputs)",
-        "return self.journal.inputs(self.thread)",
+        "self.first_inputs = self.inputs[: len(self.first.event.inputs)]",
+        "self.first_inputs = self.journal.inputs(self.thread)",
         "burst",
     ),
     rule(

@@ -50,6 +50,20 @@ UNAWAITED: tuple[Mutant, ...] = (
         "run",
     ),
     rule(
+        "together: what is said first stands in the thread that was opened for it",
+        "engine/writer.py",
+        "opened = self._store.seq_of(append.opened_by, row.thread)",
+        "opened = self._store.seq_of(append.opened_by)",
+        "tests/engine/test_journal.py::test_what_is_said_first_comes_to_its_own_thread",
+    ),
+    rule(
+        "together: where nobody opened the thread nothing is said there",
+        "engine/writer.py",
+        "            if opened is None:\n                return JournalError(",
+        "            if False:\n                return JournalError(",
+        "tests/engine/test_journal.py::test_what_is_said_first_comes_to_its_own_thread",
+    ),
+    rule(
         "looks: what arrives is asked for",
         "engine/journal.py",
         "                self._arrived[row.thread] = seq\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import multiprocessing
+import threading
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from daemon.engine.exceptions import Fenced, JournalError, JournalHeld
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Asked, Opened, TurnBegan, TurnEnded, TurnResumed, Withdrawn
 from daemon.engine.writer import Append, Fence, Result, Writer
-from tests.attention import PATIENCE
+from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 from tests.engine.harness import Pressed, Said
 
@@ -189,6 +190,49 @@ async def test_two_threads_never_share_an_id(journal: Journal) -> None:
     opened, _ = await journal.open_thread(key, Opened())
     assert opened.thread == f"sess-{digits[:9]}"
     assert (await journal.open_thread(key, Opened()))[0] == opened
+
+
+class Held(Writer):
+    """A writer that begins when it may, and notes how much it commits at once."""
+
+    may = threading.Event()
+    sizes: ClassVar[list[int]] = []
+
+    def commit(self, batch: Sequence[Append]) -> list[Result]:
+        Held.sizes.append(len(batch))
+        Held.may.wait(PATIENCE)
+        return super().commit(batch)
+
+
+async def test_a_thread_and_what_is_said_first_there_go_to_disk_together(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), KINDS, Held) as journal:
+        busy = asyncio.create_task(note(journal, "busy"))
+        await until(lambda: Held.sizes)
+        opening = asyncio.create_task(
+            journal.open_with("thread:T:C:1", Opened(), Said(text="a"), first_key="a", author="U")
+        )
+        await asyncio.sleep(0)
+        Held.may.set()
+        await busy
+        opened, said = await opening
+        assert Held.sizes == [1, 2]
+        assert [*journal.entries()][1:] == [opened, said]
+        assert (said.thread, said.cause, said.author) == (opened.thread, opened.seq, "U")
+
+
+async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> None:
+    """Also where the id is another thread's, and where two open it at once."""
+    key = "thread:T:C:1.0"
+    digits = hashlib.sha256(key.encode()).hexdigest()
+    await journal.append(f"sess-{digits[:8]}", Opened(), key="thread:T:C:another")
+    tellings = [
+        journal.open_with(key, Opened(), Said(text=text), first_key=text, author="U") for text in "abb"
+    ]
+    (opened, *others), said = zip(*await asyncio.gather(*tellings), strict=True)
+    assert others == [opened, opened]
+    assert opened.thread == f"sess-{digits[:9]}"
+    assert {(entry.thread, entry.cause) for entry in said} == {(opened.thread, opened.seq)}
+    assert sorted(entry.event.text for entry in journal.of(opened.thread, Said)) == ["a", "b"]
 
 
 async def test_followers_see_every_entry_once_and_in_order(journal: Journal) -> None:

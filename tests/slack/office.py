@@ -47,11 +47,18 @@ class Notebook(Journal):
         self.lost = set()
 
     async def append(self, *args: Any, **kwargs: Any) -> tuple[Entry[Any], bool]:
-        if self.full or kwargs.get("key") in self.lost:
+        await self._reach(kwargs["key"])
+        return await super().append(*args, **kwargs)
+
+    async def open_with(self, key: str, *args: Any, **kwargs: Any) -> tuple[Entry[Any], Entry[Any]]:
+        await self._reach(key, kwargs["first_key"])
+        return await super().open_with(key, *args, **kwargs)
+
+    async def _reach(self, *keys: str) -> None:
+        if self.full or self.lost & {*keys}:
             raise JournalError("no space left on device")
         if self.slow:
             await self.slow.wait()
-        return await super().append(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
