@@ -110,18 +110,16 @@ class Ground:
 
     async def open(self, name: str) -> str:
         """A new conversation; its thread."""
-        opened = Opened(
-            team="T",
-            channel=name,
-            ts="1",
-            where="im",
-            place="a direct message",
-            audience="dm",
-            user="U1",
-            called_by="1",
-        )
-        entry, _ = await self.world.journal.open_thread(f"thread:T:{name}:1", opened)
+        entry, _ = await self.world.journal.open_thread(f"thread:T:{name}:1", place(name))
         return entry.thread
+
+    async def call(self, name: str, text: str) -> Entry[Message]:
+        """Somebody says something there, and so opens it, as the inbox writes it down."""
+        said = message(text, "1")
+        _, entry = await self.world.journal.open_with(
+            f"thread:T:{name}:1", place(name), said, first_key=f"msg:T:{name}:1", author="U1"
+        )
+        return entry
 
     async def say(self, thread: str, text: str, ts: str) -> Entry[Message]:
         """Somebody says something there."""
@@ -131,8 +129,7 @@ class Ground:
 
     async def turn(self, name: str) -> Turn:
         """A turn that has begun in a new conversation."""
-        thread = await self.open(name)
-        said = await self.say(thread, "What would you do with a free afternoon?", "1")
+        said = await self.call(name, "What would you do with a free afternoon?")
         return self.recalled(await self.begin(said))
 
     async def begin(self, said: Entry[Message]) -> Execution:
@@ -183,6 +180,20 @@ def _ignored(_subject: str) -> None:
 
 def _unnoticed() -> None:
     """Nobody sleeps."""
+
+
+def place(name: str) -> Opened:
+    """A direct message of Alice's."""
+    return Opened(
+        team="T",
+        channel=name,
+        ts="1",
+        where="im",
+        place="a direct message",
+        audience="dm",
+        user="U1",
+        called_by="1",
+    )
 
 
 def message(text: str, ts: str) -> Message:

@@ -77,6 +77,5 @@ async def _written(here: Ground, taker: Turns, number: int) -> Sequence[str]:
 
 async def _turn(here: Ground, taker: Turns, number: int) -> None:
     """A new conversation is opened, spoken to, and has answered."""
-    thread = await here.open(f"turn {number}")
-    await here.say(thread, "What would you do with a free afternoon?", "1")
-    assert await taker.take(thread)
+    said = await here.call(f"turn {number}", "What would you do with a free afternoon?")
+    assert await taker.take(said.thread)

@@ -221,7 +221,7 @@ async def test_a_thread_and_what_is_said_first_there_go_to_disk_together(tmp_pat
 
 
 async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> None:
-    """Also where the id is another thread's, and where two open it at once."""
+    """Also where the id is another thread's, where two open it at once, and where it is open already."""
     key = "thread:T:C:1.0"
     digits = hashlib.sha256(key.encode()).hexdigest()
     await journal.append(f"sess-{digits[:8]}", Opened(), key="thread:T:C:another")
@@ -233,6 +233,8 @@ async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> N
     assert opened.thread == f"sess-{digits[:9]}"
     assert {(entry.thread, entry.cause) for entry in said} == {(opened.thread, opened.seq)}
     assert sorted(entry.event.text for entry in journal.of(opened.thread, Said)) == ["a", "b"]
+    there, late = await journal.open_with(key, Opened(), Said(text="c"), first_key="c", author="U")
+    assert (there, late.thread, late.cause) == (opened, opened.thread, opened.seq)
 
 
 async def test_followers_see_every_entry_once_and_in_order(journal: Journal) -> None:
