@@ -295,7 +295,7 @@ class Journal(Reading):
     async def open_with(
         self, key: str, event: E, first: F, *, first_key: str, author: str
     ) -> tuple[Entry[E], Entry[F]]:
-        """The same, and the `first` thing that is said there: where both are new, they go to disk together."""
+        """The same, and the `first` thing that is said there: both in one commit where both are new."""
         thread = next(_ids(key))
         opened = self.draft(thread, event, key=key, author="core")
         said = self.draft(thread, first, key=first_key, author=author)
