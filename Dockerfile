@@ -8,6 +8,7 @@ RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r r
 COPY config.py manifest.json soul.md ./
 COPY prompts prompts
 COPY playbooks playbooks
+COPY actions actions
 COPY daemon daemon
 COPY rehearsal rehearsal
 RUN python -m compileall -q config.py daemon rehearsal \

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
+from daemon.actions.function import Means
 from daemon.actions.registry import Registry
 from daemon.actions.research import research
-from daemon.actions.thinking import RESPOND, THINK
+from daemon.actions.thinking import respond, think
 
 EXCHANGES = (
     (
@@ -73,4 +74,5 @@ class Shelf:
 
 def actions() -> Registry:
     """What may be chosen."""
-    return Registry([THINK, RESPOND, research(Shelf())])
+    means = Means(library=Shelf())
+    return Registry([one.definition(means) for one in (think, respond, research)])

@@ -156,19 +156,28 @@ def _doctor(asked: argparse.Namespace) -> int:
 
 
 def _check(asked: argparse.Namespace) -> int:
-    from daemon.actions.built_in import catalogue
-    from daemon.doctor.check import check
-    from daemon.processes import PROCESSES
+    from daemon.doctor.check import check, written
     from daemon.project import root
 
-    return check(asked.folder or root(), catalogue(), PROCESSES)
+    folder = asked.folder or root()
+    return check(folder, written(folder, owned=_owned()))
+
+
+def _owned() -> bool:
+    """Is there an owner, as far as the settings can be read? `doctor` says what is wrong with those."""
+    try:
+        return bool(load().owner_user_ids)
+    except ConfigError:
+        return True
 
 
 def _actions(_: argparse.Namespace) -> int:
     from daemon.actions.built_in import catalogue
+    from daemon.actions.own import own_actions
+    from daemon.project import root
 
     _like_a_filter()
-    print(catalogue().document(), end="")
+    print(catalogue(own_actions(root()).actions).document(), end="")
     return 0
 
 

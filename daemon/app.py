@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from socket import socket
 from aiohttp import web
 
 from config import Settings
+from daemon.actions.function import ActionFunction
+from daemon.actions.own import own_actions, usable
 from daemon.behaviour import world_of
 from daemon.clock import SystemClock
 from daemon.connections import (
@@ -56,8 +58,7 @@ GRACE = 10.0
 async def rehearse(settings: Settings, rehearsal: Rehearsal) -> None:
     """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
     async with AsyncExitStack() as stack:
-        app, listener = await _port(stack, settings, SystemClock(), rehearsal)
-        here = address(listener)
+        app, listener, here = await _port(stack, settings, SystemClock(), rehearsal)
         await stack.enter_async_context(serving(app, listener, most=roomy()))
         print(f"workspace  SLACK_API_URL={here}/api/")
         print(f"           SLACK_BOT_TOKEN={rehearsal.bot_token}  SLACK_APP_TOKEN={rehearsal.app_token}")
@@ -99,15 +100,15 @@ async def awake(
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
-    `words` is the folder of the owner's texts; `rehearsal` is what the settings do not name of the world;
-    without `processes`, they are those that the settings ask for.
+    `words` is the folder of the owner's texts and actions; `rehearsal` is what the settings do not name of
+    the world; without `processes`, they are those that the settings ask for.
     """
+    own = usable(own_actions(words or root()))
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        app, listener = await _port(stack, settings, clock, rehearsal)
-        here = address(listener)
+        app, listener, here = await _port(stack, settings, clock, rehearsal)
         journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
-        texts = Texts(words or root(), journal, catalogue([*PROCESSES.values(), *(processes or {}).values()]))
+        texts = _texts(words or root(), journal, own, processes or {})
         claude = await enter(claude_for(settings, clock, here))
         budget = Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids)
         reach = Reach(journal, clock, models_of(settings))
@@ -118,7 +119,6 @@ async def awake(
         show(app, settings, journal, index, clock, texts, budget, slack, reach, thinking)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        sandboxes = await enter(sandboxes_for(settings))
         world = world_of(
             settings,
             stack.enter_context(ExitStack()),
@@ -131,8 +131,9 @@ async def awake(
             llm=claude,
             slack=slack,
             here=here,
+            own=own,
             processes=processes,
-            open=sandbox or sandboxes.open,
+            open=sandbox or (await enter(sandboxes_for(settings))).open,
             onlookers=thinking,
         )
         await enter(turn_lines(journal))
@@ -148,10 +149,18 @@ async def awake(
         yield Awake(url=here, journal=journal, slack=slack, budget=budget, worker=worker)
 
 
+def _texts(
+    folder: Path, journal: Journal, own: Sequence[ActionFunction], processes: Mapping[str, Process]
+) -> Texts:
+    """The owner's texts in this folder, with those that these actions and processes need."""
+    known = catalogue([*PROCESSES.values(), *processes.values()], *(one.texts for one in own))
+    return Texts(folder, journal, known)
+
+
 async def _port(
     stack: AsyncExitStack, settings: Settings, clock: Clock, rehearsal: Rehearsal | None
-) -> tuple[web.Application, socket]:
-    """The application, with what is rehearsed in it, and the socket on which it is to answer."""
+) -> tuple[web.Application, socket, str]:
+    """The application, with what is rehearsed in it, the socket on which it is to answer, and its address."""
     settle(settings.soul_home)
     listener = stack.enter_context(bind(settings.host, settings.port))
     app = web.Application(client_max_size=BODY)
@@ -161,4 +170,4 @@ async def _port(
             await stack.enter_async_context(rehearsal.mounted(app))
         except OSError as error:
             raise JournalError(str(error)) from error
-    return app, listener
+    return app, listener, address(listener)

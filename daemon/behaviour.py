@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from config import Settings
-from daemon.actions.built_in import built_in
+from daemon.actions.built_in import registry_of
 from daemon.actions.commands import commands
+from daemon.actions.function import ActionFunction, Expert, Means
 from daemon.actions.run import Player
 from daemon.claude.models import window
 from daemon.connections import models_of
@@ -51,6 +52,7 @@ def processes_of(
     clock: Clock,
     texts: Texts,
     slack: Slack,
+    own: Sequence[ActionFunction],
 ) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life.
 
@@ -62,13 +64,13 @@ def processes_of(
     if settings.inner:
         state = state_of(journal, index, slack.places)
         means = means_of(settings, settings.inner, journal, clock, slack, state, library)
-    registry = built_in(
-        Memories(journal, slack.places, index),
-        library,
-        slack.shelf,
-        expert=bool(settings.claude_model_expert),
-        inner=commands(means) if means else (),
+    given = Means(
+        memories=Memories(journal, slack.places, index),
+        library=library,
+        shelf=slack.shelf,
+        expert=Expert(bool(settings.claude_model_expert)),
     )
+    registry = registry_of(given, own, inner=commands(means) if means else ())
     processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), slack.shelf)
     if means:
         processes = living(processes, alive(means, registry, journal, slack.neighbours))
@@ -102,13 +104,14 @@ def world_of(
     llm: LLM,
     slack: Slack,
     here: str,
+    own: Sequence[ActionFunction],
     processes: Mapping[str, Process] | None,
     open: Open,
     onlookers: Onlookers,
 ) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
     turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
-    processes = processes or processes_of(settings, stack, journal, index, clock, texts, slack)
+    processes = processes or processes_of(settings, stack, journal, index, clock, texts, slack, own)
     inner = settings.inner.usd if settings.inner else 0.0
     kept = kept_of(journal, index, slack.places)
     processes = remembering(processes, Recollections(journal, slack.places, slack.speaker.direct, kept))

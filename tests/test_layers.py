@@ -67,7 +67,7 @@ IO = (
 QUIET_CALLS = frozenset(
     {"dataclass", "field", "frozenset", "tuple", "dict", "compile", "getLogger"}
     | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
-    | {"found"}  # daemon/processes finds its files
+    | {"found", "action"}  # daemon/processes finds its files; a function that is an action is made one
 )
 """Last words of the calls that may stand at the top level, besides capitalised ones, which make a value."""
 

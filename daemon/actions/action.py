@@ -120,7 +120,8 @@ class Definition:
     alone. `effect`: it is one step, recorded as intent and observation, and comes to a text or None; else it
     consists of steps of its own. `waits`: choosing it again, though the same comes of it, is no repetition.
     `in_the_open`: may it be called in open thought, too, where nobody speaks or decides by an action?
-    `inner`: it is a command of the inner life, and offered to nobody else.
+    `playbooks` offer it, though they do not name it. `inner`: it is a command of the inner life, and offered
+    to nobody else.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Definition:
     effect: bool = False
     waits: bool = False
     in_the_open: bool = True
+    playbooks: tuple[str, ...] = ()
     inner: bool = False
 
     version: str = field(init=False, default="")

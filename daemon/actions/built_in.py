@@ -1,4 +1,4 @@
-"""The built-in actions and commands, as far as they can work here: the one registry. Made by app.py."""
+"""The built-in actions and commands, as far as they can work here: the one registry. Made by behaviour.py."""
 
 from __future__ import annotations
 
@@ -6,76 +6,48 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.actions.action import Definition
-from daemon.actions.asking import ASK_PERSON, SCHEDULE, escalate
+from daemon.actions.asking import ask_person, escalate, schedule
 from daemon.actions.commands import all_commands
+from daemon.actions.function import ActionFunction, Expert, Means
 from daemon.actions.help_command import help_command
-from daemon.actions.memories import REMEMBER, read_thread, search_memory
-from daemon.actions.reading import Shelf, read_deeply
+from daemon.actions.memories import read_thread, remember, search_memory
+from daemon.actions.reading import read_deeply
 from daemon.actions.registry import Registry
 from daemon.actions.research import research
-from daemon.actions.thinking import RESPOND, THINK
-from daemon.documents.document import Document
-from daemon.ports import Library, Memories, Said
+from daemon.actions.thinking import respond, think
+
+BUILT_IN = (
+    think,
+    respond,
+    ask_person,
+    research,
+    read_deeply,
+    search_memory,
+    read_thread,
+    remember,
+    schedule,
+    escalate,
+)
 
 
-def built_in(
-    memories: Memories,
-    library: Library | None,
-    shelf: Shelf | None,
-    *,
-    expert: bool,
-    inner: Sequence[Definition] = (),
+def registry_of(
+    means: Means, own: Sequence[ActionFunction] = (), inner: Sequence[Definition] = ()
 ) -> Registry:
-    """All of them; without the owner's folders there is no Research, without a shelf no ReadDeeply.
-
-    `inner` are the commands of the inner life.
-    """
-    registry = Registry(
-        [
-            THINK,
-            RESPOND,
-            ASK_PERSON,
-            *([research(library)] if library else []),
-            *([read_deeply(shelf, library)] if shelf else []),
-            search_memory(memories),
-            read_thread(memories),
-            REMEMBER,
-            SCHEDULE,
-            escalate(expert=expert),
-            help_command(lambda: registry.commands),
-            *inner,
-        ]
-    )
+    """All that can work by these means, with the owner's `own` actions and the `inner` life's commands."""
+    found = [one.definition(means) for one in (*BUILT_IN, *own) if one.works_with(means)]
+    registry = Registry([*found, help_command(lambda: registry.commands), *inner])
     return registry
 
 
-class Nowhere:
-    """Implements Memories, Library and Shelf for whoever only reads what the actions are called."""
-
-    behind = False
-
-    async def search(self, *_: object) -> Any:
-        return ()
-
-    async def read(self, *_: object, **__: object) -> Sequence[str]:
-        return ()
-
-    async def earlier(self, *_: object, **__: object) -> Sequence[Said]:
-        return ()
-
-    async def files(self, *_: object) -> Sequence[Document]:
-        return ()
-
-    thread = channel = files
-
-
 class Stand:
-    """Stands for what commands work with, for whoever only reads what they are called."""
+    """Stands for what actions and commands work with, for whoever only reads what they are called."""
 
     def __getattr__(self, name: str) -> Any:
         return self
 
 
-def catalogue() -> Registry:
+def catalogue(own: Sequence[ActionFunction] = ()) -> Registry:
     """All that there could be: for checks and documents."""
-    return built_in(Nowhere(), Nowhere(), Nowhere(), expert=True, inner=all_commands(Stand()))
+    nothing: Any = Stand()
+    means = Means(memories=nothing, library=nothing, shelf=nothing, expert=Expert(True))
+    return registry_of(means, own, all_commands(nothing))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
 from pydantic import Field
 
-from daemon.actions.action import ActionContext, Args, Definition
+from daemon.actions.action import ActionContext
+from daemon.actions.function import action
 from daemon.kinds import Remembered
 from daemon.mind.recall import plain
 from daemon.ports import Memories, Said
@@ -16,72 +18,40 @@ LETTERS = 600
 """Of one thing that was said; more of it is left out."""
 
 
-class Topic(Args):
-    """What to look for."""
-
-    query: str = Field(description="a few words that may have been said", min_length=1)
-
-
-class Back(Args):
-    """How far back to read."""
-
-    back: int = Field(
-        default=1, description="which page: 1 is the one just before what you see, 2 before that", ge=1
-    )
-
-
-class Note(Args):
-    """What to keep."""
-
-    text: str = Field(description="what to remember, so that it can be understood alone", min_length=1)
-    about: str = Field(default="", description="the name of whom it is about, if it is about someone")
+@action(effect=True)
+async def search_memory(
+    run: ActionContext,
+    memories: Memories,
+    query: Annotated[str, Field(min_length=1), "a few words that may have been said"],
+) -> str:
+    """Search your notes, and what was said to you and by you in other conversations, as far as it may be
+    known here.
+    """
+    found = await memories.search(query, run.turn.thread, _in_sight(run))
+    lines = [f"{said.place}, {_line(said)}" for said in found]
+    return _told(run, memories, lines)
 
 
-def search_memory(memories: Memories) -> Definition:
-    """Finds what was said, here and elsewhere, as far as it may be known here."""
-
-    async def perform(run: ActionContext, topic: Topic) -> str:
-        found = await memories.search(topic.query, run.turn.thread, _in_sight(run))
-        lines = [f"{said.place}, {_line(said)}" for said in found]
-        return _told(run, memories, lines)
-
-    return Definition(
-        name="SearchMemory",
-        description="Search your notes, and what was said to you and by you in other conversations, "
-        "as far as it may be known here.",
-        perform=perform,
-        args=Topic,
-        effect=True,
-    )
+@action(effect=True)
+async def read_thread(
+    run: ActionContext,
+    memories: Memories,
+    back: Annotated[int, Field(ge=1), "which page: 1 is the one just before what you see, 2 before that"] = 1,
+) -> str:
+    """Read what was said in this conversation before what you see of it, a page at a time."""
+    found = await memories.earlier(run.turn.thread, _in_sight(run), back)
+    return _told(run, memories, [_line(said) for said in found])
 
 
-def read_thread(memories: Memories) -> Definition:
-    """Reads this conversation further back than it is in sight."""
-
-    async def perform(run: ActionContext, page: Back) -> str:
-        found = await memories.earlier(run.turn.thread, _in_sight(run), page.back)
-        return _told(run, memories, [_line(said) for said in found])
-
-    return Definition(
-        name="ReadThread",
-        description="Read what was said in this conversation before what you see of it, a page at a time.",
-        perform=perform,
-        args=Back,
-        effect=True,
-    )
-
-
-async def _remember(run: ActionContext, note: Note) -> str:
-    await run.turn.once(Remembered(text=note.text, about=note.about))
+@action
+async def remember(
+    run: ActionContext,
+    text: Annotated[str, Field(min_length=1), "what to remember, so that it can be understood alone"],
+    about: Annotated[str, "the name of whom it is about, if it is about someone"] = "",
+) -> str:
+    """Keep something for later: SearchMemory finds it wherever what is said here may be known."""
+    await run.turn.once(Remembered(text=text, about=about))
     return run.label("noted")
-
-
-REMEMBER = Definition(
-    name="Remember",
-    description="Keep something for later: SearchMemory finds it wherever what is said here may be known.",
-    perform=_remember,
-    args=Note,
-)
 
 
 def _in_sight(run: ActionContext) -> int:

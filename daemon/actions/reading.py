@@ -9,11 +9,13 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field
 
-from daemon.actions.action import ActionContext, Args, Definition
+from daemon.actions.action import ActionContext, Args
+from daemon.actions.function import action
+from daemon.actions.shelf import Shelf
 from daemon.documents import citing
 from daemon.documents.citing import check, checked_in
 from daemon.documents.document import Document, DocumentError
@@ -48,24 +50,6 @@ class ToRead(Args):
     days: int = Field(
         default=WEEK, ge=1, le=366, description="how far back to read in the history of a channel"
     )
-
-
-class Shelf(Protocol):
-    """Where what is to be read comes from. Each raises DocumentError, with a sentence for whoever asked."""
-
-    async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
-        """The files that were shared in this conversation by then: those of these names, or all."""
-
-    async def thread(self, thread: str, until: float) -> Sequence[Document]:
-        """All that was said in this conversation by then; a message is a part, named by its permalink."""
-
-    async def channel(
-        self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
-    ) -> Sequence[Document]:
-        """What was said in a channel in so many days up to then; without a name, in this one.
-
-        Of another channel only what may be known here, and where all who ask are members.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,23 +161,17 @@ class Cited:
         return self._checked + rest
 
 
-def read_deeply(shelf: Shelf, folders: Library | None = None) -> Definition:
-    """The action over this shelf, and these folders."""
-
-    async def perform(run: ActionContext, wish: ToRead) -> str | None:
-        read = await Reading(shelf, run, wish, folders).read()
-        if read.ended.reason == "stopped":
-            return None
-        return told(run, read) or run.label("nothing found")
-
-    return Definition(
-        name="ReadDeeply",
-        description="Read what is too long to see at once: files that they shared here, this whole thread, "
-        "a channel's history, or files of the owner's; it answers one question about it and says where that "
-        "stands.",
-        perform=perform,
-        args=ToRead,
-    )
+@action
+async def read_deeply(
+    run: ActionContext, shelf: Shelf, wish: ToRead, library: Library | None = None
+) -> str | None:
+    """Read what is too long to see at once: files that they shared here, this whole thread, a channel's
+    history, or files of the owner's; it answers one question about it and says where that stands.
+    """
+    read = await Reading(shelf, run, wish, library).read()
+    if read.ended.reason == "stopped":
+        return None
+    return told(run, read) or run.label("nothing found")
 
 
 def told(run: ActionContext, read: Read) -> str:

@@ -62,8 +62,10 @@ class Registry:
         return {one.name: one.args for one in self._commands}
 
     def offered(self, playbook: Playbook) -> Sequence[Definition]:
-        """Those of a playbook that there are, in its order."""
-        return [self._named[name] for name in playbook.actions if name in self._named]
+        """Those that there are of a playbook, in its order, and those that say that it offers them."""
+        named = [self._named[name] for name in playbook.actions if name in self._named]
+        more = [one for one in self._named.values() if playbook.name in one.playbooks and one not in named]
+        return [*named, *more]
 
     def in_the_open(self, playbook: Playbook) -> Sequence[Definition]:
         """Those of them that may be called in open thought."""

@@ -14,7 +14,7 @@ from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import bind
 from daemon.actions.interrupts import look
 from daemon.actions.registry import Registry
-from daemon.actions.thinking import respond
+from daemon.actions.thinking import tell
 from daemon.engine.event import Entry
 from daemon.ism import Chooser, Finish, Interrupt, ISMResult, Part, Prompt, run_ism
 from daemon.kinds import Limited, ModelCall, RunEnded, RunTold
@@ -189,7 +189,7 @@ class Run(Chooser):
         owned = bool(self.turn.deciders)
         penniless = self._limit == DAY and owned  # there is no partial answer, only the question
         if not (self.spoke or penniless):
-            await respond(self, None, "prompts/conclude" if reason in WELL else "prompts/unfinished")
+            await tell(self, "prompts/conclude" if reason in WELL else "prompts/unfinished")
         if self.stopped or reason not in BOUNDS or not owned:
             return False
         answered = await consent(self.turn, self._limit or Limited(resets="turn", bound=reason))

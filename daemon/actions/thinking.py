@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.actions.action import Definition, Outcome, Run
+from daemon.actions.action import Outcome, Run
+from daemon.actions.function import action
 from daemon.ism import Finish
 from daemon.mind.pipeline import converse
 from daemon.mind.steps import instruction
@@ -10,14 +11,21 @@ from daemon.mind.steps import instruction
 COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 
 
-async def think(run: Run, _args: object) -> str:
-    """A thought of its own, which nobody else reads."""
+@action
+async def think(run: Run) -> str:
+    """Think it over by yourself: what is known, what is open, what would settle it."""
     words = run.words("prompts/think")
     _, thought = await instruction(run.turn, run.memory, words, name="think", role=run.role, ask=run.ask)
     return thought or run.label("no thought came of it")
 
 
-async def respond(run: Run, _args: object = None, guidance: str = "prompts/conclude") -> Outcome:
+@action(terminal=True)
+async def respond(run: Run) -> Outcome:
+    """Tell them what you have found out, or ask them what you need to know. Ends your work."""
+    return await tell(run, "prompts/conclude")
+
+
+async def tell(run: Run, guidance: str) -> Outcome:
     """Tell them: streamed, from all that is known. Looks up before it speaks."""
     if await run.interrupted():
         return None
@@ -27,18 +35,3 @@ async def respond(run: Run, _args: object = None, guidance: str = "prompts/concl
     )
     run.told(said.memory, stopped=said.stopped)
     return Finish()
-
-
-THINK = Definition(
-    name="Think",
-    description="Think it over by yourself: what is known, what is open, what would settle it.",
-    perform=think,
-    in_the_open=False,
-)
-RESPOND = Definition(
-    name="Respond",
-    description="Tell them what you have found out, or ask them what you need to know. Ends your work.",
-    perform=respond,
-    in_the_open=False,
-    terminal=True,
-)

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 from config import Settings, load, misspelt
-from daemon.actions.built_in import catalogue
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
@@ -19,7 +18,6 @@ from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
 from daemon.ports import Clock
-from daemon.processes import PROCESSES
 from daemon.project import root
 
 
@@ -64,7 +62,8 @@ async def examine(clock: Clock) -> AsyncIterator[Finding]:
 
 async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     """All that the settings lead to."""
-    wrong = [one for one in check.examine(root(), catalogue(), PROCESSES) if not one.ok]
+    code = check.written(root(), owned=bool(settings.owner_user_ids))
+    wrong = [one for one in check.examine(root(), code) if not one.ok]
     for one in wrong or [Finding(name="texts", said="soul.md, the prompts and the playbooks can be used")]:
         yield one
     yield machine.disk(settings.soul_home)

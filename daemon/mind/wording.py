@@ -107,9 +107,11 @@ class Catalogue:
         return fault(name, text, self.texts.get(name, AS_IS))
 
 
-def catalogue(processes: Iterable[object]) -> Catalogue:
-    """The texts of the soul, with those that these processes need."""
+def catalogue(processes: Iterable[object], *more: Mapping[str, Words]) -> Catalogue:
+    """The texts of the soul, with those that these processes need, and `more`."""
     texts, defaults = dict(WORDING), dict[str, str]()
+    for needed in more:
+        texts |= needed
     for process in processes:
         if isinstance(process, MentalProcess):
             texts |= process.texts

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 
-from daemon.actions.reading import Shelf
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
+from daemon.actions.shelf import Shelf
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import WHEN
 from daemon.ports import Role

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from daemon.actions.interrupts import look
 from daemon.actions.open_context import OpenContext
-from daemon.actions.reading import Cited, Read, Reading, Shelf, ToRead, told
+from daemon.actions.reading import Cited, Read, Reading, ToRead, told
+from daemon.actions.shelf import Shelf
 from daemon.documents.document import Document
 from daemon.environment import ContextError
 from daemon.kinds import Limited

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from daemon.actions.thinking import RESPOND, THINK
+from daemon.actions import thinking
 from daemon.ism import Action, Interrupt, Invoke, ISMResult, asked, run_ism
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
@@ -55,8 +55,8 @@ async def run_ism_phase(
 
     book = playbook(NAME, _text(f"{PLAYBOOKS}{NAME}"))
     actions = [
-        Action(THINK.name, THINK.description, think),
-        Action(RESPOND.name, RESPOND.description, respond, terminal=True),
+        Action(thinking.think.name, thinking.think.description, think),
+        Action(thinking.respond.name, thinking.respond.description, respond, terminal=True),
     ]
     return await run_ism(
         prompt_context, book.goal, book.text, actions, invoke_llm, check_interrupt=check_interrupt

@@ -12,11 +12,8 @@ import pytest
 from daemon.actions.action import Run
 from daemon.actions.memories import (
     LETTERS,
-    REMEMBER,
-    Back,
-    Note,
-    Topic,
     read_thread,
+    remember,
     search_memory,
 )
 from daemon.engine.event import Entry, StepEvent
@@ -62,15 +59,15 @@ class Soul:
 
     async def search(self, thread: str, query: str, *seen: Entry[Any]) -> str:
         run = cast(Run, Here(self.office, thread, seen))
-        return str(await search_memory(self.memories).perform(run, Topic(query=query)))
+        return str(await search_memory.function(run, self.memories, query))
 
     async def read(self, thread: str, back: int, *seen: Entry[Any]) -> str:
         run = cast(Run, Here(self.office, thread, seen))
-        return str(await read_thread(self.memories).perform(run, Back(back=back)))
+        return str(await read_thread.function(run, self.memories, back))
 
     async def remember(self, thread: str, text: str, about: str = "") -> str:
         run = cast(Run, Here(self.office, thread))
-        return str(await REMEMBER.perform(run, Note(text=text, about=about)))
+        return str(await remember.function(run, text, about))
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import cast
 
 from daemon.actions.action import Run
-from daemon.actions.research import Topic, research
+from daemon.actions.function import Means
+from daemon.actions.research import research
 from daemon.knowledge.folders import Folders
 
 
@@ -24,9 +25,10 @@ async def test_it_reads_lines_of_the_owners_files(tmp_path: Path) -> None:
     (tmp_path / "handbook").mkdir()
     (tmp_path / "handbook" / "office.md").write_text("The door code changes on Mondays.\n")
     with Folders([tmp_path / "handbook"]) as library:
-        action = research(library)
-        found = await action.perform(RUN, Topic(query="when does the code change?"))
-        nothing = await action.perform(RUN, Topic(query="../../etc/passwd"))
+        action = research.definition(Means(library=library))
+        assert action.args
+        found = await action.perform(RUN, action.args(query="when does the code change?"))
+        nothing = await action.perform(RUN, action.args(query="../../etc/passwd"))
     assert found == "handbook/office.md:1: The door code changes on Mondays."
     assert nothing == "nothing found"
     assert action.effect

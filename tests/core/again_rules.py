@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 BRANCH = "tests/stories/test_asked_by_branch.py::"
+OWN = "tests/stories/test_own_action.py::"
 CHANGED = "tests/stories/test_approval_changed.py::"
 VOID = CHANGED + "test_a_yes_is_void_when_the_action_was_edited[louder-THE FERRY IS LATE.]"
 TO_SOMETHING_ELSE = CHANGED + "test_a_yes_to_something_else_counts_for_nothing"
@@ -23,6 +24,20 @@ AGAIN = (
         "digest([one.description, schema, source])",
         "digest([one.description, schema])",
         CHANGED + "test_the_edit_is_seen_in_the_file_that_the_handler_stands_in",
+    ),
+    rule(
+        "an action that is a function has the version of the function",
+        "actions/function.py",
+        "    @functools.wraps(function)\n",
+        "",
+        OWN + "test_a_yes_is_to_the_function_as_it_was[gone-does1]",
+    ),
+    rule(
+        "whoever takes steps of its own is not one step",
+        "actions/function.py",
+        "not names & WITH_STEPS if",
+        "True if",
+        OWN + "test_it_speaks_with_what_it_is_given_and_the_soul_knows_that_it_was_said",
     ),
     rule(
         "another description is another version",

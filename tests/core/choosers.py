@@ -10,7 +10,7 @@ from pathlib import Path
 from daemon.actions.action import Args, Definition
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.run import Run, play
-from daemon.actions.thinking import RESPOND
+from daemon.actions.thinking import respond
 from daemon.engine.event import only
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Acted, ModelCall, Observed, RunTold
@@ -56,7 +56,7 @@ def running(home: Path) -> Mapping[str, Process]:
     actions = [
         Definition(name="Look", description="Look it up.", perform=look, args=What, effect=True),
         Definition(name="Delete", description="Delete.", perform=delete, effect=True, repeatable=False),
-        RESPOND,
+        respond.definition(),
     ]
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:

@@ -54,9 +54,9 @@ CHOOSES = (
     ),
     rule(
         "without folders Research is not offered",
-        "actions/built_in.py",
-        "*([research(library)] if library else []),",
-        "research(library or Nowhere()),",
+        "actions/function.py",
+        "return not any(_is_missing(one, means) for one in _parameters(self.function))",
+        "return True",
         RESEARCH + "test_it_is_offered_where_there_are_folders[without]",
     ),
     rule(

@@ -52,9 +52,9 @@ STEPS = (
     ),
     rule(
         "a process that nothing leads to is named",
-        "doctor/check.py",
-        "if process.name not in led and not (process.when or process.called):",
-        "if False:",
+        "doctor/ways.py",
+        "    for name in processes:\n        if name not in entered:",
+        "    for name in processes:\n        if False:",
         CHECK + "test_what_a_process_lacks_is_said",
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any
 from daemon.actions.action import Definition, Outcome, Run
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
-from daemon.actions.thinking import RESPOND, THINK
+from daemon.actions.thinking import respond, think
 from daemon.engine.event import Entry
 from daemon.kinds import Opened
 from daemon.processes import PROCESSES, played
@@ -68,7 +68,7 @@ def models(stage: Stage) -> list[str]:
 
 def offering(stage: Stage, *definitions: Definition) -> None:
     """When the soul wakes again these are the actions that it has, besides Think and Respond."""
-    registry = Registry([THINK, RESPOND, *definitions])
+    registry = Registry([think.definition(), respond.definition(), *definitions])
     stage.processes = played(PROCESSES, Player(registry=registry, loops=5), ["problem_solving"], expert=False)
     book = stage.words / "playbooks" / "problem_solving.md"
     names = ", ".join(registry.named)

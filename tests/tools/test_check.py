@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.actions.registry import Registry
-from daemon.doctor.check import check
+from daemon.doctor.check import Written, check, written
 from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.process import MentalProcess, Turn, Words
@@ -36,7 +37,7 @@ def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
     """The exit status, and the lines that are printed."""
 
     def checked() -> tuple[int, list[str]]:
-        status = check(words, REGISTRY, PROCESSES)
+        status = check(words, Written(registry=REGISTRY, processes=PROCESSES))
         return status, capsys.readouterr().out.splitlines()
 
     return checked
@@ -44,7 +45,7 @@ def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 
 def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
     """A playbook with this front matter beside its goal."""
-    text = "\n".join(("---", f"goal: {goal}", *lines, "---", "Be kind."))
+    text = "\n".join(("---", f"goal: {goal}", f"when: {name} is wanted.", *lines, "---", "Be kind."))
     (words / PLAYBOOKS / f"{name}.md").write_text(text, encoding="utf-8")
 
 
@@ -162,6 +163,7 @@ def test_when_one_goes_to_a_process_is_the_owners_to_say(words: Path, told: Told
 
 
 async def _nothing(turn: Turn) -> WorkingMemory:
+    """Dream, and do nothing."""
     return turn.memory
 
 
@@ -182,7 +184,8 @@ def test_what_a_process_lacks_is_said(
     words: Path, capsys: pytest.CaptureFixture[str], how: dict[str, Any], said: str
 ) -> None:
     dreaming = MentalProcess(name="dreaming", run=_nothing, **how)
-    status = check(words, REGISTRY, {**PROCESSES, "dreaming": dreaming})
+    code = Written(registry=REGISTRY, processes={**PROCESSES, "dreaming": dreaming})
+    status = check(words, code)
     wrong = [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
     assert (status, [said in line for line in wrong]) == ((1, [True]) if said else (0, []))
 
@@ -191,14 +194,126 @@ def test_a_process_that_is_taken_away_leaves_nothing_behind_unsaid(
     words: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rest = {name: process for name, process in PROCESSES.items() if name != "closing"}
-    assert check(words, REGISTRY, rest) == 1
+    assert check(words, Written(registry=REGISTRY, processes=rest)) == 1
     wrong = {line.split()[1]: line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"}
     assert {*wrong} == {"prompts/closing", "playbooks/problem_solving", "playbooks/expert"}
     assert "there is no process closing" in wrong["playbooks/expert"]
 
 
+def test_processes_that_only_lead_to_each_other_are_never_entered(
+    words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dreaming = MentalProcess(name="dreaming", run=_nothing, leads=("waking",))
+    waking = MentalProcess(name="waking", run=_nothing, leads=("dreaming", "conversation"))
+    circle = {"dreaming": dreaming, "waking": waking}
+    assert check(words, Written(registry=REGISTRY, processes={**PROCESSES, **circle})) == 1
+    wrong = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
+    assert wrong == ["processes/dreaming", "processes/waking"]
+
+
+def test_a_playbook_that_nothing_leads_to_is_named(words: Path, told: Told) -> None:
+    write(words, "mending", "actions: [Respond]")
+    file = words / PLAYBOOKS / "mending.md"
+    file.write_text(file.read_text().replace("when: mending is wanted.\n", ""))
+    status, lines = told()
+    [wrong] = [line for line in lines if line[0] == "✗"]
+    assert (status, wrong.split()[1]) == (1, "playbooks/mending")
+    assert wrong.endswith("nothing leads to it: write `when: …` into its front matter, or take the file away")
+
+
+def test_what_is_not_described_is_named(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def silent(turn: Turn) -> WorkingMemory:
+        return turn.memory
+
+    dreaming = MentalProcess(name="dreaming", run=silent, when="they yawn.")
+    registry = Registry([*REGISTRY.named.values(), dataclasses.replace(action("Look"), description=" ")])
+    assert check(words, Written(registry=registry, processes={**PROCESSES, "dreaming": dreaming})) == 1
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
+    assert [line.split(maxsplit=2)[1:] for line in wrong] == [
+        ["Look", "it is not described: write a sentence by which the model chooses it"],
+        ["processes/dreaming", "it is not described: give its function a docstring"],
+    ]
+
+
+SHAPES = {
+    "def look(service: str):\n    'Look.'": "it does not wait: write `async def`",
+    "async def look(service: str):\n    ...": "it is not described: give it a docstring",
+    "async def look(service):\n    'Look.'": "its argument `service` has no type: write `service: str`",
+    "async def look(*services: str):\n    'Look.'": "it takes `*services: str`: write each argument",
+    "async def look(turn: str):\n    'Look.'": "`turn` is what the daemon gives it: write `turn: daemon.",
+    "async def look(copy: str):\n    'Look.'": "no argument can be named `copy`: give it another name",
+    "async def look(when: 'Day'):\n    'Look.'": "its types cannot be read (name 'Day' is not defined)",
+    "async def look(job: type(print)):\n    'Look.'": "no model can write a builtin_function_or_method",
+    "async def Think():\n    'Look.'": "there is another action of this name: give its function another",
+    "async def _():\n    'Look.'": " is no name for an action: use a-z, A-Z and 0-9, a letter first",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), SHAPES.items())
+def test_a_function_that_can_be_no_action_is_told_why(
+    words: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    lines = own(words, capsys, f"from daemon.actions.function import action\n\n\n@action\n{text}\n")
+    [wrong] = [line for line in lines if line[0] == "✗"]
+    assert said in wrong
+
+
+def own(words: Path, capsys: pytest.CaptureFixture[str], text: str, *, owned: bool = True) -> list[str]:
+    """What is said of texts with this one file of the owner's in actions/."""
+    (words / "actions").mkdir()
+    (words / "actions" / "looking.py").write_text(text)
+    check(words, written(words, owned=owned))
+    return capsys.readouterr().out.splitlines()
+
+
+LOOKING = """
+from daemon.actions.function import action
+from daemon.process import Words
+
+
+@action{how}
+async def look_up(service: str) -> str:
+    '''Look it up.'''
+    return "nothing"
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "owned", "said"),
+    [
+        ("(playbooks=['expert'])", True, ""),
+        ("", True, "no playbook offers it: write LookUp into the `actions` of one"),
+        ("(playbooks=['expret'])", True, "there is no playbook expret; is it expert?"),
+        (
+            "(playbooks=['expert'], texts={'prompts/looking': Words()})",
+            True,
+            "cannot be read (FileNotFoundError",
+        ),
+        ("(playbooks=['expert'], approval=True)", True, ""),
+        ("(playbooks=['expert'], approval=True)", False, "nobody can agree to LookUp: set OWNER_USER_IDS"),
+    ],
+)
+def test_an_action_of_the_owners_has_to_be_offered_and_agreed_to_by_somebody(
+    words: Path, capsys: pytest.CaptureFixture[str], how: str, owned: bool, said: str
+) -> None:
+    lines = own(words, capsys, LOOKING.format(how=how), owned=owned)
+    wrong = [line for line in lines if line[0] == "✗"]
+    assert [said in line for line in wrong] == ([True] if said else [])
+    if not wrong:
+        assert any("playbooks/expert" in line and "Respond, LookUp, → closing" in line for line in lines)
+
+
+@pytest.mark.parametrize("text", ["def", "import nowhere", "LOOK = 1"])
+def test_a_file_that_holds_no_action_is_named(
+    words: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    [wrong] = [line for line in own(words, capsys, text) if line[0] == "✗"]
+    assert wrong.startswith("✗ actions/looking ")
+    assert wrong.endswith("take it away")
+
+
 def test_a_folder_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(tmp_path / "none", REGISTRY, PROCESSES) == 1
+    assert check(tmp_path / "none", Written(registry=REGISTRY, processes=PROCESSES)) == 1
     assert "is none: name the one that holds soul.md" in capsys.readouterr().out
 
 

@@ -14,7 +14,7 @@ from aiohttp import ClientSession
 from daemon.actions.action import Definition, Run
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
-from daemon.actions.thinking import RESPOND, THINK
+from daemon.actions.thinking import respond, think
 from daemon.limits import Limits
 from daemon.mind.playbook import Playbook
 from daemon.process import Process
@@ -109,7 +109,7 @@ def deleting(page: Board) -> Mapping[str, Process]:
         approval=True,
         repeatable=False,
     )
-    player = Player(registry=Everything([THINK, RESPOND, action]), loops=5)
+    player = Player(registry=Everything([think.definition(), respond.definition(), action]), loops=5)
     return played(PROCESSES, player, ["problem_solving"], expert=False)
 
 

@@ -1,0 +1,274 @@
+"""An action written as a function: its docstring describes it, its typed parameters are its arguments.
+
+A parameter that has a name of GIVEN is no argument: the daemon gives what it stands for. The owner's own are
+found in `actions/` (own.py); docs/FIRST_ACTION.md shows one.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter
+from typing import Annotated, Any, NewType, Protocol, get_args, get_origin, get_type_hints, overload
+
+from pydantic import BaseModel, Field, TypeAdapter, create_model
+from pydantic.errors import PydanticUserError
+
+from daemon.actions.action import ActionContext, Args, Definition, Outcome, Perform, Run
+from daemon.actions.shelf import Shelf
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.ports import Library, Memories
+from daemon.process import Turn, Words
+
+Function = Callable[..., Awaitable[Outcome]]
+Expert = NewType("Expert", bool)
+"""Is there a model for the process `expert`?"""
+
+
+class Say(Protocol):
+    """Says something to the people of this conversation, once."""
+
+    async def __call__(self, text: str) -> None: ...
+
+
+GIVEN: Mapping[str, tuple[object, ...]] = {
+    "run": (ActionContext, Run),
+    "turn": (Turn,),
+    "memory": (WorkingMemory,),
+    "say": (Say,),
+    "memories": (Memories,),
+    "library": (Library, Library | None),
+    "shelf": (Shelf,),
+    "expert": (Expert,),
+}
+"""What the daemon gives, by the name of the parameter, with the types that may be written there."""
+WITH_STEPS = frozenset({"run", "turn", "say"})
+"""Whoever is given one of these takes steps of its own; any other action is one step, which is recorded."""
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+VARIADIC = frozenset({Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY})
+
+
+class Misshapen(ValueError):
+    """A function cannot be an action. The text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What this daemon has for its actions; one that needs what is None is not offered."""
+
+    memories: Memories | None = None
+    library: Library | None = None
+    shelf: Shelf | None = None
+    expert: Expert = Expert(False)
+
+
+NOTHING = Means()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionFunction:
+    """A function that is an action. What it may say besides stands in Definition.
+
+    `effect` is worked out where it is None. `texts` are those of the owner's that it needs, by their paths.
+    """
+
+    function: Function
+    name: str
+    repeatable: bool
+    approval: bool = False
+    terminal: bool = False
+    exclusive: bool = False
+    effect: bool | None = None
+    playbooks: Sequence[str] = ()
+    texts: Mapping[str, Words] = field(default_factory=dict)
+
+    def faults(self) -> Iterator[str]:
+        """Why it cannot be an action, and what to do."""
+        if not NAME.fullmatch(self.name):
+            yield f"{self.name} is no name for an action: use a-z, A-Z and 0-9, a letter first"
+        if not inspect.iscoroutinefunction(self.function):
+            yield "it does not wait: write `async def`"
+        if not self.description:
+            yield "it is not described: give it a docstring, a sentence by which the model chooses it"
+        try:
+            parameters = _parameters(self.function)
+        except (NameError, TypeError, SyntaxError) as error:
+            yield f"its types cannot be read ({error}): import what they name, not under TYPE_CHECKING"
+            return
+        for one in parameters:
+            fault = _fault(one)
+            if fault:
+                yield fault
+
+    @property
+    def description(self) -> str:
+        """The first paragraph of its docstring, in one line."""
+        paragraph, _, _ = (inspect.getdoc(self.function) or "").partition("\n\n")
+        return " ".join(paragraph.split())
+
+    def works_with(self, means: Means) -> bool:
+        """Is all there that it needs?"""
+        return not any(_is_missing(one, means) for one in _parameters(self.function))
+
+    def definition(self, means: Means = NOTHING) -> Definition:
+        """The action with what it is given. Raises Misshapen."""
+        faults = "; ".join(self.faults())
+        if faults:
+            raise Misshapen(faults)
+        parameters = _parameters(self.function)
+        given = [one for one in parameters if one.name in GIVEN]
+        arguments = [one for one in parameters if one.name not in GIVEN]
+        names = frozenset(one.name for one in given)
+        in_runs_alone = "say" in names or any(one.annotation is Run for one in given)
+        whole = _whole(arguments)
+        return Definition(
+            name=self.name,
+            description=self.description,
+            perform=_perform(self.function, names, means, whole=whole),
+            args=whole.annotation if whole else _form(self.name, arguments),
+            repeatable=self.repeatable,
+            approval=self.approval,
+            terminal=self.terminal,
+            exclusive=self.exclusive,
+            effect=not names & WITH_STEPS if self.effect is None else self.effect,
+            in_the_open=not in_runs_alone,
+            playbooks=tuple(self.playbooks),
+        )
+
+
+@overload
+def action(function: Function, /) -> ActionFunction: ...
+
+
+@overload
+def action(
+    *,
+    name: str = "",
+    repeatable: bool | None = None,
+    approval: bool = False,
+    terminal: bool = False,
+    exclusive: bool = False,
+    effect: bool | None = None,
+    playbooks: Sequence[str] = (),
+    texts: Mapping[str, Words] | None = None,
+) -> Callable[[Function], ActionFunction]: ...
+
+
+def action(
+    function: Function | None = None, /, *, name: str = "", repeatable: bool | None = None, **how: Any
+) -> ActionFunction | Callable[[Function], ActionFunction]:
+    """Make an action of a function: `look_up_deploys` becomes `LookUpDeploys`, if it is given no name.
+
+    What needs approval is not repeated, unless it says so.
+    """
+
+    def made(function: Function) -> ActionFunction:
+        again = not how.get("approval") if repeatable is None else repeatable
+        called = name or function.__name__.title().replace("_", "")
+        known = {key: value for key, value in how.items() if value is not None}
+        return ActionFunction(function=function, name=called, repeatable=again, **known)
+
+    return made(function) if function else made
+
+
+def _parameters(function: Function) -> Sequence[Parameter]:
+    """With their types. Raises NameError, TypeError or SyntaxError where these cannot be read."""
+    types = get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function)
+    return [one.replace(annotation=types.get(one.name, one.empty)) for one in signature.parameters.values()]
+
+
+def _fault(one: Parameter) -> str:
+    """What is wrong with a parameter, and what to do; empty where nothing is."""
+    if one.kind in VARIADIC:
+        return f"it takes `{one}`: write each argument with a name and a type of its own"
+    if one.name in GIVEN:
+        types = GIVEN[one.name]
+        if one.annotation in types:
+            return ""
+        named = " or ".join(inspect.formatannotation(kind) for kind in types)
+        return f"`{one.name}` is what the daemon gives it: write `{one.name}: {named}`, or name it otherwise"
+    if one.annotation is one.empty:
+        return f"its argument `{one.name}` has no type: write `{one.name}: str`, or what it is"
+    if one.name.startswith("_") or hasattr(Args, one.name):
+        return f"no argument can be named `{one.name}`: give it another name"
+    try:
+        TypeAdapter(one.annotation).json_schema()
+    except PydanticUserError:
+        kind = inspect.formatannotation(one.annotation)
+        return (
+            f"no model can write a {kind}, as its argument `{one.name}` is: take a str, int, float or bool, a"
+            " list of them, a Literal or a pydantic model"
+        )
+    return ""
+
+
+def _is_missing(one: Parameter, means: Means) -> bool:
+    """Is this not here, though it is needed?"""
+    return hasattr(means, one.name) and getattr(means, one.name) is None and one.default is one.empty
+
+
+def _whole(arguments: Sequence[Parameter]) -> Parameter | None:
+    """The only argument, if it is a pydantic model: then it is the form of all that the model writes."""
+    if len(arguments) != 1:
+        return None
+    [only] = arguments
+    is_model = isinstance(only.annotation, type) and issubclass(only.annotation, BaseModel)
+    return only if is_model else None
+
+
+def _form(name: str, arguments: Sequence[Parameter]) -> type[BaseModel] | None:
+    """The form of what the model writes; None where there are no arguments."""
+    if not arguments:
+        return None
+    fields: dict[str, Any] = {}
+    for one in arguments:
+        default = ... if one.default is one.empty else one.default
+        fields[one.name] = (_described(one.annotation), default)
+    return create_model(name, __base__=Args, **fields)
+
+
+def _described(annotation: Any) -> Any:
+    """A text beside a type, as in `Annotated[str, "its name"]`, is what the model is told of it."""
+    if get_origin(annotation) is not Annotated:
+        return annotation
+    kind, *beside = get_args(annotation)
+    told = [Field(description=one) if isinstance(one, str) else one for one in beside]
+    annotated: Any = Annotated
+    return annotated[(kind, *told)]
+
+
+def _perform(function: Function, names: frozenset[str], means: Means, *, whole: Parameter | None) -> Perform:
+    """Calls it with what it is given and what the model wrote. Its source is the function's (see wraps)."""
+
+    @functools.wraps(function)
+    async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
+        given = {name: _given(name, run, means) for name in names}
+        written = {whole.name: args} if whole else dict(args or ())
+        return await function(**given, **written)
+
+    return perform
+
+
+def _given(name: str, run: ActionContext, means: Means) -> object:
+    """What the daemon gives under this name."""
+    match name:
+        case "run":
+            return run
+        case "turn":
+            return run.turn
+        case "memory":
+            return run.memory
+        case "say":
+            return functools.partial(_say, run)
+    return getattr(means, name)
+
+
+async def _say(run: ActionContext, text: str) -> None:
+    """Say it, and know that it was said."""
+    spoken = await run.turn.say(text)
+    run.hear(map(remember, spoken), news=False)

@@ -1,0 +1,71 @@
+"""The owner's own actions: each file of the folder `actions/` that holds some is read when the daemon starts.
+
+What stands there is the owner's code, and runs as the daemon does. A file whose name begins with `_` is no
+action, but may be needed by one.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon.actions.built_in import catalogue
+from daemon.actions.function import ActionFunction
+from daemon.errors import ConfigError
+from daemon.mind.choice import DONE
+
+ACTIONS = "actions/"
+"""The folder, beside `playbooks/`."""
+UNLOADED = (SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, OSError)
+"""What a file raises that cannot be read as it stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """The actions of the owner's that can be offered; and of each file or action that cannot, why not."""
+
+    actions: Sequence[ActionFunction] = ()
+    faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def own_actions(folder: Path) -> Own:
+    """What stands in this folder's `actions/`, in the order of the files."""
+    actions: list[ActionFunction] = []
+    faults: dict[str, Sequence[str]] = {}
+    known = catalogue()
+    taken = {name.casefold() for name in (DONE, *known.named, *known.known)}
+    for file in sorted((folder / ACTIONS).glob("[!._]*.py")):
+        name = f"{ACTIONS}{file.stem}"
+        try:
+            found = [*_in(file)]
+        except UNLOADED as error:
+            faults[name] = [f"it cannot be read ({type(error).__name__}: {error}): mend it, or take it away"]
+            continue
+        if not found:
+            faults[name] = ["it holds no action: write `@action` above a function of it, or take it away"]
+        for one in found:
+            wrong = [*one.faults()]
+            if one.name.casefold() in taken:
+                wrong.append("there is another action of this name: give its function another one")
+            if wrong:
+                faults[f"{name}: {one.name}"] = wrong
+            else:
+                actions.append(one)
+            taken.add(one.name.casefold())
+    return Own(actions=actions, faults=faults)
+
+
+def usable(own: Own) -> Sequence[ActionFunction]:
+    """All of them. Raises ConfigError with a line for each fault: a start ends with it."""
+    lines = [f"{name}: {said}" for name, faults in own.faults.items() for said in faults]
+    if lines:
+        raise ConfigError("\n".join(lines))
+    return own.actions
+
+
+def _in(file: Path) -> Iterator[ActionFunction]:
+    """What is defined in this file, as it stands now."""
+    names = runpy.run_path(str(file), run_name=f"{ACTIONS}{file.stem}")
+    return (one for one in names.values() if isinstance(one, ActionFunction))
