@@ -13,6 +13,8 @@ from daemon.claude.models import model
 from daemon.claude.request import request
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
+from daemon.console.overview import Overview, Purse
+from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
 from daemon.console.thinking import Thinking
 from daemon.engine.event import Entry, digest
@@ -60,6 +62,8 @@ def show(
         thinking=thinking,
     )
     mount(app, console)
+    purse = Purse(daily=budget.daily, now=clock.now)
+    mount_overview(app, Overview(journal, slack.places, purse, settings.owner_user_ids))
     _metrics(journal, slack, reach, budget).mount(app)
 
 

@@ -128,6 +128,17 @@ class Reading:
         with self._question:
             return self._store.seqs(self.kinds.names(kinds), since)
 
+    def fields(
+        self, kinds: Sequence[type[Event]], paths: Sequence[str], since: int = 0
+    ) -> list[tuple[Any, ...]]:
+        """Of the entries of these kinds after a seq, in order: seq, thread, kind, when it was written, and
+        what their bodies hold under these paths (two at least, like `$.usage.input`), as a list in JSON.
+
+        Makes no entries, and so is many times quicker; whether one is damaged nobody sees.
+        """
+        with self._question:
+            return self._store.fields(self.kinds.names(kinds), paths, since)
+
     def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs that are there, in order; a live journal leaves out what is damaged."""
         with self._question:

@@ -287,6 +287,16 @@ class Store:
             "seq > ? and seq <= ? and +kind in (select value from json_each(?))", since, upto, _json(kinds)
         )
 
+    def fields(self, kinds: Iterable[str], paths: Sequence[str], since: int) -> list[tuple[Any, ...]]:
+        """Of the entries of these kinds after a seq, in order: seq, thread, kind, when it was written, and
+        what their bodies hold under these paths, as a list in JSON. A body that is no JSON is left out."""
+        column = "+kind" if self.last() - since < FEW else "kind"
+        values = ", ".join("?" for _ in paths)
+        where = f"{column} in (select value from json_each(?)) and seq > ? and json_valid(body)"
+        row = f"seq, thread, kind, at, json_extract(body, {values})"
+        text = f"select {row} from entry where {where} order by seq"
+        return self._db.execute(text, (*paths, _json(kinds), since)).fetchall()
+
     def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
         """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
         with when the last of those was written, which is the order."""

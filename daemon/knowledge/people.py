@@ -6,7 +6,7 @@ Folded from `PersonLearned` entries: each says what is known now in its channel;
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from daemon.engine.event import Entry
@@ -50,6 +50,14 @@ class PersonModels(Projection):
         names = {entry.event.user: entry.event.name for entry in said}
         found = [(name, "\n".join(self.about(person, thread, before))) for person, name in names.items()]
         return [(name, notes) for name, notes in found if notes]
+
+    def all(self) -> Mapping[str, Sequence[tuple[Channel, int]]]:
+        """Every model that counts, by person: its channel and its seq. For the owner, who may see all."""
+        self.fold()
+        return {
+            person: [(channel, chain[-1]) for channel, chain in chains.values() if chain]
+            for person, chains in self._chains.items()
+        }
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""

@@ -1,0 +1,46 @@
+"""What the soul noted, by whom it is about: a projection for the page's people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.kinds import Corrected, Remembered
+from daemon.knowledge.projection import Projection
+
+
+class Noted(Projection):
+    """The notes of all conversations. It holds names."""
+
+    kinds = (Remembered, Corrected)
+
+    def about(self, name: str) -> Sequence[int]:
+        """The entries that say what is noted about whoever is called so, as it reads now, in order."""
+        return sorted(self._about.get(name.casefold(), {}).values())
+
+    def about_others(self, names: Collection[str]) -> Sequence[int]:
+        """The same of what is about none of these: about somebody else, or about nobody."""
+        known = {name.casefold() for name in names}
+        return sorted(
+            seq for name, notes in self._about.items() if name not in known for seq in notes.values()
+        )
+
+    def _clear(self) -> None:
+        self._about: dict[str, dict[int, int]] = {}
+        """By the name in small letters: each note, and the entry that says how it reads now."""
+        self._first: dict[int, tuple[str, int]] = {}
+        """Of each of those entries: whom it is about, and the note."""
+
+    def _take(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if not event.text:  # it was forgotten
+            return
+        if isinstance(event, Remembered):
+            self._keep(entry.seq, event.about.casefold(), entry.seq)
+        elif event.of in self._first:
+            self._keep(entry.seq, *self._first[event.of])
+
+    def _keep(self, seq: int, name: str, note: int) -> None:
+        self._first[seq] = (name, note)
+        self._about.setdefault(name, {})[note] = seq

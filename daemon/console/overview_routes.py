@@ -1,0 +1,82 @@
+"""The routes of the page's overview: `/console/threads`, `/console/questions`, `/console/people` and
+`/console/costs`. Mounted by view.py, under the guard of the whole application."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from daemon.console.conversations import Wanted
+from daemon.console.guard import refuse
+from daemon.console.overview import Overview
+from daemon.console.search import words_in
+
+STATES = frozenset({"", "failed", "waits"})
+NUMBER = re.compile(r"[0-9]{1,15}")
+LIMIT = 40
+"""Conversations of a page, where nobody asks for another number."""
+MOST = 200
+DAYS = 30
+"""Days whose costs are told, where nobody asks for another number."""
+MOST_DAYS = 366
+
+NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
+NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
+
+
+def mount_overview(app: web.Application, overview: Overview) -> None:
+    """Add them to this application."""
+    routes = OverviewRoutes(overview=overview)
+    app.router.add_get("/console/threads", routes.threads)
+    app.router.add_get("/console/questions", routes.questions)
+    app.router.add_get("/console/people", routes.people)
+    app.router.add_get("/console/people/{id}", routes.person)
+    app.router.add_get("/console/costs", routes.costs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewRoutes:
+    """What answers each of them."""
+
+    overview: Overview
+
+    async def threads(self, request: web.Request) -> web.Response:
+        """A page of conversations: with this `person`, in this `channel` or `process`, in this `state`, that
+        `words` were said in."""
+        asked = request.query
+        before, limit = asked.get("before", ""), asked.get("limit", str(LIMIT))
+        state = asked.get("state", "")
+        if (before and not NUMBER.fullmatch(before)) or not NUMBER.fullmatch(limit) or state not in STATES:
+            return refuse(400, NO_PAGE)
+        wanted = Wanted(
+            person=asked.get("person", ""),
+            channel=asked.get("channel", ""),
+            process=asked.get("process", ""),
+            state=state,
+            words=tuple(words_in(asked.get("words", ""))),
+            before=int(before) if before else None,
+            limit=min(max(int(limit), 1), MOST),
+        )
+        return web.json_response(await self.overview.threads(wanted))
+
+    async def questions(self, _request: web.Request) -> web.Response:
+        """What people are asked and have not answered, and what they answered last."""
+        return web.json_response(await self.overview.questions())
+
+    async def people(self, _request: web.Request) -> web.Response:
+        """Whom it knows."""
+        return web.json_response(await self.overview.people())
+
+    async def person(self, request: web.Request) -> web.Response:
+        """What is known of one of them; of `-`, what is noted of nobody whom it met."""
+        id = request.match_info["id"]
+        return web.json_response(await self.overview.person("" if id == "-" else id))
+
+    async def costs(self, request: web.Request) -> web.Response:
+        """What the last `days` have cost."""
+        days = request.query.get("days", str(DAYS))
+        if not NUMBER.fullmatch(days) or not 1 <= int(days) <= MOST_DAYS:
+            return refuse(400, NO_DAYS)
+        return web.json_response(await self.overview.costs(int(days)))

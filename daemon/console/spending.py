@@ -1,0 +1,117 @@
+"""What model calls have cost, by day, conversation, person and model. For the page's costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from daemon.console.fold import Fields, Fold
+from daemon.engine.journal import Journal
+from daemon.kinds import ModelCall
+
+Told = Mapping[str, float]
+
+
+class Cell(NamedTuple):
+    """What is added up together: of one UTC day (`2026-11-24`), in one conversation, for one person (an id;
+    empty: for nobody in particular), by one model."""
+
+    day: str
+    thread: str
+    person: str
+    model: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Sum:
+    """Calls, dollars that were billed, what it would have cost unrehearsed, and tokens: read anew, read from
+    the provider's cache, and written. A call for two people is half a call for each."""
+
+    calls: float = 0.0
+    cost: float = 0.0
+    worth: float = 0.0
+    read: float = 0.0
+    cached: float = 0.0
+    written: float = 0.0
+
+    def add(self, other: Sum) -> None:
+        """Count that one in, too."""
+        self.calls += other.calls
+        self.cost += other.cost
+        self.worth += other.worth
+        self.read += other.read
+        self.cached += other.cached
+        self.written += other.written
+
+    def told(self) -> Told:
+        """As JSON."""
+        return {
+            "calls": round(self.calls),
+            "cost": self.cost,
+            "worth": self.worth,
+            "read": round(self.read),
+            "cached": round(self.cached),
+            "written": round(self.written),
+        }
+
+
+class Spending(Fold):
+    """All that was spent."""
+
+    kinds = (ModelCall,)
+    paths = (
+        *("$.taken_from", "$.people", "$.model", "$.cost", "$.worth"),
+        *("$.usage.input", "$.usage.cache_read", "$.usage.cache_write", "$.usage.output"),
+    )
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal)
+        self._cells: dict[Cell, Sum] = defaultdict(Sum)
+        self._threads: dict[str, Sum] = defaultdict(Sum)
+
+    def of(self, thread: str) -> Sum:
+        """What this conversation has cost in all."""
+        return self._threads.get(thread, Sum())
+
+    def by(self, part: Callable[[Cell], str], since: str = "") -> Mapping[str, Sum]:
+        """The sums by this part of a cell, from a day on."""
+        sums: dict[str, Sum] = defaultdict(Sum)
+        for cell, spent in self._cells.items():
+            if cell.day >= since:
+                sums[part(cell)].add(spent)
+        return sums
+
+    def _clear(self) -> None:
+        self._cells.clear()
+        self._threads.clear()
+
+    def _take(self, seq: int, thread: str, kind: str, at: float, call: Fields) -> None:
+        if call["$.taken_from"]:  # it was paid before a restart
+            return
+        day, thread = day_of(at), thread.partition(".")[0]
+        people = call["$.people"] or [""]
+        spent = _of(call, 1 / len(people))
+        for person in people:
+            self._cells[Cell(day, thread, person, call["$.model"])].add(spent)
+            self._threads[thread].add(spent)
+
+
+def _of(call: Fields, share: float) -> Sum:
+    """What this share of a call came to."""
+    read = (call["$.usage.input"] or 0) + (call["$.usage.cache_write"] or 0)
+    return Sum(
+        calls=share,
+        cost=(call["$.cost"] or 0.0) * share,
+        worth=(call["$.worth"] or 0.0) * share,
+        read=read * share,
+        cached=(call["$.usage.cache_read"] or 0) * share,
+        written=(call["$.usage.output"] or 0) * share,
+    )
+
+
+def day_of(at: float) -> str:
+    """The UTC day of a time."""
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
