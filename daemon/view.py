@@ -53,17 +53,18 @@ def show(
         now=clock.now,
         spent=lambda: budget.today().inner,
     )
+    purse = Purse(daily=budget.daily, now=clock.now)
+    overview = Overview(journal, slack.places, purse, settings.owner_user_ids)
     console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, texts),
-        state=partial(_state, settings, budget, slack, reach, inside),
+        state=partial(_state, settings, budget, slack, reach, inside, overview),
         health=partial(_health, journal, slack, reach, budget),
         inner=inside,
         thinking=thinking,
     )
     mount(app, console)
-    purse = Purse(daily=budget.daily, now=clock.now)
-    mount_overview(app, Overview(journal, slack.places, purse, settings.owner_user_ids))
+    mount_overview(app, overview)
     _metrics(journal, slack, reach, budget).mount(app)
 
 
@@ -97,7 +98,7 @@ def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Ma
 
 
 def _state(
-    settings: Settings, budget: Budget, slack: Slack, reach: Reach, inside: Inside
+    settings: Settings, budget: Budget, slack: Slack, reach: Reach, inside: Inside, overview: Overview
 ) -> Mapping[str, Any]:
     return {
         "name": slack.name,
@@ -110,6 +111,7 @@ def _state(
         "wrong": _wrong(slack, reach, budget),
         "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
         "inner": inside.there,
+        "questions": overview.waiting,
     }
 
 

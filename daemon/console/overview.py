@@ -19,7 +19,7 @@ from daemon.console.paging import Pages, Place
 from daemon.console.spending import Spending, Sum, day_of
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import INNER, Answered, Asked, TurnBegan
+from daemon.kinds import INNER, Answered, Asked, Said, Spoken, TurnBegan
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 
@@ -79,9 +79,17 @@ class Overview:
         }
 
     async def _holding(self, words: Sequence[str]) -> Collection[str]:
-        """The conversations in which something with all these words was written lately."""
+        """The conversations in which somebody lately said something with all these words."""
         page = await self._pages.page(Place(words=" ".join(words), limit=SEARCHED))
-        return {_root(json.loads(entry)["thread"]) for entry in page.entries}
+        entries = [json.loads(entry) for entry in page.entries]
+        return {_root(entry["thread"]) for entry in entries if self._is_said(entry, words)}
+
+    def _is_said(self, entry: Told, words: Sequence[str]) -> bool:
+        """Did somebody say all these words there? An id is nothing that is said."""
+        if entry["kind"] not in self._journal.kinds.names([Said, Spoken]):
+            return False
+        text = entry["body"]["text"].casefold()
+        return all(word in text for word in words)
 
     def _thread(self, one: Conversation, questions: Sequence[Entry[Asked]]) -> Told:
         mine = [entry for entry in questions if _root(entry.thread) == one.thread]
@@ -115,6 +123,11 @@ class Overview:
             "open": [self._asked(entry) for entry in self._questions()],
             "answered": [one for one in told if one][:LATELY],
         }
+
+    @property
+    def waiting(self) -> int:
+        """How many questions are open."""
+        return len(self._questions())
 
     def _questions(self) -> Sequence[Entry[Asked]]:
         """The open ones. What was put aside for something newer is none: it goes on by itself."""

@@ -50,7 +50,8 @@ class Console:
     recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",
     "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
     "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
-    "models": {role: model}, "inner": is there an inner life to show?}. `health` is {"ok": bool, …}.
+    "models": {role: model}, "inner": is there an inner life to show?, "questions": how many are open}.
+    `health` is {"ok": bool, …}.
     `inner` tells of the inner life, `thinking` of what is not recorded yet. `patience`: seconds in which a
     reader of the journal must take something.
     """

@@ -35,13 +35,14 @@ KEYS = (
 
 
 @asynccontextmanager
-async def daemon(home: Path, **given: str) -> AsyncIterator[str]:
+async def daemon(home: Path, *command: str, **given: str) -> AsyncIterator[str]:
     """`python -m daemon` with these keys and no other; gives the address of its page."""
     settings = {**dict.fromkeys(KEYS, ""), "HOST": "127.0.0.1", "PORT": "0", "SOUL_HOME": str(home), **given}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "daemon",
+        *command,
         cwd=ROOT,
         env={**os.environ, **settings},
         stdout=asyncio.subprocess.PIPE,

@@ -13,12 +13,15 @@ from typing import Any
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
 from daemon.console.guard import protect
+from daemon.console.overview import Overview, Purse
+from daemon.console.overview_routes import mount_overview
 from daemon.console.readers import PATIENCE
 from daemon.console.routes import Console, mount
 from daemon.console.thinking import Thinking
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Message, ModelCall
+from daemon.knowledge.places import Places
 from daemon.ports import Clock
 from tests.clock import FakeClock
 
@@ -93,6 +96,8 @@ async def console(
             journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: health, patience=patience
         )
         mount(app, shown)
+        purse = Purse(daily=5.0, now=clock.now)
+        mount_overview(app, Overview(journal, Places(journal), purse, owners=("U1",)))
         app.router.add_get("/link/", link)
         runner = web.AppRunner(app)
         await runner.setup()

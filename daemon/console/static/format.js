@@ -6,6 +6,7 @@ const SECONDS = new Intl.DateTimeFormat(undefined, { ...MINUTES, second: "2-digi
 const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
 const COUNT = new Intl.NumberFormat("en-US");
+const COUNT_CENTS = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 const date = (seconds) => new Date(Number(seconds) * 1000);
 
@@ -34,7 +35,30 @@ export function money(dollars) {
   return `$${sum.toFixed(2)}`;
 }
 
+/** Dollars in a list, where a cent is little. */
+export const cents = (dollars) => (dollars >= 0.01 ? `$${COUNT_CENTS.format(dollars)}` : money(dollars));
+
 export function seconds(number) {
   if (number === null || number === undefined) return "–";
   return number < 1 ? `${Math.round(number * 1000)} ms` : `${number.toFixed(1)} s`;
+}
+
+const WEEKDAY = new Intl.DateTimeFormat(undefined, { weekday: "short" });
+const DATE = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const WEEK = 6 * 86_400;
+
+/** When something was, as short as it can be told: `12:04`, `Mon`, `3 Nov`. */
+export function when(at) {
+  const now = Date.now() / 1000;
+  if (day(at) === day(now) && now - at < WEEK) return CLOCK.format(date(at));
+  return (now - at < WEEK ? WEEKDAY : DATE).format(date(at));
+}
+
+/** How long ago it was: `4 minutes`. */
+export function since(at) {
+  const seconds = Math.max(0, Date.now() / 1000 - at);
+  if (seconds < 90) return several(Math.round(seconds), "second");
+  if (seconds < 5400) return several(Math.round(seconds / 60), "minute");
+  if (seconds < 129_600) return several(Math.round(seconds / 3600), "hour");
+  return several(Math.round(seconds / 86_400), "day");
 }

@@ -11,11 +11,15 @@ export function showState(state) {
   byId("rehearsed").hidden = !words.length;
   byId("rehearsed").replaceChildren(...words);
   byId("today").replaceChildren(...today(state));
+  byId("asked").textContent = state.questions ?? "";
+  byId("asked").hidden = !state.questions;
+  byId("unwell").hidden = !state.wrong?.length;
   byId("wrong").textContent = (state.wrong ?? []).join(" ");
   byId("wrong").hidden = !state.wrong?.length;
 }
 
 export function showConnection(up) {
+  document.body.classList.toggle("away", !up);
   byId("connection").textContent = up ? "" : "The daemon does not answer. Trying again…";
 }
 

@@ -6,10 +6,15 @@ import { byId } from "./dom.js";
 import { Faults } from "./faults.js";
 import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
+import { showKeys } from "./keys.js";
 import { ask, Unreachable } from "./reach.js";
+import { Views } from "./views.js";
 import { Workspace } from "./workspace.js";
 
 const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
+const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health" };
+/** What these entries are changes what stands in the header. */
+const TOLD = new Set(["model-call", "asked", "answered", "withdrawn", "turn-ended"]);
 let due = 0;
 let linked = null;
 const asked = location.hash.slice(1);
@@ -17,8 +22,14 @@ const SEQ = /^[0-9]{1,15}$/;
 
 const journal = new Journal({
   onCall: openCall,
-  onChat: (message) => toChat(message),
-  onEntry: (entry) => entry.kind === "model-call" && refreshSoon(),
+  onChat: (message) => {
+    views.close();
+    return toChat(message);
+  },
+  onEntry: (entry) => {
+    if (TOLD.has(entry.kind)) refreshSoon();
+    views.hear();
+  },
   onConnection: (up) => {
     showConnection(up);
     if (up) refresh();
@@ -26,8 +37,10 @@ const journal = new Journal({
 });
 
 const faults = new Faults();
-const workspace = new Workspace({ onThread: (key) => journal.openThread(key) });
+const views = new Views({ onThread: openThread, onEntry: openEntry });
+const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: () => views.close() });
 const toChat = crossing(journal, workspace);
+if (views.has(asked)) views.open(asked);
 
 async function refresh() {
   const state = await ask("/console/state");
@@ -38,6 +51,7 @@ async function refresh() {
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
   linked ??= openLink(asked);
+  if (!state.rehearsed.workspace && !views.current) views.open("threads");
 }
 
 /** Many entries at once ask for one look at the purse. */
@@ -59,8 +73,7 @@ async function openCall(seq) {
 /** Beside the other panes a call covers the journal, which is then out of reach of the Tab key. */
 function cover(open) {
   byId("call").hidden = !open;
-  const covered = open && document.body.dataset.world === "local";
-  for (const part of document.querySelectorAll("#journal > header, #search, #turns, #entries, #tree, #readings, #inner")) part.inert = covered;
+  for (const part of document.querySelectorAll("#journal > header, #search, #turns, #entries, #tree, #readings, #inner")) part.inert = open;
 }
 
 function closeCall() {
@@ -95,12 +108,16 @@ function onKey(event) {
   else if (event.key === "Escape") closeJournal(writing);
   if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in STEPS) move(STEPS[event.key]);
+  if (event.key in TABS) views.open(TABS[event.key]);
+  if (event.key === "0" && document.body.dataset.world === "local") workspace.visit(workspace.place);
+  if (event.key === "?") showKeys();
   if (event.key === "/" && byId("words").checkVisibility()) {
     event.preventDefault();
     journal.search.focus();
   }
 }
 
+byId("keys-toggle").addEventListener("click", showKeys);
 byId("call-close").addEventListener("click", closeCall);
 byId("filter").addEventListener("change", (event) => journal.show(event.target.value));
 byId("journal-toggle").addEventListener("click", () => showJournal(!document.body.classList.contains("journal-open")));
@@ -110,15 +127,25 @@ document.addEventListener("keydown", onKey);
 addEventListener("unhandledrejection", (event) => event.reason instanceof Unreachable && event.preventDefault());
 
 /** A link to an entry, `#72`, or to a thread, `#sess-…`: its entries, and where there is a local workspace its
-    place and messages. */
+    place and messages; or to a view, `#people`. */
 async function openLink(id) {
+  if (views.has(id)) return views.current === views.known[id] || views.open(id);
   if (SEQ.test(id)) return openEntry(Number(id));
   if (!id.startsWith("sess-")) return;
   document.body.dataset.thread = id;
   journal.show("turns");
   const { opened } = await ask(`/console/threads/${encodeURIComponent(id)}?limit=1`);
   const local = opened && document.body.dataset.world === "local";
+  if (local) views.close();
   if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);
+}
+
+/** A thread of a view: its journal, beside it. */
+async function openThread(id) {
+  document.body.dataset.thread = id;
+  journal.show("turns");
+  if (!byId("journal").checkVisibility()) showJournal(true);
+  await journal.openThread(id);
 }
 
 async function openEntry(seq) {

@@ -12,10 +12,12 @@ import { Slack } from "./slack.js";
 const KINDS = "public_channel,private_channel,mpim,im";
 
 export class Workspace {
-  constructor({ onThread }) {
+  /** `onPlace()` hears that one turns to a channel or DM. */
+  constructor({ onThread, onPlace }) {
+    this.onPlace = onPlace;
     const key = (channel, ts) => ts && `${this.state.team}:${channel}:${ts}`;
     this.conversation = new Conversation({ onThread: (channel, ts) => onThread(key(channel, ts)) });
-    this.places = new Places({ onOpen: (id) => this.open(id) });
+    this.places = new Places({ onOpen: (id) => this.visit(id) });
   }
 
   /** Once, however often it is asked for; again when the daemon was away. */
@@ -113,10 +115,15 @@ export class Workspace {
     return { id: channel.id, label: channel.name, about: channel.is_private ? `Private. ${shared}` : shared };
   }
 
+  visit(id) {
+    this.onPlace();
+    return this.open(id);
+  }
+
   async open(id) {
     const place = this.all.find((one) => one.id === id);
     this.place = id;
-    history.replaceState(null, "", `#${id}`);
+    if (!document.body.dataset.view) history.replaceState(null, "", `#${id}`);
     this.places.select(id);
     this.composer.turnTo(id, place.member ? `Message ${place.label}` : `Message #${place.label}`);
     const here = ({ channel }) => channel === id;

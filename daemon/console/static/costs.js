@@ -1,0 +1,80 @@
+// What the soul costs: each day beside its budget, and by thread, person and model.
+
+import { dayBars } from "./bars.js";
+import { el } from "./dom.js";
+import { cents, count, several } from "./format.js";
+import { ask } from "./reach.js";
+
+const SPANS = { 7: "7 days", 30: "30 days", 90: "90 days", 365: "A year" };
+
+export class Costs {
+  title = "Costs";
+  about = "By day (UTC), thread, person and model";
+
+  constructor({ onThread }) {
+    this.onThread = onThread;
+    this.days = 30;
+    this.body = el("div", { className: "costs" });
+    const one = ([days, label]) =>
+      el(
+        "label",
+        {},
+        el("input", { type: "radio", name: "days", value: days, checked: Number(days) === this.days, onchange: () => this.turnTo(Number(days)) }),
+        el("span", {}, label),
+      );
+    this.tools = [el("div", { className: "segments", role: "radiogroup", "aria-label": "How far back" }, Object.entries(SPANS).map(one))];
+  }
+
+  turnTo(days) {
+    this.days = days;
+    return this.refresh();
+  }
+
+  async refresh() {
+    const told = await ask(`/console/costs?days=${this.days}`);
+    if (!told.days || told.days.length !== this.days) return;
+    const rehearsed = told.whole.cost === 0 && told.whole.worth > 0;
+    const of = (spent) => (rehearsed ? spent.worth : spent.cost);
+    const priced = el("p", { className: "note", hidden: !rehearsed }, "The model is a script, and free: these are the prices that the same calls would have had.");
+    this.body.replaceChildren(
+      el("div", { className: "sums" }, sums(told, of, rehearsed)),
+      priced,
+      dayBars(told.days.map((day) => ({ day: day.day, value: of(day), calls: day.calls })), told.daily),
+      table("Threads", told.threads, of, (thread) => this.thread(thread)),
+      table("People", told.people, of, ({ id, name }) => (id ? name : "Nobody: its own thoughts")),
+      table("Models", told.models, of, ({ name }) => name),
+    );
+  }
+
+  thread({ thread, place, began }) {
+    const words = [el("b", {}, place || "A thread"), began && ` ${began}`];
+    return el("button", { type: "button", className: "link", onclick: () => this.onThread(thread) }, words);
+  }
+}
+
+function sums({ whole, days, daily }, of, rehearsed) {
+  const today = of(days.at(-1));
+  const read = whole.read + whole.cached;
+  return [
+    sum(rehearsed ? "would have cost" : "in these days", cents(of(whole))),
+    sum(`today, of ${cents(daily)}`, cents(today)),
+    sum("calls of a model", count(whole.calls)),
+    sum("of what was read came from the cache", read ? `${Math.round((100 * whole.cached) / read)} %` : "–"),
+  ];
+}
+
+const sum = (label, figure) => el("p", {}, el("b", {}, figure), el("span", {}, label));
+
+function table(title, rows, of, name) {
+  const most = Math.max(...rows.map(of), 0) || 1;
+  const row = (one) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, name(one), el("span", { className: "share", "aria-hidden": "true" }, el("i", { style: { width: `${(100 * of(one)) / most}%` } }))),
+      el("td", {}, several(one.calls, "call")),
+      el("td", {}, cents(of(one))),
+    );
+  const empty = el("tr", {}, el("td", {}, "Nothing was spent."));
+  return el("table", {}, el("caption", {}, title), el("tbody", {}, rows.length ? rows.map(row) : empty));
+}

@@ -1,0 +1,102 @@
+// Whom the soul knows, and what it knows of each, with the entries that say so. The page is the owner's.
+
+import { avatar } from "./avatar.js";
+import { el } from "./dom.js";
+import { cents, full, several, when } from "./format.js";
+import { markup } from "./markup.js";
+import { ask } from "./reach.js";
+
+export class People {
+  title = "People";
+  about = "Whom the soul knows, and what it knows of each";
+
+  constructor({ onEntry }) {
+    this.onEntry = onEntry;
+    this.search = el("input", { type: "search", placeholder: "Search people", "aria-label": "Search people", oninput: () => this.render() });
+    this.tools = [this.search];
+    this.list = el("div", { className: "people-known" });
+    this.body = this.list;
+    this.cards = new Map();
+  }
+
+  async refresh() {
+    const { people, others } = await ask("/console/people");
+    if (!people) return;
+    this.people = people;
+    this.others = others;
+    this.render();
+    for (const card of this.cards.values()) if (card.node.open) this.load(card);
+  }
+
+  render() {
+    const looked = this.search.value.trim().toLowerCase();
+    const found = (this.people ?? []).filter(({ name }) => name.toLowerCase().includes(looked));
+    const shown = found.map((person) => this.card(person).node);
+    if (this.others && !looked) shown.push(this.card({ id: "-", name: "Nobody in particular", noted: this.others, known: 0 }).node);
+    const empty = el("p", { className: "empty" }, looked ? "Nobody is called so." : "The soul has met nobody yet.");
+    this.list.replaceChildren(...(shown.length ? shown : [empty]));
+  }
+
+  /** One stays the same node, so that it stays open while others change. */
+  card(person) {
+    const card = this.cards.get(person.id) ?? this.make(person);
+    card.head.replaceChildren(...head(person).filter(Boolean));
+    return card;
+  }
+
+  make({ id }) {
+    const card = { id, head: el("summary", {}), box: el("div", { className: "known" }) };
+    card.node = el("details", { className: "person", ontoggle: () => card.node.open && this.load(card) }, card.head, card.box);
+    this.cards.set(id, card);
+    return card;
+  }
+
+  async load(card) {
+    const told = await ask(`/console/people/${encodeURIComponent(card.id)}`);
+    if (!told.notes) return;
+    const { known, notes, more } = told;
+    card.box.replaceChildren(
+      ...section("What it is like to talk with them", known.map((one) => this.note(one))),
+      ...section("Noted", notes.map((one) => this.note(one))),
+      ...(more ? [el("p", { className: "note" }, `and ${several(more, "older note")}`)] : []),
+      ...(known.length + notes.length ? [] : [el("p", { className: "note" }, "Nothing was learned or noted so far.")]),
+    );
+  }
+
+  note({ seq, at, place, text, about }) {
+    return el(
+      "li",
+      {},
+      el("div", { className: "text" }, markup(text)),
+      el(
+        "p",
+        { className: "note" },
+        about && `about ${about} · `,
+        place && `${place} · `,
+        el("time", { title: full(at) }, when(at)),
+        " · ",
+        el("button", { type: "button", className: "link", onclick: () => this.onEntry(seq) }, "where it was learned"),
+      ),
+    );
+  }
+}
+
+function head(person) {
+  const dear = Math.max(person.cost ?? 0, person.worth ?? 0);
+  const facts = [
+    person.threads > 0 && several(person.threads, "thread"),
+    person.known > 0 && "known",
+    person.noted > 0 && several(person.noted, "note"),
+    dear > 0 && cents(dear),
+  ].filter(Boolean);
+  return [
+    avatar(person),
+    el("span", { className: "who" }, el("b", {}, person.name), person.owner && el("span", { className: "chip" }, "owner")),
+    el("span", { className: "facts" }, facts.join(" · ")),
+    person.at && el("time", { title: full(person.at) }, when(person.at)),
+  ];
+}
+
+function section(title, notes) {
+  return notes.length ? [el("h3", {}, title), el("ul", { className: "notes" }, notes)] : [];
+}

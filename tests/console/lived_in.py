@@ -1,0 +1,178 @@
+"""A journal in which a soul has lived for some weeks, as the views of the page show it; and a daemon over it
+that takes a rehearsed workspace for Slack itself, as it would be at somebody's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from daemon.clock import SystemClock
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
+from daemon.kinds import (
+    SOUL_KINDS,
+    Answered,
+    Asked,
+    AudienceNoted,
+    Message,
+    Opened,
+    PersonLearned,
+    Remembered,
+    Spoken,
+    TurnBegan,
+    TurnEnded,
+    thread_key,
+)
+from daemon.reply import Usage
+from rehearsal.people import ALICE, BOB, CAROL, TEAM, Person
+from tests.clock import FakeClock
+from tests.console.browser import daemon
+from tests.console.site import called
+from tests.stories.process import into
+
+DAY = 86_400.0
+GENERAL, OPS = "C0GENERAL01", "C0OPS000001"
+PLACES = {GENERAL: "#general", OPS: "#ops"}
+SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5"
+
+
+@dataclass(slots=True, kw_only=True)
+class Diary:
+    """Writes into a journal what would have been written, at the time that its clock shows."""
+
+    journal: Journal
+    clock: FakeClock
+    number: int = 0
+
+    async def write(self, thread: str, event: Event, *, author: str = "engine", closes: int = 0) -> int:
+        self.number += 1
+        key = f"{thread}@seed/{event.kind}#{self.number}"
+        closed = [closes] if closes else []
+        entry, _ = await self.journal.append(thread, event, key=key, author=author, closes=closed)
+        return entry.seq
+
+    async def open(self, person: Person, channel: str = "") -> str:
+        """A conversation with this person: in this channel, or in their DM."""
+        self.number += 1
+        there = channel or f"D0{person.id[2:]}"
+        ts = f"{self.clock.now():.6f}"
+        opened = Opened(
+            team=TEAM,
+            channel=there,
+            ts=ts,
+            where="channel" if channel else "dm",
+            place=PLACES.get(channel, "a direct message"),
+            audience="public" if channel else "dm",
+            user=person.id,
+            called_by=ts,
+        )
+        key = thread_key(TEAM, there, f"{ts}{self.number}")
+        entry, _ = await self.journal.open_thread(key, opened)
+        noted = AudienceNoted(team=TEAM, channel=there, audience=opened.audience)
+        await self.write(entry.thread, noted)
+        return entry.thread
+
+    async def talk(
+        self,
+        thread: str,
+        person: Person,
+        said: str,
+        answer: str,
+        *,
+        cost: float = 0.01,
+        process: str = "conversation",
+        outcome: str = "completed",
+        model: str = SONNET,
+    ) -> None:
+        """One turn."""
+        ts = f"{self.clock.now():.6f}"
+        message = Message(address="dm", user=person.id, name=person.name, text=said, ts=ts)
+        heard = await self.write(thread, message, author=person.id)
+        began = TurnBegan(execution=f"{thread}@{heard}", inputs=(heard,), process=process)
+        turn = await self.write(thread, began)
+        usage = Usage(input=900, cache_read=2_700, output=120)
+        text = f"<say>{answer}</say>"
+        call = called(model=model, cost=cost, worth=cost, usage=usage, text=text)
+        await self.write(thread, replace(call, people=(person.id,)))
+        if answer:
+            await self.write(thread, Spoken(ts=ts, text=answer))
+        await self.journal.append(
+            thread, TurnEnded(outcome=outcome), key=f"{thread}@{heard}/ended", closes=[turn, heard]
+        )
+
+    async def ask(self, thread: str, text: str, choices: tuple[str, ...], *to: Person) -> int:
+        """A question that is open."""
+        owners = tuple(person.id for person in to if person.owner)
+        others = tuple(person.id for person in to if not person.owner)
+        asked = Asked(text=text, to=others, owners=owners, choices=choices, words=not choices)
+        return await self.write(thread, asked)
+
+
+async def write_a_life(path: Path, threads: int = 0) -> None:
+    """Some weeks, up to now, with so many conversations more that say little."""
+    clock = FakeClock(SystemClock().now() - 24 * DAY)
+    async with Journal(path, clock, SOUL_KINDS) as journal:
+        diary = Diary(journal=journal, clock=clock)
+        for number in range(threads):
+            thread = await diary.open(BOB, OPS)
+            await diary.talk(
+                thread, BOB, f"Deploy number {number}, anything odd?", "Nothing odd.", cost=0.002
+            )
+        await _weeks(diary)
+        await _today(diary)
+
+
+async def _weeks(diary: Diary) -> None:
+    """What was said, learned and noted."""
+    alone = await diary.open(ALICE)
+    for number in range(20):
+        await diary.clock.advance(DAY)
+        cost = 0.35 + 0.9 * (number % 5) / 4
+        await diary.talk(alone, ALICE, f"Day {number + 1}: what is still open?", "Two reviews.", cost=cost)
+    await diary.write(alone, Remembered(text="The release is frozen on Fridays.", about="Alice"))
+    about = "Alice prefers short answers, and *never* on Fridays.\n- owns the release\n- has a dog, Momo"
+    await diary.write(alone, PersonLearned(person=ALICE.id, name="Alice", text=about, since=0))
+    ops = await diary.open(BOB, OPS)
+    await diary.talk(ops, BOB, "Why did the build break?", "A test waits for a clock.", cost=0.8, model=HAIKU)
+    await diary.write(
+        ops, PersonLearned(person=BOB.id, name="Bob", text="Bob looks after the builds.", since=0)
+    )
+    await diary.write(ops, Remembered(text="The staging cluster is called Heron.", about=""))
+
+
+async def _today(diary: Diary) -> None:
+    """What waits, and what went wrong."""
+    await diary.clock.advance(4 * DAY - 3 * 3600)
+    general = await diary.open(CAROL, GENERAL)
+    await diary.talk(
+        general,
+        CAROL,
+        "Could you compare tea, coffee and mate for the team room?",
+        "Tea is the cheapest, coffee the fastest, mate lasts the longest.",
+        process="problem_solving",
+        cost=0.42,
+    )
+    failed = await diary.open(BOB, OPS)
+    await diary.talk(failed, BOB, "Read the log of last night.", "", outcome="failed", cost=0.02)
+    await diary.clock.advance(3600)
+    logs = await diary.open(BOB, OPS)
+    await diary.talk(logs, BOB, "Please clean up the old logs.", "I would delete 214 files.", cost=0.05)
+    asked = await diary.ask(logs, "Shall I rotate them first?", ("yes", "no"), BOB)
+    answered = Answered(input=asked, asked=asked, value="yes", by=BOB.id)
+    await diary.write(logs, answered, closes=asked)
+    await diary.ask(logs, "May I delete 214 old log files in `/var/log/heron`?", ("yes", "no"), ALICE)
+    await diary.clock.advance(3600)
+    menu = await diary.open(CAROL)
+    await diary.talk(menu, CAROL, "Write the menu for the summer party :tada:", "Which dishes?", cost=0.03)
+    await diary.ask(menu, "Which dishes do you like?", (), CAROL)
+
+
+@asynccontextmanager
+async def connected(home: Path, **given: str) -> AsyncIterator[str]:
+    """A daemon that holds keys for Slack and Claude, which another daemon rehearses; gives its page."""
+    async with daemon(home / "world", "rehearse") as world:
+        keys = {"ANTHROPIC_API_KEY": "sk-ant-rehearsal", "OWNER_USER_IDS": ALICE.id, **into(world)}
+        async with daemon(home, **keys, **given) as address:
+            yield address

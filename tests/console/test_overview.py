@@ -1,0 +1,161 @@
+"""The soul from above: conversations found among many, questions, what is known of people, and costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Corrected, Message, ModelCall, Remembered
+from rehearsal.people import ALICE, BOB, CAROL
+from tests.clock import FakeClock
+from tests.console.lived_in import DAY, GENERAL, OPS, Diary, write_a_life
+from tests.console.site import Site, called, console
+
+
+async def told(site: Site, path: str, status: int = 200) -> Any:
+    """What this route of the overview answers."""
+    async with site.http.get(f"{site.url}/console/{path}") as answer:
+        assert answer.status == status
+        return await answer.json()
+
+
+async def began(site: Site, asked: str = "") -> list[str]:
+    """By which words the conversations began that are told of."""
+    return [one["began"] for one in (await told(site, f"threads?{asked}"))["threads"]]
+
+
+async def test_one_pages_backwards_through_all_conversations(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db", threads=30)
+    async with console(tmp_path) as site:
+        found, before = list[str](), ""
+        while True:
+            page = await told(site, f"threads?limit=7{before}")
+            found += [one["thread"] for one in page["threads"]]
+            if page["older"] is None:
+                break
+            before = f"&before={page['older']}"
+        assert len(found) == len(set(found)) == 36
+        assert (await began(site, "limit=1")) == ["Write the menu for the summer party :tada:"]
+
+
+async def test_they_are_found_by_person_place_process_and_by_what_is_amiss(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db")
+    async with console(tmp_path) as site:
+        assert await began(site, f"person={ALICE.id}") == ["Day 1: what is still open?"]
+        comparing = ["Could you compare tea, coffee and mate for the team room?"]
+        assert await began(site, f"channel={GENERAL}") == comparing
+        assert await began(site, "process=problem_solving") == comparing
+        assert await began(site, "state=failed") == ["Read the log of last night."]
+        assert len(await began(site, "state=waits")) == 2
+        assert await began(site, f"state=waits&person={BOB.id}") == ["Please clean up the old logs."]
+        assert len(await began(site, f"channel={OPS}")) == 3
+
+
+async def test_they_are_found_by_names_and_by_anything_said_in_them(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db")
+    async with console(tmp_path) as site:
+        assert await began(site, "words=alice") == ["Day 1: what is still open?"]
+        assert len(await began(site, "words=%23OPS")) == 3
+        assert await began(site, "words=day+17") == ["Day 1: what is still open?"]
+        assert await began(site, "words=cheapest+fastest") == [
+            "Could you compare tea, coffee and mate for the team room?"
+        ]
+        assert await began(site, "words=nowhere") == []
+
+
+async def test_a_row_says_what_is_to_be_known_of_it(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db")
+    async with console(tmp_path) as site:
+        [logs] = (await told(site, f"threads?state=waits&person={BOB.id}"))["threads"]
+        assert (logs["place"], logs["said"], logs["turns"]) == ("#ops", "I would delete 214 files.", 1)
+        assert [one["name"] for one in logs["waits"][0]["names"]] == ["Alice"]
+        assert logs["cost"] == 0.05
+        choices = (await told(site, "threads"))["choices"]
+        assert [*choices["people"].values()] == ["Alice", "Bob", "Carol"]
+        assert choices["channels"][GENERAL] == "#general"
+
+
+async def test_what_comes_later_is_there_at_the_next_look(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        first, second = await diary.open(ALICE), await diary.open(BOB)
+        await diary.talk(first, ALICE, "one", "1")
+        await diary.talk(second, BOB, "two", "2")
+        assert await began(site) == ["two", "one"]
+        await diary.talk(first, ALICE, "three", "3")
+        assert await began(site) == ["one", "two"]
+
+
+async def test_names_and_words_that_are_forgotten_stand_nowhere(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db")
+    async with console(tmp_path) as site:
+        assert len(await began(site, "words=carol")) == 2
+        seqs = [entry.seq for entry in site.journal.kind(Message) if entry.event.user == CAROL.id]
+        await site.journal.forget(seqs, thread="sess-1", key="forget", why="asked")
+        assert await began(site, "words=carol") == []
+        assert "Carol" not in str(await told(site, "people"))
+        assert await began(site, "words=menu") == []
+        assert "menu" not in str(await told(site, "threads"))
+
+
+async def test_open_questions_say_who_is_asked_what_and_how_the_last_ones_were_answered(
+    tmp_path: Path,
+) -> None:
+    await write_a_life(tmp_path / "journal.db")
+    async with console(tmp_path) as site:
+        questions = await told(site, "questions")
+        delete, dishes = questions["open"]
+        assert (delete["place"], delete["choices"]) == ("#ops", ["yes", "no"])
+        assert (dishes["words"], dishes["to"]["names"][0]["name"]) == (True, "Carol")
+        [rotate] = questions["answered"]
+        assert (rotate["text"], rotate["by"], rotate["answer"]) == (
+            "Shall I rotate them first?",
+            "Bob",
+            "yes",
+        )
+
+
+async def test_what_is_known_of_somebody_reads_as_they_corrected_it(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        thread = await diary.open(ALICE)
+        await diary.talk(thread, ALICE, "I have a cat.", "A dog!")
+        note = await diary.write(thread, Remembered(text="Alice has a dog.", about="alice"))
+        other = await diary.write(thread, Remembered(text="The cluster is called Heron.", about=""))
+        right = Corrected(of=note, person=ALICE.id, name="Alice", text="Alice has a cat.")
+        corrected = await diary.write(thread, right)
+        [alice] = (await told(site, "people"))["people"]
+        assert (alice["name"], alice["threads"], alice["noted"]) == ("Alice", 1, 1)
+        [known] = (await told(site, f"people/{ALICE.id}"))["notes"]
+        assert (known["text"], known["seq"]) == ("Alice has a cat.", corrected)
+        assert [one["seq"] for one in (await told(site, "people/-"))["notes"]] == [other]
+
+
+async def test_costs_add_up_whichever_way_one_looks(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
+        diary = Diary(journal=journal, clock=clock)
+        thread = await diary.open(ALICE)
+        await diary.talk(thread, ALICE, "one", "1", cost=0.5)
+        await clock.advance(DAY)
+        shared = replace(called(cost=1.0), people=(ALICE.id, BOB.id))
+        await diary.write(thread, shared)
+        await diary.write(f"{thread}.branch", replace(shared, cost=0.25, people=()))
+        again: ModelCall = replace(shared, taken_from="an execution before")
+        await diary.write(thread, again)
+    async with console(tmp_path, clock=clock) as site:
+        costs = await told(site, "costs?days=2")
+        assert costs["whole"]["cost"] == 1.75
+        assert [day["cost"] for day in costs["days"]] == [0.5, 1.25]
+        assert {one["id"]: one["cost"] for one in costs["people"]} == {ALICE.id: 1.0, BOB.id: 0.5, "": 0.25}
+        assert [(one["thread"], one["cost"]) for one in costs["threads"]] == [(thread, 1.75)]
+        assert sum(one["cost"] for one in costs["models"]) == 1.75
+        assert (await told(site, "costs?days=1"))["whole"]["cost"] == 1.25
+
+
+async def test_what_nobody_can_tell_is_a_plain_sentence(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        for asked in ("threads?before=x", "threads?limit=-1", "threads?state=odd", "costs?days=0"):
+            assert "must be" in (await told(site, asked, 400))["error"]

@@ -1,0 +1,162 @@
+"""The owner of a soul in Slack looks at it from above: threads, questions, people, costs, health."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, ViewportSize, expect
+
+from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.lived_in import connected, write_a_life
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+SIZE = ViewportSize(width=1440, height=900)
+NARROW = ViewportSize(width=390, height=844)
+THREADS = 66
+VIEWS = ("threads", "questions", "people", "costs", "health")
+
+
+async def test_an_owner_finds_their_way_with_slack_connected(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db", threads=THREADS - 6)
+    async with connected(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        await page.goto(address)
+        await _look_through_threads(page)
+        await _look_at_questions(page)
+        await _look_at_people(page)
+        await _look_at_costs(page)
+        await _look_at_health(page)
+        await _walk_by_keys(page)
+        await page.goto(f"{address}/#people")
+        await page.reload()
+        await expect(page.locator("#view-title")).to_have_text("People")
+        await _stay_within(await chromium.new_page(viewport=NARROW, color_scheme="dark"), address)
+    assert complaints == []
+
+
+async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        await page.locator("#composer textarea").fill("Good morning!")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".thread.open .replies .text")).to_be_visible()
+        await page.get_by_role("link", name="Threads").click()
+        await expect(page.locator("#conversation")).to_be_hidden()
+        await expect(page.locator(".threads .row .began")).to_have_text(["Good morning!"])
+        await page.get_by_role("button", name="general").click()
+        await expect(page.locator("#view")).to_be_hidden()
+        await expect(page.locator("#place")).to_have_text("# general")
+        await page.goto(f"{address}/#costs")
+        await page.reload()
+        await expect(page.locator(".sums")).to_contain_text("would have cost")
+
+
+async def _look_through_threads(page: Page) -> None:
+    """All of them are in reach; a word, a filter, and a click that opens the journal of one."""
+    rows = page.locator(".threads .row")
+    await expect(rows.first).to_contain_text("Write the menu")
+    for _ in range(10):
+        if await rows.count() == THREADS:
+            break
+        await rows.last.scroll_into_view_if_needed()
+        await page.wait_for_timeout(100)
+    await expect(rows).to_have_count(THREADS)
+    await page.get_by_label("Search threads").fill("log files")
+    await expect(rows).to_have_count(0)
+    await page.get_by_label("Search threads").fill("clean up")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("waits for you")
+    await rows.click()
+    await expect(page.locator("#journal")).to_contain_text("Please clean up the old logs.")
+    await expect(page.locator("#journal")).not_to_contain_text("menu")
+    await page.get_by_label("Search threads").fill("")
+    await page.get_by_text("Failed", exact=True).click()
+    await expect(rows.locator(".began")).to_have_text(["Read the log of last night."])
+    await page.get_by_text("Unread", exact=True).click()
+    await expect(page.locator("#view-body")).to_contain_text("You have seen everything.")
+    await page.get_by_text("All", exact=True).first.click()
+    await page.get_by_label("Channel", exact=True).select_option(label="#general")
+    await expect(rows.locator(".where")).to_have_text(["#general"])
+
+
+async def _look_at_questions(page: Page) -> None:
+    await expect(page.locator("#asked")).to_have_text("2")
+    await page.get_by_role("link", name="Questions").click()
+    asked = page.locator(".question.open")
+    await expect(asked).to_have_count(2)
+    await expect(asked.first).to_contain_text("You are asked")
+    await expect(asked.first).to_contain_text("None of its buttons was pressed yet.")
+    await expect(page.locator(".question:not(.open)")).to_contain_text("Bob pressed Yes.")
+    await asked.first.get_by_role("button", name="Show it in the journal").click()
+    await expect(page.locator("#journal .current")).to_contain_text("May I delete 214 old log files")
+
+
+async def _look_at_people(page: Page) -> None:
+    await page.get_by_role("link", name="People").click()
+    alice = page.locator(".person", has_text="Alice")
+    await alice.locator("summary").click()
+    await expect(alice.locator(".notes")).to_contain_text(
+        ["prefers short answers", "The release is frozen on Fridays."]
+    )
+    await alice.get_by_role("button", name="where it was learned").first.click()
+    await expect(page.locator("#journal .current")).to_contain_text("knows someone better")
+    for handle in ("U0ALICE0001", "sess-"):
+        await expect(page.locator("#view")).not_to_contain_text(handle)
+
+
+async def _look_at_costs(page: Page) -> None:
+    await page.get_by_role("link", name="Costs").click()
+    await expect(page.locator(".sums")).to_contain_text("today, of $5.00")
+    await expect(page.locator(".bars li")).to_have_count(30)
+    await expect(page.locator(".bars .limit")).to_have_text("budget $5.00")
+    await expect(page.get_by_role("table", name="People").locator("th")).to_have_text(
+        ["Alice", "Bob", "Carol"]
+    )
+    await expect(page.get_by_role("table", name="Models").locator("th")).to_have_count(2)
+    await page.get_by_text("7 days").click()
+    await expect(page.locator(".bars li")).to_have_count(7)
+
+
+async def _look_at_health(page: Page) -> None:
+    await page.get_by_role("link", name="Health").click()
+    await expect(page.locator(".health")).to_contain_text("It hears.")
+    await expect(page.locator(".health")).to_contain_text("The journal is whole, and can be written.")
+    await page.route("**/healthz", lambda route: route.abort())
+    await expect(page.locator(".health")).to_contain_text("The daemon does not answer.")
+    await page.unroute("**/healthz")
+
+
+async def _walk_by_keys(page: Page) -> None:
+    await page.locator("#view-body").focus()
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_contain_text("search what happened")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    await page.keyboard.press("1")
+    rows = page.locator(".threads .row")
+    await rows.first.focus()
+    await page.keyboard.press("ArrowUp")
+    await expect(rows.first).to_be_focused()
+    await page.get_by_label("Channel", exact=True).select_option(label="Everywhere")
+    await rows.first.focus()
+    await page.keyboard.press("ArrowDown")
+    await expect(rows.nth(1)).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#journal")).to_contain_text("Please clean up the old logs.")
+
+
+async def _stay_within(page: Page, address: str) -> None:
+    """On a narrow window nothing stands beside it, and a thread opens its journal above all else."""
+    for view in VIEWS:
+        await page.goto(f"{address}/#{view}")
+        await page.reload()
+        await expect(page.locator("#view-body > * > *").first).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], view
+    await page.goto(f"{address}/#threads")
+    await page.locator(".threads .row").first.click()
+    await expect(page.locator("#journal")).to_be_in_viewport()
