@@ -143,6 +143,7 @@ async def _walk_by_keys(page: Page) -> None:
     await page.keyboard.press("ArrowUp")
     await expect(rows.first).to_be_focused()
     await page.get_by_label("Channel", exact=True).select_option(label="Everywhere")
+    await expect(rows.nth(1)).to_be_visible()
     await rows.first.focus()
     await page.keyboard.press("ArrowDown")
     await expect(rows.nth(1)).to_be_focused()
