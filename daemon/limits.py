@@ -14,6 +14,11 @@ ITERATIONS = "iterations"
 """The bound of open thought: how often the soul calls itself for one message of a person."""
 
 
+def midnight(now: float) -> float:
+    """When the UTC day of this time began, in Unix seconds."""
+    return now - now % DAY
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What something may take at the most: calls of a model, their tokens, dollars, seconds; None: any."""

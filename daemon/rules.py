@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from daemon.engine.event import Entry, digest
+from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.engine.rules import Ledger, Rule, These, everything
 from daemon.engine.verify import Verdict
@@ -98,7 +99,7 @@ class SoulRules:
 
     def thread(self, _: Ledger, entry: Entry[Any]) -> Findings:
         """A conversation is opened by one entry, before all else that is said in it."""
-        root = entry.thread.partition(".")[0]
+        root = root_of(entry.thread)
         known = root in self._places or root == INNER
         if isinstance(entry.event, Opened):
             if known:

@@ -59,10 +59,6 @@ class Document:
         """How many lines it has; an empty text has none."""
         return len(self._starts)
 
-    def line_at(self, offset: int) -> int:
-        """The line of this character of the text (counted from 0)."""
-        return bisect_right(self._starts, offset)
-
     def place(self, line: int) -> str:
         """How this line is cited: by its part, where it has one, else as "name:line"."""
         at = bisect_right(self.parts, line, key=lambda part: part.first)

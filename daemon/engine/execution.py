@@ -14,7 +14,7 @@ from daemon.engine.answers import Answers
 from daemon.engine.attempts import failures
 from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, only
 from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
-from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, restarted
+from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, parent_of, restarted
 from daemon.engine.kinds import (
     Answered,
     Asked,
@@ -296,7 +296,7 @@ class Execution:
     @property
     def parent(self) -> str:
         """The thread above this one; empty for a root."""
-        return self.thread.rpartition(".")[0]
+        return parent_of(self.thread)
 
     def spawned_by(self) -> Entry[Spawned] | None:
         """The entry that began this thread, if it is under another one and has not ended."""

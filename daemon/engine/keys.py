@@ -15,6 +15,16 @@ FAILED = "failed"
 STOPPED = "stopped"
 
 
+def root_of(thread: str) -> str:
+    """The thread at the top of the tree that this one stands in: `a` of `a.b.c`."""
+    return thread.partition(".")[0]
+
+
+def parent_of(thread: str) -> str:
+    """The thread directly above this one; empty where there is none."""
+    return thread.rpartition(".")[0]
+
+
 def context_of(key: str) -> str:
     """The path of the context that a step, or a context, stands in."""
     return key.rpartition("/")[0]

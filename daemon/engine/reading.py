@@ -279,11 +279,6 @@ class Reading:
         with self._question:
             return {table: self._store.folded(table) for table in folding(self.kinds)}
 
-    def replayed(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The same, from a replay of all entries."""
-        with self._question:
-            return {table: self._store.replay(table, names) for table, names in folding(self.kinds).items()}
-
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         """What concerns more than one thread; a live journal leaves out what is damaged."""
         return self._entries(rows)

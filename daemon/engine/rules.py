@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent, seq_fields
-from daemon.engine.keys import PART
+from daemon.engine.keys import PART, root_of
 from daemon.engine.kinds import LEASES, Received, Spawned, TurnBegan, TurnEnded, TurnResumed, Waiting, Woke
 
 Findings = Iterator[tuple[int, str]]
@@ -196,12 +196,12 @@ def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
 def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """The entries that an event lists were there before it, in the same tree of threads. What stands for
     words that are gone may be anywhere."""
-    root = entry.thread.partition(".")[0]
+    root = root_of(entry.thread)
     for field, seq in ledger.kinds.seqs(entry.event):
         there = ledger.thread(seq)
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
-        elif there.partition(".")[0] != root and not issubclass(ledger.event(seq), Forgotten):
+        elif root_of(there) != root and not issubclass(ledger.event(seq), Forgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
 

@@ -30,7 +30,7 @@ from daemon.engine.exceptions import (
 )
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import FAILED, STOPPED, last_words, part
+from daemon.engine.keys import FAILED, STOPPED, last_words, parent_of, part
 from daemon.engine.kinds import (
     AttemptFailed,
     Cancel,
@@ -355,7 +355,7 @@ class Turns:
 
     async def _end_child(self, began: Entry[TurnBegan]) -> None:
         """Whoever spawned this thread must not wait for it for ever."""
-        parent = began.thread.rpartition(".")[0]
+        parent = parent_of(began.thread)
         for spawned in self._journal.pending(Spawned, thread=parent):
             if spawned.event.thread == began.thread:
                 await self._journal.append(

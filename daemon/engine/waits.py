@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from daemon.engine.event import Entry, Input, fingerprint
 from daemon.engine.exceptions import Fenced, JournalDamaged
 from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import part
+from daemon.engine.keys import parent_of, part
 from daemon.engine.kinds import Match, Waiting, Woke
 from daemon.engine.lives import ClockSet
 from daemon.engine.reading import Head
@@ -317,7 +317,7 @@ def _places_of(kind: str, thread: str) -> Iterator[Place]:
     yield kind, "", True
     while thread:
         yield kind, thread, True
-        thread = thread.rpartition(".")[0]
+        thread = parent_of(thread)
 
 
 def _discard(waits: dict[K, set[int]], key: K, seq: int) -> None:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from daemon.engine.event import Entry
+from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import INNER, CommandRan, InnerBegan, ModelCall, Ticked
 from daemon.knowledge.projection import Projection
-from daemon.limits import DAY
+from daemon.limits import DAY, midnight
 
 MOST = 200
 """Ticks that are kept at hand, and so many of those in which the model answered."""
@@ -155,15 +156,15 @@ class AgentLog(Projection):
         """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
         counts it, with comparisons and branches.
         """
-        midnight = now // DAY * DAY
-        if midnight != self._paid.midnight or before <= self._paid.upto:
-            self._paid = Paid(midnight=midnight)
+        began = midnight(now)
+        if began != self._paid.midnight or before <= self._paid.upto:
+            self._paid = Paid(midnight=began)
         paid = self._paid
-        for one in self.journal.kind(ModelCall, since=paid.upto, at=midnight):
+        for one in self.journal.kind(ModelCall, since=paid.upto, at=began):
             if one.seq >= before:
                 break
             paid.upto = one.seq
-            if one.thread.partition(".")[0] == INNER and not one.event.taken_from:
+            if root_of(one.thread) == INNER and not one.event.taken_from:
                 paid.usd += one.event.cost
         return paid.usd
 

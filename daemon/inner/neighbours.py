@@ -13,7 +13,7 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
 from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, thread_key
 from daemon.knowledge.places import Places
-from daemon.limits import DAY
+from daemon.limits import DAY, midnight
 from daemon.ports import Clock
 
 HOPS = 3
@@ -44,15 +44,14 @@ class Neighbours:
 
     def today(self) -> int:
         """How many messages of bots were taken up in this UTC day, and how often the soul turned to one."""
-        now = self._clock.now()
-        midnight = now - now % DAY
-        if midnight != self._midnight:
-            self._midnight, self._upto, self._count = midnight, 0, 0
+        began = midnight(self._clock.now())
+        if began != self._midnight:
+            self._midnight, self._upto, self._count = began, 0, 0
         found: list[Entry[Message | CommandRan]]
-        found = self._journal.kind(Message, CommandRan, since=self._upto, at=midnight)
+        found = self._journal.kind(Message, CommandRan, since=self._upto, at=began)
         for entry in found:
             self._upto = entry.seq
-            if entry.at < midnight + DAY and _is_mesh(entry.event):
+            if entry.at < began + DAY and _is_mesh(entry.event):
                 self._count += 1
         return self._count
 

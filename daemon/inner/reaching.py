@@ -17,7 +17,7 @@ from daemon.inner.neighbours import Neighbours
 from daemon.inner.views import Views
 from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
 from daemon.knowledge.projection import Projection
-from daemon.limits import DAY
+from daemon.limits import midnight
 from daemon.ports import Clock
 
 PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
@@ -198,9 +198,8 @@ class Reach:
 
     def sent_today(self) -> int:
         """How many messages the inner life has sent in this UTC day."""
-        now = self._clock.now()
-        midnight = now - now % DAY
-        ran: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=midnight)
+        today = midnight(self._clock.now())
+        ran: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=today)
         return sum(one.event.name == SEND and one.event.ok and not one.event.taken_from for one in ran)
 
     def met_today(self) -> int:

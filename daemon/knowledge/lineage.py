@@ -16,6 +16,7 @@ from typing import Any
 
 from daemon.engine.erasing import Erased, Forgotten
 from daemon.engine.event import Entry, Event, Kinds
+from daemon.engine.keys import root_of
 from daemon.engine.kinds import ThreadEnded, Waiting, Woke
 from daemon.kinds import (
     Answered,
@@ -173,7 +174,7 @@ class Lineage:
         return own and self._counts(entry)
 
     def _is_in_their_dm(self, entry: Entry[Any]) -> bool:
-        return entry.thread.partition(".")[0] in self._direct and self._counts(entry)
+        return root_of(entry.thread) in self._direct and self._counts(entry)
 
     def _is_about(self, entry: Entry[Any]) -> bool:
         """Is it a note about them that is to be forgotten?"""

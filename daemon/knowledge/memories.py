@@ -12,6 +12,7 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import Corrected, Heard, Message, Opened, PersonLearned, Remembered, Spoken
 from daemon.knowledge.index import TOKENS, indexed, question
@@ -176,7 +177,7 @@ def _line(database: Connection, entry: Entry[Worded], journal: Reading) -> dict[
     noted, event = _noted(entry, journal), entry.event
     if noted is None or isinstance(noted.event, PersonLearned):
         return None
-    root = noted.thread.partition(".")[0]
+    root = root_of(noted.thread)
     place = database.execute("select channel from place where thread = ?", (root,)).fetchone()
     if place is None:
         return None

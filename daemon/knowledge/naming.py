@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.event import Entry
+from daemon.engine.keys import root_of
 from daemon.kinds import Said
 
 
@@ -27,16 +28,16 @@ class Naming:
         event = entry.event
         if isinstance(event, Said) and event.name and not entry.forgotten:
             name = event.name.casefold()
-            self._here[entry.thread.partition(".")[0], name].add(event.user)
+            self._here[root_of(entry.thread), name].add(event.user)
             self._anywhere[name].add(event.user)
-            self._spoke.add((entry.thread.partition(".")[0], event.user))
+            self._spoke.add((root_of(entry.thread), event.user))
             self._names[event.user][event.name] = None
 
     def whose(self, name: str, thread: str) -> str:
         """The person of this name in this conversation, else the only one of all; empty where unsure."""
         if not name:
             return ""
-        here = self._here.get((thread.partition(".")[0], name.casefold()), set())
+        here = self._here.get((root_of(thread), name.casefold()), set())
         anywhere = self._anywhere.get(name.casefold(), set())
         for found in (here, anywhere):
             if len(found) == 1:
@@ -51,4 +52,4 @@ class Naming:
 
     def spoke(self, person: str, thread: str) -> bool:
         """Has this person said anything in this conversation?"""
-        return (thread.partition(".")[0], person) in self._spoke
+        return (root_of(thread), person) in self._spoke

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daemon.engine.event import Entry
+from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
 from daemon.knowledge.projection import Projection
@@ -86,7 +87,7 @@ class Places(Projection):
 
     def of(self, thread: str) -> Channel | None:
         """Where a conversation is; None if it is not in Slack."""
-        root = thread.partition(".")[0]
+        root = root_of(thread)
         if not self._whole or root not in self._of:
             self.fold()
         return self._of.get(root)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
@@ -64,7 +65,7 @@ class Recollections(Projection):
 
     def is_direct(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
-        opened = self.journal.latest(thread.partition(".")[0], Opened)
+        opened = self.journal.latest(root_of(thread), Opened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
     async def about(self, person: str, thread: str) -> Sequence[KnownNote]:

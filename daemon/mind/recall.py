@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry
+from daemon.engine.keys import parent_of
 from daemon.engine.kinds import Spawned
 from daemon.kinds import (
     Answered,
@@ -98,7 +99,7 @@ def _told(entry: Entry[Any]) -> str:
         case InnerMessage() as message:
             return _from_within(message)
         case Spawned(thread=thread):
-            parent = thread.rpartition(".")[0]
+            parent = parent_of(thread)
             return element("thread-spawned", assigned_id=thread, parent_id=parent)
         case Answered(text=text) | RunTold(text=text) | Log(text=text) | SystemMessage(text=text):
             return text

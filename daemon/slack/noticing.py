@@ -12,6 +12,7 @@ from typing import Any
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken
 from daemon.slack.audience import Audiences
 from daemon.slack.message import Message
@@ -148,7 +149,7 @@ class Noticing:
         said: list[Entry[Any]] = self._journal.kind(*OURS, at=max(on - SKEW, 0.0))
         for entry in said:
             if entry.event.ts == reaction.on:
-                place = self._journal.latest(entry.thread.partition(".")[0], Opened)
+                place = self._journal.latest(root_of(entry.thread), Opened)
                 if place and place.event.channel == reaction.channel:
                     return place
         return None

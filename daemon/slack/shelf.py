@@ -15,6 +15,7 @@ from slack_sdk.errors import SlackApiError
 from daemon.documents.document import Document, DocumentError, in_parts
 from daemon.documents.loading import read_document
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.errors import FileRefused
 from daemon.kinds import Opened, Said, SharedFile
 from daemon.knowledge.forgotten import ForgottenWords
@@ -105,13 +106,13 @@ class SlackShelf:
 
     def _place(self, thread: str) -> Opened:
         try:
-            return place_of(self.journal, thread.partition(".")[0])
+            return place_of(self.journal, root_of(thread))
         except LookupError as nowhere:
             raise DocumentError(NOWHERE) from nowhere
 
     def _shared(self, thread: str, until: float) -> list[SharedFile]:
         """What was shared in the conversation, each file once, the oldest first."""
-        root = thread.partition(".")[0]
+        root = root_of(thread)
         found: dict[str, SharedFile] = {}
         said = [entry for entry in self.journal.of(root, Said) if float(entry.event.ts) <= until]
         for entry in said:

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from daemon.engine.event import Entry
+from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, Answered, ModelCall
-from daemon.limits import DAY
+from daemon.limits import DAY, midnight
 from daemon.ports import Clock
 from daemon.soul.spent import NOTHING, Spent, lifts
 
@@ -43,7 +43,7 @@ class Day:
         if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
         if isinstance(entry.event, ModelCall):
-            return self._with_call(entry.event, inner=entry.thread.partition(".")[0] == INNER)
+            return self._with_call(entry.event, inner=root_of(entry.thread) == INNER)
         match lifts(entry.event, owners):
             case "day":
                 return replace(self, lifted=self.cost)
@@ -82,7 +82,7 @@ class Budget:
         """What the dearest call may cost that the day could not pay; 0 where none was refused since."""
         self._journal = journal
         self._released = asyncio.Event()
-        self._day = Day(began=self._midnight())
+        self._day = Day(began=midnight(clock.now()))
         self._upto = 0
         """The seq up to which this day is folded."""
         self._newest: int | None = None
@@ -90,9 +90,9 @@ class Budget:
 
     def today(self) -> Day:
         """What has been spent since midnight, UTC."""
-        midnight = self._midnight()
-        if midnight != self._day.began:
-            self._day = Day(began=midnight)
+        began = midnight(self._clock.now())
+        if began != self._day.began:
+            self._day = Day(began=began)
             self._upto, self._newest = 0, None
             self._refused = 0.0
         newest = self._journal.newest(ModelCall, Answered)
@@ -100,7 +100,7 @@ class Budget:
             return self._day
         self._newest = newest
         found: list[Entry[ModelCall | Answered]]
-        found = self._journal.kind(ModelCall, Answered, since=self._upto, at=midnight)
+        found = self._journal.kind(ModelCall, Answered, since=self._upto, at=began)
         for entry in found:
             self._day = self._day.after(entry, self.owners)
             self._upto = entry.seq
@@ -151,7 +151,3 @@ class Budget:
             self._in_flight -= held
             self._released.set()
             self._released = asyncio.Event()
-
-    def _midnight(self) -> float:
-        now = datetime.fromtimestamp(self._clock.now(), UTC)
-        return now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()

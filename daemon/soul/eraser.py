@@ -17,7 +17,7 @@ from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, Input, only
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.keys import part
+from daemon.engine.keys import part, root_of
 from daemon.engine.kinds import Asked, Spawned, TurnBegan, Waiting
 from daemon.kinds import (
     INNER,
@@ -257,7 +257,7 @@ class Forgetting:
 
     def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:
         for one in only(Spoken, entries):
-            opened = self._journal.latest(one.thread.partition(".")[0], Opened)
+            opened = self._journal.latest(root_of(one.thread), Opened)
             if opened:
                 yield opened.event.channel, one.event.ts
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.engine.event import Entry, Event
+from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, Answered, Limited, Message, ModelCall
 from daemon.limits import Limits
@@ -76,7 +77,7 @@ class Gauge:
         bound = used.reaches(limits or Limits()) or used.reaches(self._turn)
         if bound:
             return Limited(bound=bound, resets="turn")
-        return self._beyond_a_turn(entries[0].thread.partition(".")[0], people)
+        return self._beyond_a_turn(root_of(entries[0].thread), people)
 
     def in_the_open(self, root: str, people: Iterable[str]) -> Limited | None:
         """The same of open thought, where a turn's bounds hold for all that a person's message led to."""

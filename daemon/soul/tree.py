@@ -11,6 +11,7 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, only
+from daemon.engine.keys import root_of
 from daemon.engine.kinds import Spawned, ThreadEnded, Waiting, Withdrawn
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, InnerMessage
@@ -31,7 +32,7 @@ class Tree:
         self._journal = ctx.execution.journal
         self._depth = depth
         self.thread = ctx.execution.thread
-        self.root = self.thread.partition(".")[0]
+        self.root = root_of(self.thread)
         self.parent = ctx.execution.parent
         self._since = ctx.execution.first.seq
         self._spawned: list[Entry[Spawned]] = []

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, StepEvent
+from daemon.engine.keys import root_of
 from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
 from daemon.kinds import (
@@ -45,7 +46,7 @@ class Voice(Scope):
 
     def __init__(self, world: World, ctx: Context) -> None:
         super().__init__(world, ctx)
-        self.root = self.thread.partition(".")[0]
+        self.root = root_of(self.thread)
         self.first = cast(Entry[TurnBegan], self.execution.first)
         self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
         """All that this execution was begun for."""

@@ -98,7 +98,6 @@ async def _check_journal(home: Path, story: Scenario) -> None:
         cards = {entry.event.ts for entry in journal.kind(CardShown)}
         claimed = sorted([*cards, *(entry.event.ts for entry in journal.kind(Spoken))])
         assert standing == claimed, f"in Slack stand {standing}, and {claimed} are known"
-        assert journal.folded() == journal.replayed(), "projections differ from their rebuild"
         assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
         greeted = [entry for entry in journal.kind(Claim) if entry.key.startswith("greeted:")]

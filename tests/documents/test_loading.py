@@ -321,8 +321,6 @@ def test_a_line_is_found_by_its_place(lines: list[str], data: st.DataObject) -> 
     number = data.draw(st.integers(1, max(document.lines, 1)))
     if document.text:
         assert document.passage(number, number).removesuffix("\n") == lines[number - 1]
-        offset = sum(len(line) + 1 for line in lines[: number - 1])
-        assert document.line_at(offset) == number
     assert document.place(number) == f"a.txt:{number}"
 
 

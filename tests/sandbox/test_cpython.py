@@ -143,7 +143,9 @@ async def test_variables_are_what_cells_assigned_and_not_what_was_given() -> Non
 
 async def test_what_is_no_plain_value_cannot_be_brought_in() -> None:
     async with opened() as sandbox:
-        with pytest.raises(SandboxError, match=r"^context cannot be brought into the sandbox: a value of type object"):
+        with pytest.raises(
+            SandboxError, match=r"^context cannot be brought into the sandbox: a value of type object"
+        ):
             await sandbox.bind(context=[object()])
         assert (await sandbox.execute_code("1")).value == 1
 
