@@ -77,7 +77,7 @@ def fate(mutant: Mutant) -> str:
 
 def copied(folder: Path) -> Path:
     """A copy of the project in this folder, as far as its tests need it."""
-    for part in ("daemon", "rehearsal", "tests", "prompts", "playbooks"):
+    for part in ("daemon", "rehearsal", "tests", "prompts", "playbooks", "actions"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("soul.md", "config.py", "pyproject.toml"):
         shutil.copy(ROOT / part, folder / part)

@@ -179,11 +179,11 @@ def reply(say: str, aside: str = "Private thoughts.", mood: str = "neutral") -> 
 
 
 @asynccontextmanager
-async def staged(folder: Path) -> AsyncIterator[Stage]:
-    """A world with nobody in it yet; `wake` brings the soul."""
+async def staged(folder: Path, texts: Callable[[Path], Path] = copied) -> AsyncIterator[Stage]:
+    """A world with nobody in it yet; `wake` brings the soul, which has these texts."""
     clock, wire = FakeClock(), Wire()
     app = web.Application(client_max_size=2**24, middlewares=[wire.middleware])
-    words = copied(folder / "words")
+    words = texts(folder / "words")
     async with World(folder / "rehearsal.db", TrueClock(clock)) as world, ClientSession() as session:
         world.mount(app)
         model = Understudy(clock, pace=0)

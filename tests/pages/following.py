@@ -1,0 +1,65 @@
+"""Follows a page: writes the files that it shows into a copy of the project, and runs its commands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.source import ROOT
+
+STEP = re.compile(
+    r"`(?P<file>[\w./]+)`[^\n`]*:\n\n```(?!console)\w+\n(?P<text>.*?)^```$|^```console\n(?P<console>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+"""A file, named in the line above its block; or a block of commands, with what they print."""
+PYTHON = ".venv/bin/python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command of a page, and the lines that it says are printed, `…` for anything."""
+
+    line: str
+    prints: tuple[str, ...]
+
+
+def follow(page: str, project: Path) -> int:
+    """Do all that this page of docs/ says; how many commands that were."""
+    done = 0
+    for step in STEP.finditer((ROOT / "docs" / page).read_text(encoding="utf-8")):
+        if step["file"]:
+            (project / step["file"]).write_text(step["text"], encoding="utf-8")
+            continue
+        for command in commands(step["console"]):
+            said = printed(command, project)
+            missing = [line for line in command.prints if not re.search(pattern(line), said, re.MULTILINE)]
+            assert not missing, f"{page}: {command.line} printed\n{said}"
+            done += 1
+    return done
+
+
+def commands(console: str) -> Iterator[Command]:
+    """What stands in a block, a command each."""
+    for block in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
+        line, *prints = block.splitlines()
+        yield Command(line=line, prints=tuple(prints))
+
+
+def pattern(line: str) -> str:
+    """A whole line as it is printed."""
+    return "^" + ".*".join(map(re.escape, line.split("…"))) + "$"
+
+
+def printed(command: Command, project: Path) -> str:
+    """What the command says in this copy of the project."""
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "SOUL_HOME": str(project / "var")}
+    line = command.line.replace(PYTHON, sys.executable)
+    done = subprocess.run(
+        line, shell=True, cwd=project, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    return done.stdout + done.stderr
