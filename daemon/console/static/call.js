@@ -91,6 +91,14 @@ function messages(list, trailing) {
   });
 }
 
+/** All that this call saw but its trailing text, part by part, the system text first. */
+export function blocksOf({ entry, request }) {
+  const { trailing } = entry.body;
+  const parts = [{ role: "system", content: request.system }, ...(request.messages ?? [])];
+  const blocks = parts.flatMap(({ role, content }) => texts(content).map(({ text }) => ({ role, text })));
+  return trailing && blocks.at(-1)?.text === trailing ? blocks.slice(0, -1) : blocks;
+}
+
 function texts(content) {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   return blocks.map((block) => ({ text: block.text ?? JSON.stringify(block), cached: Boolean(block.cache_control) }));

@@ -96,9 +96,9 @@ export class TurnView {
 
   drawMoment(moment, before) {
     const known = this.drawn.get(moment);
-    const under = moment.branch ? this.branches(moment.branch) : moment.run ? this.runs(moment.run) : null;
     const version = `${Boolean(moment.done)} ${before?.part === moment.part} ${moment.run?.moments.length} ${Boolean(moment.run?.ended)}`;
     if (known?.version === version) return known.view;
+    const under = moment.branch ? this.branches(moment.branch) : moment.run ? this.runs(moment.run) : null;
     const view = momentView(moment, before, under);
     this.drawn.set(moment, { version, view });
     return view;

@@ -74,9 +74,8 @@ export class Cards extends Walk {
   flush() {
     if (this.list.hidden || !this.due.size) return;
     const stay = atEnd(this.list);
-    const before = this.turns.roots.filter((root) => this.views.has(root)).length;
+    const news = this.turns.stood - this.drawn;
     this.draw();
-    const news = this.turns.roots.length - before;
     if (stay) toEnd(this.list);
     else if (news > 0) this.onNews(news);
   }
@@ -85,6 +84,7 @@ export class Cards extends Walk {
   draw() {
     for (const node of this.due) if (this.views.has(node)) this.views.get(node).draw();
     this.due.clear();
+    this.drawn = this.turns.stood;
     const items = this.turns.roots.map((root) => this.view(root).item);
     const kept = new Set(items);
     for (const item of [...this.list.children]) if (!kept.has(item) && !item.matches(".more")) item.remove();

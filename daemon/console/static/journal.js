@@ -77,13 +77,16 @@ export class Journal {
 
   /** Show a conversation under "This thread", from its end or around an entry; its key is team:channel:root ts,
       or its id. */
-  async openThread(key, around = null) {
-    if (this.open.key === key && around === null) return;
+  openThread(key, around = null) {
+    if (this.open.key !== key || around !== null) this.opening = this.beginThread(key, around);
+    return this.opening;
+  }
+
+  async beginThread(key, around) {
     const open = { key, id: null, feed: new Feed(key && ofThread(key)) };
     this.turnTo(open);
     if (key === null) return;
-    this.opening = open.feed.begin(around);
-    const { thread } = await this.opening.catch((error) => this.close(open, error));
+    const { thread } = await open.feed.begin(around).catch((error) => this.close(open, error));
     if (this.open !== open) return;
     open.id = thread ?? open.id;
     for (const entry of this.all.entries) if (open.id && isUnder(entry.thread, open.id)) open.feed.take(entry);

@@ -1,6 +1,7 @@
 // Wires the three panes together, and the keys that work everywhere.
 
 import { callTitle, callView } from "./call.js";
+import { comparison } from "./compare.js";
 import { crossing } from "./crossing.js";
 import { byId } from "./dom.js";
 import { Faults } from "./faults.js";
@@ -68,6 +69,9 @@ async function openCall(seq) {
   byId("call-body").scrollTop = 0;
   cover(true);
   byId("call").focus();
+  const tokens = byId("call-body").querySelector(".tokens");
+  const compared = await comparison(call);
+  if (compared) tokens.after(compared);
 }
 
 /** Beside the other panes a call covers the journal, which is then out of reach of the Tab key. */

@@ -9,6 +9,8 @@ import { planView } from "./plan.js";
 import { thoughtOf } from "./thoughts.js";
 
 const STATES = { waits: "waits for an answer", failed: "given up", stopped: "stopped", thinking: "thinking" };
+/** What took no longer is not told, in seconds. */
+const MOMENT = 0.05;
 /** Who or what began a turn, where that is nobody's name. */
 const BEGINNINGS = {
   timer: "A reminder", afterthought: "An afterthought", "tick-due": "Inner life", "self-call": "Goes on by itself",
@@ -61,12 +63,12 @@ export function figures({ seconds: took, spent, process, mood }) {
 }
 
 /** One part of a turn; `under` is what it began, if it began something that has parts of its own. */
-export function momentView({ part, entry, done }, before, under = null) {
-  const long = lasted(entry, done);
+export function momentView({ part, entry, done, run }, before, under = null) {
+  const long = lasted(entry, done ?? run?.ended);
   return el(
     "div",
     { className: before?.part === part ? "moment again" : "moment", dataset: { part, seq: entry.seq, kind: entry.kind } },
-    el("span", { className: "part-name" }, el("span", {}, part), long !== null && el("small", {}, seconds(long))),
+    el("span", { className: "part-name" }, el("span", {}, part), long > MOMENT && el("small", {}, seconds(long))),
     el("div", { className: "what" }, under ?? (CONTENTS[entry.kind] ?? plainly)(entry, done)),
   );
 }

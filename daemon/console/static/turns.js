@@ -34,6 +34,7 @@ const PARTS = {
 export class Turns {
   constructor() {
     this.roots = [];
+    this.stood = 0; // how many stand, or stood, at the top
     this.threads = new Map();
     this.branches = new Map();
     this.bySeq = new Map();
@@ -101,13 +102,16 @@ export class Turns {
 
   put(node) {
     this.roots.push(node);
+    this.stood += 1;
     if (this.roots.length > MOST) this.roots.shift();
     return [node];
   }
 
   drop(node) {
     const at = this.roots.lastIndexOf(node);
-    if (node && at >= 0) this.roots.splice(at, 1);
+    if (at < 0) return;
+    this.roots.splice(at, 1);
+    this.stood -= 1;
   }
 
   /** Nobody has taken it up yet. */

@@ -1,0 +1,86 @@
+// Two calls of a thread beside each other: what was added to the prompt, what changed, what the cache held.
+
+import { blocksOf } from "./call.js";
+import { el } from "./dom.js";
+import { clockSeconds, count, several } from "./format.js";
+import { rootOf } from "./names.js";
+import { ask } from "./reach.js";
+
+/** So many earlier calls are offered. */
+const OFFERED = 20;
+/** In so long a beginning two texts that differ are told as one that grew. */
+const GREW = 80;
+
+/** Where one chooses an earlier call to compare this one with; null where there is none. */
+export async function comparison(call) {
+  const others = await earlier(call.entry);
+  if (!others.length) return null;
+  const view = el("div", { className: "difference" });
+  const choose = el(
+    "select",
+    { onchange: async () => view.replaceChildren(...(choose.value ? difference(await ask(`/console/calls/${choose.value}`), call) : [])) },
+    el("option", { value: "" }, "nothing"),
+    others.map(({ seq, at, body }) => el("option", { value: String(seq) }, `#${seq} ${body.name}, ${clockSeconds(at)}`)),
+  );
+  return el("section", { className: "part comparison" }, el("label", {}, el("span", {}, "Compare with "), choose), view);
+}
+
+/** The last calls of the same model in this thread before it, the newest first. */
+async function earlier({ seq, thread, body }) {
+  const { entries } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}?before=${seq}&limit=200`);
+  const alike = (other) => other.kind === "model-call" && other.thread === thread && other.body.model === body.model && !other.body.reading;
+  return (entries ?? []).filter(alike).reverse().slice(0, OFFERED);
+}
+
+/** What this call saw that the other one did not, and the other way round. */
+export function difference(other, call) {
+  const [before, now] = [other, call].map(blocksOf);
+  const same = before.findIndex((block, at) => !alike(block, now[at]));
+  const common = same < 0 ? before.length : same;
+  const grown = grew(before[common], now[common]);
+  const gone = before.slice(common + (grown ? 1 : 0));
+  const added = now.slice(common).map((block, at) => (at || !grown ? block : { ...block, text: block.text.slice(grown) }));
+  return [
+    el("p", { className: "told" }, told(now, common, added, gone)),
+    el("p", { className: "told" }, cached(call.entry.body.usage ?? {})),
+    common > 0 && el("details", { className: "same" }, el("summary", {}, `${several(common, "part")} as before`), now.slice(0, common).map((block) => shown(block))),
+    ...gone.map((block) => shown(block, "gone")),
+    ...added.map((block) => shown(block, "added")),
+    ...trailing(other.entry.body.trailing ?? "", call.entry.body.trailing ?? ""),
+  ].filter(Boolean);
+}
+
+const alike = (one, other) => other && one.role === other.role && one.text === other.text;
+
+/** How many characters of a text stand at the beginning of the other one; 0 where it did not just grow. */
+function grew(before, now) {
+  const same = before && now && before.role === now.role && now.text.startsWith(before.text) && before.text.length >= GREW;
+  return same ? before.text.length : 0;
+}
+
+function told(now, common, added, gone) {
+  const letters = (blocks) => `${count(blocks.reduce((sum, { text }) => sum + text.length, 0))} characters`;
+  if (gone.length) return `The prompt began anew: ${several(common, "part")} at its beginning are the same, ${several(gone.length, "part")} of before are gone.`;
+  if (!added.length) return "Nothing was added to the prompt, but for what trails it.";
+  return `The prompt only grew: by ${letters(added)}, after ${letters(now.slice(0, common))} that are the same.`;
+}
+
+function cached(usage) {
+  const [read, all] = [usage.cache_read ?? 0, (usage.cache_read ?? 0) + (usage.cache_write ?? 0) + (usage.input ?? 0)];
+  return all ? `The cache held ${count(read)} of the ${count(all)} tokens that this call read: ${Math.round((100 * read) / all)} percent.` : "";
+}
+
+function shown({ role, text }, how = "") {
+  return el("div", { className: "message-seen", dataset: { role, how } }, el("h4", {}, { added: `${role}, added`, gone: `${role}, gone` }[how] ?? role), el("pre", {}, text));
+}
+
+/** Line by line, as it changes with every call. */
+function trailing(before, now) {
+  if (before === now) return [];
+  const [old, fresh] = [before, now].map((text) => text.split("\n"));
+  const lines = [
+    ...old.filter((line) => line.trim() && !fresh.includes(line)).map((line) => el("span", { className: "gone" }, `− ${line}\n`)),
+    ...fresh.filter((line) => line.trim() && !old.includes(line)).map((line) => el("span", { className: "added" }, `+ ${line}\n`)),
+  ];
+  return [el("h4", {}, "trailing text, which changes with every call"), el("pre", { className: "trailing lines" }, lines)];
+}

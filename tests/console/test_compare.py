@@ -1,0 +1,48 @@
+"""Two calls of a thread are compared: what was added to the prompt, and what the cache held. In a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.browser import CHROMIUM, browser
+from tests.console.theatre import theatre
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+
+async def test_what_a_call_saw_more_than_the_one_before(tmp_path: Path) -> None:
+    async with theatre(tmp_path) as (soul, model), browser() as chromium:
+        model.say("<aside>A greeting.</aside><say>Good morning.</say>")
+        model.say("<aside>About plums.</aside><say>Plums are blue.</say>")
+        page = await chromium.new_page()
+        await page.goto(soul.url)
+        await expect(page.locator("#place")).to_have_text("Claudius")
+        await page.locator("#composer textarea").fill("Good morning!")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".thread.open .replies .text")).to_have_text("Good morning.")
+        await page.locator(".thread.open .reply textarea").fill("What of plums?")
+        await page.keyboard.press("Enter")
+        thoughts = page.locator("#turns [data-part='thought']")
+        await expect(thoughts).to_have_count(2)
+        await thoughts.last.hover()
+        await thoughts.last.get_by_role("button", name="What the model saw").click()
+        compared = page.locator(".comparison")
+        await expect(compared.locator("option")).to_have_count(2)
+        await compared.locator("select").select_option(index=1)
+        await expect(compared).to_contain_text("The prompt only grew")
+        await expect(compared).to_contain_text("The cache held")
+        added = compared.locator("[data-how='added']")
+        await expect(added.last).to_contain_text("What of plums?")
+        await expect(added).to_contain_text(["Good morning."], use_inner_text=True)
+        await expect(compared.locator("[data-how='gone']")).to_have_count(0)
+        await expect(compared.locator(".same summary")).to_contain_text("as before")
+        await compared.locator("select").select_option(index=0)
+        await expect(compared.locator(".difference")).to_be_empty()
+        await page.keyboard.press("Escape")
+        await thoughts.first.hover()
+        await thoughts.first.get_by_role("button", name="What the model saw").click()
+        await expect(page.locator("#call .message-seen")).to_contain_text(["Good morning!"])
+        await expect(compared).to_have_count(0)
