@@ -151,6 +151,8 @@ class Settings:
             raise ConfigError("\n".join(wrong))
         if "anthropic_base_url" in values:
             values.setdefault("anthropic_api_key", DUMMY_KEY)
+        if not {"anthropic_base_url", "anthropic_api_key"} & values.keys():
+            values.setdefault("ism_enabled", True)  # a script costs nothing, and shows all that there is
         return cls(**values)
 
     @property

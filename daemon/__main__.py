@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -103,6 +104,8 @@ def _run(_: argparse.Namespace) -> int:
     rehearsal = None
     if slack or claude:
         rehearsal = _rehearsal(settings, slack=slack, claude=claude)
+    if claude:
+        settings = _toured(settings)
     asyncio.run(lifetime.until_told(app.run(settings, rehearsal)))
     return 0
 
@@ -136,6 +139,19 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
     from rehearsal.rehearsed import Rehearsed
 
     return Rehearsed(clock=SystemClock(), slack=settings.rehearsal_path if slack else None, claude=claude)
+
+
+def _toured(settings: Settings) -> Settings:
+    """What a script needs to show what there is, unless it is set: sample files, and an owner for the soul."""
+    from daemon.project import root
+    from rehearsal.tour import FILES, OWNER
+
+    samples = root() / FILES
+    return replace(
+        settings,
+        knowledge_dirs=settings.knowledge_dirs or ((samples,) if samples.is_dir() else ()),
+        owner_user_ids=settings.owner_user_ids or frozenset({OWNER}),
+    )
 
 
 def _settings() -> Settings:

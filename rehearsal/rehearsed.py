@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from rehearsal import tour
 from rehearsal.claude.understudy import Understudy
 from rehearsal.clock import Clock
 from rehearsal.people import SOUL
@@ -22,6 +23,7 @@ class Rehearsed:
     clock: Clock
     slack: Path | None
     claude: bool
+    name: str = SOUL.name
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
 
@@ -30,6 +32,7 @@ class Rehearsed:
         """While inside, this application's server plays them. Raises OSError if the store cannot be used."""
         if self.claude:
             Understudy(self.clock).mount(app)
+            tour.mount(app, self.name)
         if self.slack is None:
             yield
             return

@@ -6,7 +6,7 @@ Called by script.py. Nothing here knows whose prompts these are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from rehearsal.claude.task import OUTRIGHT, task_of
 RESULT = re.compile(r'<result of="([^"<>]+)">((?:(?!<result of=").)*?)</result>', re.S)
 MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
 """Tags that are spoken of, and wanted from nobody."""
+CODE = re.compile(r"`[^`\n]*`")
+"""In what holds for the whole conversation a tag in backticks is spoken of, too."""
 TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 OPENING = re.compile(r"<([A-Za-z][\w-]*)>")
 MESSAGE = re.compile(
@@ -47,12 +49,23 @@ OPEN_THOUGHT = "deliberation"
 READING = "deep_reading"
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
-SELF = re.compile(r"\b(I am|I.m|my name|I like|I live)\b", re.I)
+SELF = re.compile(
+    r"\b(my name|I (like|live|love|hate|prefer|never eat)"
+    r"|(I am|I.m) (?!sure|not sure|sorry|afraid|looking|trying|going|just))\b",
+    re.I,
+)
 """How people tell of themselves."""
+NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
+"""What is noted about a person, in the note that ends a request."""
 SIGNS = tuple(
     (re.compile(sign, re.I), re.compile(meant, re.I))
     for sign, meant in (
-        (r"^problem.?solving$", r"\b(solve|find out|figure out|investigate|look into|help me with)\b"),
+        (
+            r"^problem.?solving$",
+            r"\b(solve|find out|figure out|investigate|look (into|up)|help me with|what can (we|I) do"
+            r"|broken|drips|dripping|leaks|leaking|does(n.t| not) work)\b"
+            r"|^\W*(@\S+\s+)?(which|where|when|who)\b(?! (are|were|do|did|can|could|would|have) you\b)",
+        ),
         (r"^closing$", r"^\W*(bye|goodbye|good night|see you|farewell)\b|\b(bye|that.s all|good night)\W*$"),
         (r"^stop", r"^\W*(stop|halt|cancel|enough|never ?mind)\b(?! \w+ing)"),
         (
@@ -60,6 +73,13 @@ SIGNS = tuple(
             r"\b(something else|by the way|another (thing|question)|meanwhile)\b",
         ),
         (r"^yes$", SELF.pattern),
+        (r"^sardonic$", r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|every\w*|whole|entire)\b"),
+        (r"^frustrated$", r"\b(useless|stupid|nonsense|rubbish|not again)\b"),
+        (r"^engaged$", rf"\b(thanks?|thank you|lovely|wonderful|great|glad)\b|{SELF.pattern}"),
+        (
+            r"^focused$",
+            r"\b(drips|dripping|broken|find out|look up|think (it|this) through|compare|which|why)\b",
+        ),
     )
 )
 """What a choice is called, and the words of a person that speak for it."""
@@ -111,7 +131,7 @@ class Said:
 class Asked:
     """One request, as the understudy understands it. `answers` are the texts it gave before.
 
-    `found` is what came of actions: their names and results.
+    `found` is what came of actions: their names and results. `notes` is what is noted about each person.
     """
 
     sections: tuple[Section, ...]
@@ -120,6 +140,7 @@ class Asked:
     answers: tuple[str, ...]
     found: tuple[tuple[str, str], ...]
     instruction: str
+    notes: Mapping[str, tuple[str, ...]]
 
     @property
     def words(self) -> str:
@@ -130,6 +151,13 @@ class Asked:
     def person(self) -> str:
         """Who said it."""
         return self.heard[-1].name if self.heard else ""
+
+    @property
+    def told(self) -> Sequence[str]:
+        """What whoever spoke last told of themselves: what is noted, and what they said here."""
+        here = [said.words for said in self.heard if said.name == self.person and SELF.search(said.words)]
+        noted = [_said(note).words for note in self.notes.get(self.person, ())]
+        return list(dict.fromkeys([*noted, *here]))
 
 
 def asked(body: Body) -> Asked:
@@ -148,7 +176,7 @@ def asked(body: Body) -> Asked:
     instruction, turns[-1] = _split(turns[-1])
     rules = instruction
     if not _tags(instruction):
-        rules = MENTIONED.sub("", "\n".join(texts(body.get("system"))))
+        rules = CODE.sub("", MENTIONED.sub("", "\n".join(texts(body.get("system")))))
     form = (body.get("output_config") or {}).get("format")
     return Asked(
         sections=tuple(sections(rules)),
@@ -157,6 +185,7 @@ def asked(body: Body) -> Asked:
         answers=tuple(answers),
         found=tuple(found),
         instruction=instruction,
+        notes=_notes(texts(body["messages"][-1]["content"])),
     )
 
 
@@ -229,6 +258,15 @@ def _split_text(text: str) -> tuple[str, list[str]]:
             if _tags(part):
                 return "\n\n".join(parts[place:]), parts[:place] or [TAG.sub("", text)]
     return "", [text]
+
+
+def _notes(last: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """What is noted about each person, a line each."""
+    notes = {}
+    for person, text in NOTES.findall("\n".join(last)):
+        lines = [line.removeprefix("- ") for line in text.split("\n") if line.startswith("- ")]
+        notes[person] = tuple(lines)
+    return notes
 
 
 def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rehearsal.claude.asked import MESSAGE, THREAD
-from rehearsal.claude.findings import WAY_OUT, alone, found_out, put_together, spelt
+from rehearsal.claude.choosing import FILES, LOOKS
+from rehearsal.claude.findings import alone, can_be_looked_up, found_out, put_together, spelt
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.task import Part, Task, task_of, thinking, together
+from rehearsal.claude.wanted import looked_for
 
 FINAL = re.compile(r"<(([a-z][a-z0-9-]*)-response)>")
 SPAWNED = re.compile(r'<thread-spawned assigned_id="([^"]+)"')
@@ -36,7 +38,8 @@ class Said:
 
     @property
     def by_person(self) -> bool:
-        return bool(self.name) and not THREAD.match(self.name)
+        """An action tells what came of it under its own name."""
+        return bool(self.name) and not THREAD.match(self.name) and self.name not in LOOKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +70,18 @@ def deliberated(body: Body) -> str:
     final, slug = found.groups()
     only_final = f"<{slug}>" not in asks
     every = _conversation(body)
-    people = [said for said in every if said.by_person]
-    if not people:
-        return _element(final, found_out(every[0].words)) if every else ""
-    course = _course(every, final)
-    written = _next(course, slug, final, only_final)
-    told = any(WAY_OUT in said.text for said in every if said.own)
-    return written.replace(f" {WAY_OUT}", "") if told else written
+    if not any(said.by_person for said in every):
+        return _branch(every, asks, final) if every else ""
+    return _next(_course(every, final), slug, final, only_final)
+
+
+def _branch(every: Sequence[Said], asks: str, final: str) -> str:
+    """What a branch writes next: it looks its one question up, where it can, and answers."""
+    question = every[0].words
+    if len(every) == 1 and f"<{FILES}>" in asks and can_be_looked_up(question):
+        return f"I look it up.\n<{FILES}>{_element('query', ' '.join(looked_for(question)))}</{FILES}>"
+    found = [html.unescape(said.words) for said in every if said.name == FILES]
+    return _element(final, found_out(question, "\n".join(found)).replace("<", "\u2039"))
 
 
 def _next(course: Course, slug: str, final: str, only_final: bool) -> str:

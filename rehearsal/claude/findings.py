@@ -1,6 +1,7 @@
-"""What the script can find out about a thing, which is its name; and what several findings come to.
+"""What the script can find out about a thing, from the files or from its mere name; and what several
+findings come to.
 
-Pure: a question is answered from its own words, and several are put together from what was answered.
+Pure: a question is answered from what was looked up for it, else from its own words.
 """
 
 from __future__ import annotations
@@ -9,49 +10,60 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from rehearsal.claude.hits import best
 from rehearsal.claude.task import Task, together
+from rehearsal.claude.wanted import looked_for
 
-SCRIPT = "rehearsal script"
-CONFESSION = f"I am a {SCRIPT} and know only the word."
-WAY_OUT = "To hear Claude, set ANTHROPIC_API_KEY."
 BY_UNIT = re.compile(r"(?:How many|Which) (letters|vowels|consonants|words) are in “([^“”]+)”\?")
 SPEAKS = re.compile(r"What speaks (for|against) “([^“”]+)”\?")
 QUOTED = re.compile(r"“([^“”]+)”")
 HAS = re.compile(r"“([^“”]+)” has (\d+) (letter|vowel|consonant|word)s?\b")
 SHOWN = 24
 """Letters or words that are shown one by one."""
+PLACE = re.compile(r"\([^()\s]+:\d+\)")
+"""Where a line stands that was looked up."""
+BEYOND = {"compare": "Which of them is better is yours to say."}
 
 
-def found_out(question: str) -> str:
-    """The answer to a question about one thing, in a line that owns up to what gives it."""
-    return f"{_finding(question)} {CONFESSION}"
+def can_be_looked_up(question: str) -> bool:
+    """Whether more can be known of it than its letters and words say."""
+    return not (BY_UNIT.search(question) or SPEAKS.search(question)) and bool(looked_for(question))
+
+
+def found_out(question: str, found: str = "") -> str:
+    """The answer to a question about one thing: from what a search brought, else from its own words."""
+    hits = best(found, question)
+    if hits:
+        return "\n".join(f"{hit.words} ({hit.place})" for hit in hits)
+    return _finding(question)
 
 
 def put_together(task: Task, answers: Sequence[str]) -> str:
     """The answer to the whole, from those to its parts in their order; an empty one did not come."""
-    came = [answer.replace(CONFESSION, "").strip() for answer in answers]
     lines = []
-    for part, answer in zip(task.parts, came, strict=True):
+    for part, answer in zip(task.parts, answers, strict=True):
         lines.append(f"- {answer}" if answer else f"- {part.name}: no answer has come.")
     if task.left_out:
         lines.append(f"- Left out, for it was too much: {together(task.left_out)}.")
-    said = [_opening(task), "\n".join(lines), _sum(task, came), _confession(task)]
+    looked_up = any(PLACE.search(answer) for answer in answers)
+    opening, ending = _opening(task, looked_up=looked_up), BEYOND.get(task.kind, "")
+    said = [opening, "\n".join(lines), _sum(task, answers), ending]
     return "\n\n".join(text for text in said if text)
 
 
 def alone(task: Task) -> str:
     """The answer where there is one part, or none: to what was asked at all."""
     if not task.parts:
-        return f"I see nothing to think about. I am a {SCRIPT}. {WAY_OUT}"
+        return "I see nothing to think about in that."
     [part] = task.parts
     if task.kind != "think":
-        return f"{_finding(part.question)}\n\n{_confession(task)}"
+        return _finding(part.question)
     words = part.name.split()
     longest = max((word.strip(".,;:?!") for word in words), key=len)
     opening = f"I have thought about it in two steps: “{part.name}”"
     first = f"- What is it made of? {_number(len(words), 'word')}, of which “{longest}” is the longest."
     second = "- What do I know of it? Nothing but these words."
-    return f"{opening}\n\n{first}\n{second}\n\n{_confession(task)}"
+    return f"{opening}\n\n{first}\n{second}"
 
 
 def spelt(unit: str, thing: str) -> list[str]:
@@ -95,11 +107,12 @@ def _side(side: str, thing: str) -> str:
     return f"Against “{thing}”: its {_number(count, 'letter')} do not say what it is good for."
 
 
-def _opening(task: Task) -> str:
+def _opening(task: Task, *, looked_up: bool) -> str:
     if task.kind == "count":
         return "I have counted."
     if task.kind == "compare":
-        return f"I have compared {together([part.name for part in task.parts])}, word by word."
+        by = "side by side, as our files have them" if looked_up else "word by word"
+        return f"I have compared {together([part.name for part in task.parts])}, {by}."
     return "Here is the list."
 
 
@@ -126,11 +139,6 @@ def _extremes(figures: Sequence[tuple[str, int]]) -> str:
     short = together([thing for thing, count in figures if count == min(counts)])
     long = together([thing for thing, count in figures if count == max(counts)])
     return f"The shortest is {short}, the longest is {long}, and {alphabet}."
-
-
-def _confession(task: Task) -> str:
-    beyond = {"compare": " Which of them is better I cannot say.", "list": " What they mean I cannot say."}
-    return f"I am a {SCRIPT} and know only words.{beyond.get(task.kind, '')} {WAY_OUT}"
 
 
 def _number(count: int, unit: str) -> str:

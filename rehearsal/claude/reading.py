@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.claude.asked import MESSAGE, Asked
-from rehearsal.claude.findings import SCRIPT, WAY_OUT
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.report import findings
 from rehearsal.claude.survey import cell, survey
@@ -52,8 +51,10 @@ SPANS = (
     (r"\byear|\bjahr", 366),
 )
 WEEK = 7
-FAILED = f"I am a {SCRIPT}, and my program did not come to its end. It said: "
-NOTHING = f"I have not looked at anything yet. I am a {SCRIPT}, and know nothing of it without looking."
+FAILED = "My program did not come to its end. It said: "
+NOTHING = "I have not looked at anything yet, and know nothing of it without looking."
+BEGINS = "I am reading it, and go by the words of your question."
+"""What is said before it reads."""
 
 
 def read_on(body: Body) -> str:
@@ -119,20 +120,7 @@ def wish(asked: Asked) -> dict[str, Any]:
 def told(asked: Asked) -> str:
     """What came of a reading, for whoever wanted it; "" where nothing was read."""
     read = [text for name, text in asked.found if name == ACTION]
-    if not read:
-        return ""
-    text = read[-1].replace("<", "\u2039")
-    said = text if SCRIPT in text else f"{text}\nI am a {SCRIPT}, and pass on what I was told."
-    if any(WAY_OUT in answer for answer in asked.answers):
-        return said
-    return f"{said} {WAY_OUT}" if said.endswith(".") else f"{said}\n{WAY_OUT}"
-
-
-def begins(asked: Asked) -> str:
-    """What is said before it reads."""
-    known = any(SCRIPT in answer for answer in asked.answers)
-    who = "Still by its words alone" if known else f"I am a {SCRIPT}, so I go by its words alone"
-    return f"I am reading it. {who}."
+    return read[-1].replace("<", "\u2039") if read else ""
 
 
 def _round(body: Body, question: str) -> str:

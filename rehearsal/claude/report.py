@@ -10,12 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rehearsal.claude.findings import SCRIPT
 from rehearsal.claude.task import together
 from rehearsal.claude.wanted import COMMON
 
-CONFESSION = f"I am a {SCRIPT}: I looked for the words alone, in singular and plural, and understood none."
-LOOKED = f"I am a {SCRIPT}: I looked at the text, and understood none of it."
+HOW = "I looked for these words alone, in singular and plural."
+GLANCED = "I looked it over, and counted its words."
 PART = re.compile(r"# (?P<name>'.*'|\".*\"): (?P<lines>\d+) lines, (?P<words>\d+) words")
 COUNT = re.compile(r"“(?P<word>[^“”]+)”: (?P<times>\d+) times in (?P<lines>\d+) lines")
 ALL = re.compile(r"all: (?P<lines>\d+) lines")
@@ -61,7 +60,7 @@ class Surveyed:
 
 
 def findings(report: str) -> str:
-    """What to say of this report, with citations and the confession; "" where it is none."""
+    """What to say of this report, with citations and how it was found; "" where it is none."""
     parts: list[Surveyed] = []
     for line in report.split("\n"):
         begun = PART.fullmatch(line)
@@ -74,7 +73,7 @@ def findings(report: str) -> str:
     said = [_told(part) for part in parts]
     if LEFT_OUT.search(report):
         said.append("This is not all: more was found than I am shown.")
-    said.append(CONFESSION if any(part.counts for part in parts) else LOOKED)
+    said.append(HOW if any(part.counts for part in parts) else GLANCED)
     return "\n".join(said)
 
 

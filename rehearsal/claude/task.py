@@ -65,7 +65,9 @@ BETWEEN = re.compile(
     r"\s*,\s*(?:(?:and|or|und|oder)\s+)?|\s+(?:and|or|with|to|vs|versus|und|oder|mit)\s+", re.I
 )
 ARTICLE = re.compile(r"^(?:the|a|an|by|der|die|das|words?|wörter)\s+(?=\S)", re.I)
-TAIL = re.compile(r"[,\s]+(?:have|has|contain|contains|haben|hat|instead|please|for me|bitte)$", re.I)
+TAIL = re.compile(
+    r"[,\s]+(?:have|has|contain|contains|haben|hat|instead|please|for me|for us|for our\b.*|bitte)$", re.I
+)
 """What ends a sentence and is no part of the last thing."""
 QUOTED = re.compile(r"[“\"„]([^“”\"„]+)[”\"“]")
 MENTION = re.compile(r"^\s*@\S+\s+")
@@ -104,7 +106,7 @@ def task_of(words: str) -> Task | None:
     if not asked_outright:
         return None
     either = EITHER.search(plain)
-    things = _things(either["things"]) if either else []
+    things = named_in(either["things"]) if either else []
     return _compared(things) if len(things) > 1 else thinking(plain)
 
 
@@ -133,7 +135,7 @@ def _list_units(words: str) -> Task | None:
 
 
 def _by_unit(kind: Kind, found: re.Match[str]) -> Task | None:
-    things = _things(found["things"])
+    things = named_in(found["things"])
     unit = next(unit for sign, unit in UNITS.items() if found["unit"].casefold().startswith(sign))
     verb, asks = ("Count", "How many") if kind == "count" else ("Find", "Which")
     parts = [
@@ -146,7 +148,7 @@ def _by_unit(kind: Kind, found: re.Match[str]) -> Task | None:
 
 def _sides(words: str) -> Task | None:
     found = SIDES.search(words)
-    things = _things(found["things"]) if found else []
+    things = named_in(found["things"]) if found else []
     parts = []
     for thing in things:
         for side, what in (("pros", "for"), ("cons", "against")):
@@ -157,14 +159,14 @@ def _sides(words: str) -> Task | None:
 
 def _list(words: str) -> Task | None:
     found = LIST.search(words)
-    things = _things(found["things"]) if found else []
+    things = named_in(found["things"]) if found else []
     parts = [_looked_at(thing) for thing in things]
     return _task("list", f"Listed: {together(things[:MOST])}", parts) if len(parts) > 1 else None
 
 
 def _compare(words: str) -> Task | None:
     found = COMPARE.search(words) or AGAINST.search(re.sub(r"\bvs\.", "vs", words))
-    things = _things(found["things"]) if found else []
+    things = named_in(found["things"]) if found else []
     return _compared(things) if len(things) > 1 else None
 
 
@@ -181,7 +183,7 @@ def _task(kind: Kind, goal: str, parts: Sequence[Part]) -> Task:
     return Task(kind=kind, goal=goal, parts=tuple(parts[:MOST]), left_out=left_out)
 
 
-def _things(words: str) -> list[str]:
+def named_in(words: str) -> list[str]:
     """What is named up to the end of the sentence, each once; quotation marks keep together what is one."""
     words = re.sub(r"\bvs\.", "vs", words)
     named = TAIL.sub("", SENTENCE.split(words, maxsplit=1)[0].rstrip(" .?!").replace("&", " and "))

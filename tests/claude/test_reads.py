@@ -99,7 +99,7 @@ def test_whatever_is_asked_its_cell_runs_and_what_it_cites_stands_there(
     assert needs_cpython(code) == ""
     assert written(f"```repl\n{code}\n```").cells == (code,), "it ends no fence"
     told = findings(ran(monty, code, {name: text}))
-    assert "rehearsal script" in told
+    assert "I looked " in told
     assert written(f"FINAL({told})").final == told
     checked = check(told, [Document(name=name, text=text)])
     assert (checked.text, checked.dropped) == (told, 0)
@@ -171,7 +171,7 @@ def test_its_answer_follows_from_what_its_cell_printed(monty: Monty) -> None:
         '- [plan.txt:2 "No ferries on Sunday."]\n'
         '- [plan.txt:3 "Costs: 3 crowns."]\n'
         '- [plan.txt:5 "The ferry costs more."]\n'
-        "I am a rehearsal script: I looked for the words alone, in singular and plural, and understood none."
+        "I looked for these words alone, in singular and plural."
     )
     told = asks(
         question, "", "…", f"<observation>\n{printed}\n</observation>", asked="There is no more room."
@@ -181,11 +181,8 @@ def test_its_answer_follows_from_what_its_cell_printed(monty: Monty) -> None:
 
 def test_what_its_program_could_not_do_it_says() -> None:
     final = written(asks("ferry?", "", "…", "<observation>\nMemoryError: <5>\n</observation>")).final
-    assert (
-        final
-        == "I am a rehearsal script, and my program did not come to its end. It said: MemoryError: \u20395>."
-    )
-    assert "I have not looked at anything yet." in asks("ferry?", asked="There is no more room.")
+    assert final == "My program did not come to its end. It said: MemoryError: \u20395>."
+    assert "I have not looked at anything yet" in asks("ferry?", asked="There is no more room.")
 
 
 def test_a_short_text_it_sees_itself() -> None:

@@ -41,11 +41,10 @@ def sections(text: str) -> dict[str, str]:
 
 
 def test_each_section_gets_what_it_asks_for() -> None:
-    got = sections(answer(body(said("Alice", "I like trees."))))
+    got = sections(answer(body(said("Alice", "Trees are green."))))
     assert list(got) == ["musing", "line", "mood", "memo"]
-    assert got["line"].startswith("I hear you, Alice. I am a rehearsal script, not a mind")
-    assert "You said: “I like trees.”" in got["line"]
-    assert got["musing"] == "Alice gave me 3 words. I look up my next line."
+    assert got["line"] == "I hear you, Alice. You said: “Trees are green.”"
+    assert got["musing"] == "Alice speaks with me. No rule of mine says more than a plain answer."
     assert (got["mood"], got["memo"]) == ("neutral", "")
 
 
@@ -63,11 +62,43 @@ def test_it_answers_in_the_manner_of_what_was_said(words: str, opening: str) -> 
     assert sections(answer(body(said("Alice", words))))["line"].startswith(opening)
 
 
-def test_it_greets_when_it_is_told_to() -> None:
-    form = f"First greet them briefly.\n\n{FORM}"
-    assert sections(answer(body(said("Alice", "I like trees."), form=form)))["line"].startswith(
-        "Hello, Alice!"
-    )
+GREET = f"First greet them briefly.\n\n{FORM}"
+
+
+def test_whoever_it_is_told_to_greet_hears_that_it_is_a_script() -> None:
+    line = sections(answer(body(said("Alice", "Trees are green."), form=GREET)))["line"]
+    assert line.startswith("Hello, Alice! I am a rehearsal script, not a mind")
+    assert "ANTHROPIC_API_KEY" not in line, "the banner says so"
+
+
+def test_it_says_so_once() -> None:
+    first = answer(body(said("Alice", "hello"), form=GREET))
+    second = sections(answer(body(said("Alice", "hello"), first, said("Alice", "well?"))))["line"]
+    assert "script" not in second
+
+
+def test_it_keeps_what_it_is_told_and_tells_it_again() -> None:
+    """In the words of whoever said it, turned round; what is noted counts as well as what was said here."""
+    words = "I am allergic to nuts. I like my tea strong!"
+    first = answer(body(said("Alice", words)))
+    got = sections(first)
+    assert got["line"] == "I will remember, Alice: you are allergic to nuts and you like your tea strong."
+    assert got["mood"] == "engaged"
+    asks = said("Alice", "What do you know about me?")
+    known = sections(answer(body(said("Alice", words), first, asks)))["line"]
+    assert known == "You told me that you are allergic to nuts and you like your tea strong."
+    notes = '<notes about="Alice">\n- Alice said: “I live with a cat.”\n</notes>'
+    noted = sections(answer(body(asks, form=f"{notes}\n\n{FORM}")))["line"]
+    assert noted == "You told me that you live with a cat."
+
+
+def test_a_scrap_of_the_instructions_is_no_section() -> None:
+    """A tag that the instructions only speak of is not asked for."""
+    system = "A long conversation begins with `<context-cleared>…</context-cleared>`: your own summary."
+    think = "Think about this by yourself; nobody else reads it."
+    thought = answer({**body(said("Alice", "Why is it late?"), form=think), "system": system})
+    assert "<" not in thought
+    assert thought.startswith("Alice wants: “Why is it late?”")
 
 
 def test_what_stands_below_the_form_is_not_about_its_last_section() -> None:
@@ -77,13 +108,6 @@ def test_what_stands_below_the_form_is_not_about_its_last_section() -> None:
 
 def test_it_picks_the_mood_that_somebody_wishes_for() -> None:
     assert sections(answer(body(said("Alice", "Be sardonic, please."))))["mood"] == "sardonic"
-
-
-def test_it_confesses_at_length_only_once() -> None:
-    first = answer(body(said("Alice", "hello")))
-    second = sections(answer(body(said("Alice", "hello"), first, said("Alice", "well?"))))["line"]
-    assert "I am still the rehearsal script." in second
-    assert "ANTHROPIC_API_KEY" not in second
 
 
 def test_it_remembers_what_the_same_person_said() -> None:
@@ -100,7 +124,7 @@ def test_it_remembers_how_it_began() -> None:
 
 
 def test_it_does_not_make_up_a_past() -> None:
-    line = sections(answer(body(said("Alice", "Do you remember me?"))))["line"]
+    line = sections(answer(body(said("Alice", "Do you remember?"))))["line"]
     assert "This is the first that I hear from you." in line
 
 
@@ -111,23 +135,22 @@ def test_sections_described_apart_from_where_they_are_named() -> None:
     )
     got = sections(answer({"messages": [{"role": "user", "content": "Green?"}], "system": system}))
     assert got["a"] == "green"
-    assert "rehearsal script" in got["b"]
-    assert "rehearsal script" not in got["c"]
+    assert got["b"].endswith("You asked: “Green?”")
+    assert "Green" not in got["c"]
 
 
 def test_one_text_may_hold_both_the_words_and_the_form() -> None:
     content = "Bob: good evening\n\nAnswer like this:\n<x>the last word</x>"
     got = sections(answer({"messages": [{"role": "user", "content": content}]}))
     assert got["x"].startswith("Hello, Bob!")
-    assert "“good evening”" in got["x"]
 
 
 def test_notes_to_the_model_are_nobodys_words() -> None:
-    spoken = answer(body(said("Alice", "hello"), "Aha.", "<note>You were interrupted.</note>"))
-    assert "You said: “hello”" in sections(spoken)["line"]
-    alone = body(said("Alice", "hello"), "Aha.", "Someone is waiting.")
+    spoken = answer(body(said("Alice", "one"), "Aha.", "<note>You were interrupted.</note>"))
+    assert "You said: “one”" in sections(spoken)["line"]
+    alone = body(said("Alice", "one"), "Aha.", "Someone is waiting.")
     alone["messages"][-1]["content"].pop(0)
-    assert "You said: “hello”" in sections(answer(alone))["line"]
+    assert "You said: “one”" in sections(answer(alone))["line"]
 
 
 def test_tags_that_a_person_types_are_no_form() -> None:

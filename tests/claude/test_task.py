@@ -70,7 +70,13 @@ def test_it_counts_what_there_is() -> None:
     assert found_out("How many vowels are in “Käse”?").startswith("“Käse” has 2 vowels (ä, e).")
     assert found_out("How many letters are in “茶”?").startswith("“茶” has 1 letter (茶).")
     assert spelt("consonants", "Oh, my!") == ["h", "m", "y"]
-    assert found_out("Who are you?").endswith("I am a rehearsal script and know only the word.")
+    assert found_out("Who are you?").startswith("“Who are you?” has 9 letters")
+
+
+def test_what_was_looked_up_says_more_than_a_word() -> None:
+    found = "a/b.md:3: - The Mill: 14 beds.\na/b.md:4: - The Barn: no stove."
+    assert found_out("What is there to say of “Mill”?", found) == "The Mill: 14 beds. (a/b.md:3)"
+    assert found_out("What is there to say of “Inn”?", found).startswith("“Inn” has 3 letters")
 
 
 @settings(deadline=None)

@@ -62,16 +62,22 @@ def run(words: str, form: dict[str, Any], rounds: int) -> list[Any]:
 
 
 def test_it_thinks_then_answers_then_is_done() -> None:
-    assert run("Why is the sky blue?", ALL, 3) == ["Think", "Respond", "DONE"]
+    assert run("Why?", ALL, 3) == ["Think", "Respond", "DONE"]
 
 
 def test_it_looks_up_what_it_is_asked_to_find() -> None:
     words = "Please find the red fruit."
-    looks_up = {"name": "Research", "args": {"query": words}}
+    looks_up = {"name": "Research", "args": {"query": "red fruit"}}
     assert run(words, ALL, 3) == ["Think", looks_up, "Respond"]
     assert run(words, schema("Think", "Respond"), 2) == ["Think", "Respond"]
-    remembers = run("What did we say last week?", ALL, 2)[1]
+    remembers = run("What did we say of the fruit last week?", ALL, 2)[1]
     assert remembers["name"] == "SearchMemory"
+
+
+def test_several_things_are_looked_up_one_after_the_other() -> None:
+    words = "Look up the van, the bees and the keys."
+    looks_up = [{"name": "Research", "args": {"query": query}} for query in ("van", "bees", "keys")]
+    assert run(words, ALL, 6) == ["Think", *looks_up, "Respond", "DONE"]
 
 
 def test_it_follows_a_run_that_is_told_as_one_text() -> None:
@@ -105,7 +111,7 @@ def test_it_decides_where_to_turn_and_whether_it_learned(words: str, turns_to: s
     text = answer(body(("user", f'<message from="Alice">\n{words}\n</message>'), ("user", FORM)))
     assert f"<next>{turns_to}</next>" in text
     assert f"<learned>{learned}</learned>" in text
-    assert ("what a rehearsal script can do about it" in text) == (turns_to == "problem_solving")
+    assert ("<say>Let me look.</say>" in text) == (turns_to == "problem_solving")
 
 
 @pytest.mark.parametrize(
@@ -145,14 +151,14 @@ def test_it_thinks_by_itself_and_tells_what_it_found() -> None:
     system = "Only what stands between `<say>` and `</say>` was read by the others."
     think = "Think about this by yourself: nobody else reads it. Without any tag."
     before = answer(body(asks, ("user", think)) | {"system": system})
-    assert before == "Alice wants: “Find the red fruit.” I have not looked anything up yet."
+    assert before.startswith("Alice wants: “Find the red fruit.”")
+    assert before.endswith("so I look for “red” and “fruit”.")
     after = answer(body(asks, ("user", f"{FOUND}\n\n{think}")) | {"system": system})
     assert after.endswith("I have found: “fruit.md:3: The cherry is red.”")
     told = answer(
         body(asks, ("user", f"{FOUND}\n\nAnswer with exactly:\n\n<say>…</say> what you say aloud."))
     )
-    assert told.startswith("<say>I hear you, Alice. I am a rehearsal script, but I have looked.")
-    assert told.endswith("is red.”</say>")
+    assert told == ("<say>Here is what stands in our files, Alice:\n- The cherry is red. (fruit.md:3)</say>")
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ LOG = "\n".join(
 )
 """Longer than what is read in one call; 28 lines mention a ferry."""
 PLAN = "The plan.\nThe ferry leaves at nine.\nIt has [two] “decks”."
-WAY_OUT = "To hear Claude, set ANTHROPIC_API_KEY."
 
 
 @pytest.fixture
@@ -36,11 +35,11 @@ async def test_a_long_file_is_read_by_one_cell_and_the_answer_cites_it(stage: St
     ts = await shares(stage, "log.txt", LOG, "How many lines mention the ferry?")
     await stage.settled()
     first, answer = await stage.answers(ALICE, ts)
-    assert first.startswith("Hello, Alice! I am reading it.")
+    assert first.startswith("Hello, Alice! I am a rehearsal script")
+    assert first.endswith("I am reading it, and go by the words of your question.")
     assert answer.startswith("28 of 2,000 lines in log.txt hold “ferry”.")
     assert '[log.txt:70 "day 70: the ferry left late, which costs money"]' in answer
-    assert answer.count("rehearsal script") == 1
-    assert answer.endswith(WAY_OUT)
+    assert answer.endswith("I looked for these words alone, in singular and plural.")
     [code] = cells(stage)
     assert "ferry" in code
     assert [entry.event.failed for entry in stage.entries("cell-ran")] == [False]
@@ -69,7 +68,6 @@ async def test_a_file_without_a_word_is_looked_at_and_asked_about_later(stage: S
     await stage.say("alice", ALICE, "And how often does “costs money” occur?", ts)
     answer = (await stage.answers(ALICE, ts))[-1]
     assert answer.startswith("28 of 2,000 lines in log.txt hold “costs money”")
-    assert WAY_OUT not in answer, "it was said"
     await stage.say("alice", ALICE, "And money?", ts)
     assert (await stage.answers(ALICE, ts))[-1].startswith("28 of 2,000 lines in log.txt hold “money”")
     await stage.say("alice", ALICE, "Thanks!", ts)
@@ -95,7 +93,7 @@ async def test_what_cannot_be_read_is_said_as_it_is(stage: Stage) -> None:
     await stage.settled()
     answer = (await stage.answers(ALICE, ts))[-1]
     assert "cat.png" in answer
-    assert "rehearsal script" in answer
+    assert "only text can be read" in answer
     assert endings(stage) == [("unreadable", True)]
 
 
@@ -142,6 +140,6 @@ async def test_a_hostile_question_over_a_hostile_file_ends_in_an_honest_answer(
     await stage.settled()
     answer = (await stage.answers(ALICE, ts))[-1]
     assert "900 lines" in answer
-    assert answer.endswith(f"understood none. {WAY_OUT}")
+    assert answer.endswith("in singular and plural.")
     assert endings(stage) == [("answered", False)]
     assert [entry.event.failed for entry in stage.entries("cell-ran")] == [False]

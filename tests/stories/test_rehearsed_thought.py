@@ -26,7 +26,7 @@ async def spoken(stage: Stage, ts: str) -> list[str]:
     return [one["text"] for one in own if one.get("blocks", [{}])[-1].get("type") != "context"]
 
 
-async def test_it_compares_in_branches_and_says_that_it_knows_only_words(stage: Stage) -> None:
+async def test_it_compares_in_branches_word_by_word_where_it_has_no_files(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Compare tea, coffee and mate. Think it through.")
     assert branches(stage) == ["tea", "coffee", "mate"]
     condition = "Compared: tea, coffee and mate"
@@ -36,9 +36,9 @@ async def test_it_compares_in_branches_and_says_that_it_knows_only_words(stage: 
     assert "“tea” has 3 letters, 2 of them vowels, and begins with T." in answer
     assert "“coffee” has 6 letters, 3 of them vowels, and begins with C." in answer
     assert "The shortest is tea, the longest is coffee, and coffee comes first in the alphabet." in answer
-    assert answer.count("rehearsal script") == 1
+    assert "script" not in answer
     ended = [entry.event.result for entry in stage.entries("thread-ended")]
-    assert all("I am a rehearsal script and know only the word." in result for result in ended)
+    assert len(ended) == 3
     assert stage.entries("turn-ended")[-1].event.process == "conversation"
     assert not stage.pending()
 

@@ -1,0 +1,187 @@
+"""What the script says to people: plain answers from what stands in the request.
+
+It uses who speaks, what they told of themselves, what was said before and what was looked up. Whoever it
+meets is told, once, that it is a script; it never pretends to understand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rehearsal.claude.asked import OPEN_THOUGHT, PROBLEM, READING, SELF, Asked, Section
+from rehearsal.claude.choosing import FILES, LOOKS, topics
+from rehearsal.claude.hits import Hit, avoided, best, holds
+from rehearsal.claude.reading import BEGINS, is_to_be_read, told
+from rehearsal.claude.task import together
+from rehearsal.claude.wanted import looked_for
+
+SCRIPT = "rehearsal script"
+CONFESSION = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules, and all around me is real."
+GREETED = re.compile(r"\bgreet\b|\bnever spoken with\b", re.I)
+HELLO = re.compile(
+    r"(@\S+\s+)?(hi|hello|hey|hallo|hiya|greetings|good (morning|afternoon|evening|day))\b", re.I
+)
+THANKS = re.compile(r"\b(thanks|thank you|thx|cheers)\b", re.I)
+ABOUT_ME = re.compile(r"\b(know|noted|learned) (about |of )?me\b", re.I)
+RECALL = re.compile(
+    r"\b(remember|earlier|(did|have) I (just )?(say|said|tell|told)|(last|first) (thing|message))\b", re.I
+)
+BAD_IDEA = re.compile(r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|every\w*|whole|entire)\b", re.I)
+COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
+UNFINISHED = re.compile(r"\bbefore you are done\b")
+SENTENCE = re.compile(r"[^.!?]+[.!?]?")
+TURNED = (
+    (r"\bI am\b|\bI.m\b", "you are"),
+    (r"\bI was\b", "you were"),
+    (r"\bI\b", "you"),
+    (r"\bmy\b", "your"),
+    (r"\bmine\b", "yours"),
+    (r"\bme\b", "you"),
+    (r"\bmyself\b", "yourself"),
+)
+LONGEST = 160
+
+
+def spoken_line(request: Asked) -> str:
+    """What a person gets to hear."""
+    read = told(request)
+    if read:
+        return read
+    return f"{_greeting(request)} {_answer(request)}".strip()
+
+
+def turned(request: Asked) -> str:
+    """Where it goes over to: to read, to work on a problem, into open thought, or nowhere."""
+    for section in request.sections:
+        named = chosen(section, request)
+        if named in (READING, PROBLEM, OPEN_THOUGHT):
+            return named
+    return ""
+
+
+def chosen(section: Section, request: Asked) -> str:
+    """What of a section's choices it takes; "" in free text."""
+    if READING in section.choices and is_to_be_read(request):
+        return READING
+    return section.chosen(request.words)
+
+
+def short(words: str) -> str:
+    """Words as they are quoted: on one line, not too long, and with no tag that would end a section."""
+    flat = " ".join(words.replace("<", "\u2039").split())
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST].rstrip()}…"
+
+
+def as_told(facts: Sequence[str]) -> str:
+    """What somebody told of themselves, said to them: I am becomes you are."""
+    sentences = [one.strip(" .!") for fact in facts for one in SENTENCE.findall(fact) if SELF.search(one)]
+    for sign, instead in TURNED:
+        sentences = [re.sub(sign, instead, one, flags=re.I) for one in sentences]
+    return together([short(one) for one in sentences])
+
+
+def _greeting(request: Asked) -> str:
+    """Where they greet, or it is told to greet: then it also says what it is, once for each person."""
+    first = GREETED.search(request.instruction) is not None
+    if not first and not HELLO.match(request.words):
+        return ""
+    hello = f"Hello{_to(request)}!"
+    return f"{hello} {CONFESSION}" if first else hello
+
+
+def _answer(request: Asked) -> str:
+    goes = turned(request)
+    if goes == READING:
+        return BEGINS
+    if goes == PROBLEM:
+        return "Let me look."
+    if any(name in LOOKS for name, _ in request.found):
+        return _looked_up(request)
+    counts = COUNTS_TO.search(request.words)
+    if counts:
+        return ", ".join(str(number) for number in range(1, int(counts["end"]) + 1)) + "."
+    if BAD_IDEA.search(request.words):
+        return f"By all means{_to(request)}. And tomorrow we look for whoever has to undo it."
+    if THANKS.search(request.words):
+        return f"You are welcome{_to(request)}."
+    if ABOUT_ME.search(request.words):
+        return _known(request)
+    if RECALL.search(request.words):
+        return f"Let me leaf back{_to(request)}. {_before(request)}"
+    if SELF.search(request.words) and not request.words.rstrip().endswith("?"):
+        return f"I will remember{_to(request)}: {as_told([request.words])}."
+    return _plain(request)
+
+
+def _to(request: Asked) -> str:
+    return f", {request.person}" if request.person else ""
+
+
+def _plain(request: Asked) -> str:
+    """Where no rule fits: it says what it heard."""
+    if not request.words:
+        return "I see no words that were said to me."
+    if HELLO.fullmatch(request.words.strip(" .!")):
+        return "What shall we look at?"
+    if request.words.rstrip().endswith("?"):
+        said = f"A good question{_to(request)}, and I cannot know the answer. You asked:"
+    else:
+        said = f"I hear you{_to(request)}. You said:"
+    return f"{said} “{short(request.words)}”"
+
+
+def _known(request: Asked) -> str:
+    facts = as_told(request.told)
+    if facts:
+        return f"You told me that {facts}."
+    return f"Nothing yet{_to(request)}: tell me something of yourself."
+
+
+def _before(request: Asked) -> str:
+    """What the same person said before, out of the conversation that came with the request."""
+    before = [said.words for said in request.heard[:-1] if said.name == request.person]
+    if not before:
+        return "This is the first that I hear from you."
+    if re.search(r"\bfirst\b", request.words, re.I):
+        return f"You began with: “{short(before[0])}”"
+    return f"You said before: “{short(before[-1])}”"
+
+
+def _looked_up(request: Asked) -> str:
+    """What was found, a line each with its place; what does not suit whoever asks is told apart."""
+    asked_for = topics(request.words)
+    results = [text for name, text in request.found if name in LOOKS]
+    found: list[Hit] = []
+    missing: list[str] = []
+    for topic, result in zip(asked_for, results, strict=False):
+        hits = best(result, topic)
+        found += hits
+        if not hits:
+            missing += [topic if len(asked_for) > 1 else together(list(looked_for(topic)))]
+    if not found and FILES not in dict(request.found):
+        return f"I have looked{_to(request)}, and found: “{short(results[-1])}”"
+    said = []
+    if found:
+        said.append(_list(request, found))
+    if missing:
+        said.append(f"I have looked{_to(request)}, and found nothing about {together(missing)}.")
+    still = asked_for[len(results) :]
+    if still and UNFINISHED.search(request.instruction):
+        said.append(f"Not looked up yet: {together(still)}.")
+    return "\n\n".join(said)
+
+
+def _list(request: Asked, found: Sequence[Hit]) -> str:
+    avoids = [word for word in avoided(request.told) if any(holds(hit, word) for hit in found)]
+    suits = [hit for hit in found if not any(holds(hit, word) for word in avoids)]
+    lines = [f"- {hit.words} ({hit.place})" for hit in suits]
+    opening = "Here is what stands in our files"
+    if avoids and suits:
+        opening = "These suit you"
+    said = "\n".join([f"{opening}{_to(request)}:", *lines]) if lines else ""
+    if not avoids:
+        return said
+    rest = together([hit.name or hit.words for hit in found if hit not in suits])
+    because = f"Not for you: {rest}. You told me that you cannot eat {together(avoids)}."
+    return "\n\n".join(text for text in (said, because) if text)

@@ -1,0 +1,138 @@
+"""The tour that is offered without a key: each of its stops plays its part on the whole daemon."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.project import root
+from rehearsal.people import SOUL
+from rehearsal.tour import EXAMPLES, FILES, OWNER, Stop, stops
+from tests.stories.choosing import pressed, questions, stop_button
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
+from tests.stories.test_deep_reading import shares
+from tests.stories.test_reading import endings
+
+TOUR = {stop.id: stop for stop in stops(SOUL.name)}
+PLACES = {"": ALICE, "general": GENERAL}
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """What `python -m daemon` is without a key: the script, the sample files, and Alice for an owner."""
+    async with staged(tmp_path) as stage:
+        await stage.wake(
+            ism_enabled=True, knowledge_dirs=(root() / FILES,), owner_user_ids=frozenset({OWNER})
+        )
+        yield stage
+
+
+def words(stop: Stop) -> str:
+    """What is said at this stop, as Slack's clients send it."""
+    return stop.words.replace(f"@{SOUL.name}", ME)
+
+
+async def play(stage: Stage, id: str) -> list[str]:
+    """Alice says what this stop says; what the soul answered when all is over."""
+    stop = TOUR[id]
+    ts = await stage.say("alice", PLACES[stop.place], words(stop))
+    return await stage.answers(PLACES[stop.place], ts)
+
+
+def chosen(stage: Stage) -> list[tuple[str, str]]:
+    """What its runs looked up, in order: where, and for which words."""
+    actions = [entry.event for entry in stage.entries("action")]
+    return [(action.name, action.args["query"]) for action in actions if "query" in action.args]
+
+
+def thoughts(stage: Stage) -> list[str]:
+    """What it wrote that nobody else reads."""
+    return [entry.event.text for entry in stage.entries("model-call") if entry.event.name == "think"]
+
+
+def moods(stage: Stage) -> list[str]:
+    return [entry.event.mood for entry in stage.entries("mood")]
+
+
+async def test_its_mood_changes_and_it_says_only_once_that_it_is_a_script(stage: Stage) -> None:
+    [first] = await play(stage, "mood")
+    assert first.startswith("Hello, Alice! I am a rehearsal script, not a mind")
+    assert first.endswith("And tomorrow we look for whoever has to undo it.")
+    [second] = await play(stage, "tell")
+    assert "script" not in second
+    assert moods(stage) == ["sardonic", "engaged"]
+
+
+async def test_what_it_is_told_in_a_dm_it_uses_in_a_later_one(stage: Stage) -> None:
+    assert await play(stage, "tell") != []
+    [person] = stage.entries("person")
+    assert person.event.text == "- Alice said: “I am allergic to walnuts, and I like my tea strong.”"
+    begins, answer = await play(stage, "use")
+    assert begins == "Let me look."
+    assert "- Plum cake: plums, flour, butter, cinnamon. Twelve slices. (cafe/cakes.md:3)" in answer
+    assert answer.endswith("Not for you: Carrot cake. You told me that you cannot eat walnuts.")
+    [thought] = thoughts(stage)
+    assert "I was told before: “I am allergic to walnuts" in thought
+    assert chosen(stage) == [("Research", "cake friday")]
+    assert not stage.pending()
+
+
+async def test_it_finds_its_way_without_being_told_to_look(stage: Stage) -> None:
+    _, answer = await play(stage, "find")
+    assert "(cafe/espresso-machine.md:5)" in answer
+    assert "gasket" in answer
+    [ended] = stage.entries("ism-ended")
+    assert (ended.event.reason, ended.event.loops) == ("finished", 3)
+    [thought] = thoughts(stage)
+    assert thought.startswith("Alice wants: “the espresso machine is dripping again.")
+    assert "context-cleared" not in thought, "no scrap of the instructions"
+
+
+async def test_it_thinks_in_branches_that_look_things_up(stage: Stage) -> None:
+    answer = (await play(stage, "branches"))[-1]
+    assert "- The Mill: 14 beds" in answer
+    assert "- The Barn: 22 beds" in answer
+    branches = [entry.event.thread.partition(".")[2] for entry in stage.entries("thread-spawned")]
+    assert branches == ["mill", "lighthouse", "barn"]
+    assert stage.entries("plan")[-1].event.line().startswith("4/4")
+    assert not stage.pending()
+
+
+async def test_it_is_stopped_in_the_middle(stage: Stage) -> None:
+    held = asyncio.Event()
+    stage.model.say(None, until=held, first=200)
+    ts = await stage.post("alice", ALICE, words(TOUR["stop"]))
+    await stop_button(stage, "alice", ALICE, ts)
+    await stage.settled()
+    said = " ".join(await stage.answers(ALICE, ts))
+    assert "500" not in said
+    assert stage.entries("stop")
+    assert not stage.pending()
+
+
+async def test_at_its_limit_it_goes_on_only_by_leave_of_its_owner(stage: Stage) -> None:
+    answers = await play(stage, "leave")
+    assert "Not looked up yet: bins and boiler." in answers[1]
+    assert [question.event.to for question in questions(stage)] == [(OWNER,)]
+    await pressed(stage, "alice", "Continue")
+    assert [query for _, query in chosen(stage)] == ["keys", "van", "roof", "bees", "bins", "boiler"]
+    said = stage.entries("spoken")[-1].event.text
+    assert "- Boiler: the boiler is switched to night at ten" in said
+    assert "Not looked up yet" not in said
+    assert not stage.pending()
+
+
+async def test_it_reads_what_is_long_by_a_program(stage: Stage) -> None:
+    stop = TOUR["read"]
+    text = (EXAMPLES / stop.file).read_text(encoding="utf-8")
+    ts = await shares(stage, stop.file, text, stop.words)
+    await stage.settled()
+    answer = (await stage.answers(ALICE, ts))[-1]
+    assert answer.startswith("32 of 368 lines in harbour-log.txt hold “thick fog”.")
+    assert "[harbour-log.txt:5 " in answer
+    assert len(stage.entries("cell")) == 1
+    assert endings(stage) == [("answered", False)]
+    assert not any(text.splitlines()[199] in asked for asked in stage.asked()), "it stands in no prompt"
