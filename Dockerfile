@@ -11,6 +11,7 @@ COPY playbooks playbooks
 COPY actions actions
 COPY daemon daemon
 COPY rehearsal rehearsal
+COPY examples examples
 RUN python -m compileall -q config.py daemon rehearsal \
  && useradd --system --uid 10001 --no-create-home soul \
  && install -d -o soul -g soul /soul

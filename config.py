@@ -151,8 +151,6 @@ class Settings:
             raise ConfigError("\n".join(wrong))
         if "anthropic_base_url" in values:
             values.setdefault("anthropic_api_key", DUMMY_KEY)
-        if not {"anthropic_base_url", "anthropic_api_key"} & values.keys():
-            values.setdefault("ism_enabled", True)  # a script costs nothing, and shows all that there is
         return cls(**values)
 
     @property
@@ -231,13 +229,22 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
 
 def load() -> Settings:
     """The settings of `.env` in the working folder and of the environment, which wins."""
-    kept = {name: text for name, text in _written().items() if text is not None}
-    return Settings.from_env(kept | dict(os.environ))
+    return Settings.from_env(_given())
+
+
+def is_set(name: str) -> bool:
+    """Whether the owner set this key to anything."""
+    return bool(_given().get(name, "").strip())
 
 
 def misspelt() -> list[Unread]:
     """The keys of `.env`, and those of the environment that were meant for us, that are no setting."""
     return [*unread(_written(), os.environ, {one.name.upper() for one in fields(Settings)})]
+
+
+def _given() -> Mapping[str, str]:
+    kept = {name: text for name, text in _written().items() if text is not None}
+    return kept | dict(os.environ)
 
 
 def _written() -> Mapping[str, str | None]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from config import Settings, load, misspelt
+from config import Settings, is_set, load, misspelt
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
 from daemon.errors import ConfigError
 from daemon.log import begin_log
@@ -142,13 +142,14 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
 
 
 def _toured(settings: Settings) -> Settings:
-    """What a script needs to show what there is, unless it is set: sample files, and an owner for the soul."""
+    """What a script shows, unless it is set: it finds its own way, in sample files, and has an owner."""
     from daemon.project import root
     from rehearsal.tour import FILES, OWNER
 
     samples = root() / FILES
     return replace(
         settings,
+        ism_enabled=settings.ism_enabled or not is_set("ISM_ENABLED"),
         knowledge_dirs=settings.knowledge_dirs or ((samples,) if samples.is_dir() else ()),
         owner_user_ids=settings.owner_user_ids or frozenset({OWNER}),
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from rehearsal import tour
 from rehearsal.claude.understudy import Understudy
 from rehearsal.clock import Clock
 from rehearsal.people import SOUL
+from rehearsal.tour import Tour
 from rehearsal.world import World
 
 
@@ -32,10 +32,11 @@ class Rehearsed:
         """While inside, this application's server plays them. Raises OSError if the store cannot be used."""
         if self.claude:
             Understudy(self.clock).mount(app)
-            tour.mount(app, self.name)
         if self.slack is None:
             yield
             return
         async with World(self.slack, self.clock) as world:
             world.mount(app)
+            if self.claude:
+                Tour(world.workspace, self.name).mount(app.router)
             yield

@@ -12,13 +12,17 @@ from pathlib import Path
 
 from aiohttp import web
 
-from rehearsal.people import ALICE
+from rehearsal.people import ALICE, SOUL
+from rehearsal.workspace import Workspace
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 FILES = "examples/cafe"
 """The folder of sample files, in the project."""
 OWNER = ALICE.id
 """Who owns the soul where nobody else does: the first one of whom one posts as."""
+
+SAID = """
+select 1 from message where json_extract(body, '$.user') = ? and json_extract(body, '$.text') = ? limit 1
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,11 @@ class Stop:
     inner: bool = False
 
 
+def sample(name: str) -> Path:
+    """Where the sample file of this name is."""
+    return Path(__file__).resolve().parent.parent / "examples" / name
+
+
 def stops(name: str) -> Sequence[Stop]:
     """All of them, as tour.toml has them; `name` is the soul's."""
     text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -44,19 +53,32 @@ def stops(name: str) -> Sequence[Stop]:
     return [Stop(id=id, **one) for id, one in written.items()]
 
 
-def mount(app: web.Application, name: str) -> None:
-    """Add the tour, and the files that go with it, to a server."""
-    every = stops(name)
-    files = {stop.file: EXAMPLES / stop.file for stop in every if stop.file}
+class Tour:
+    """The stops over one workspace, which knows what was said there; `name` is the soul's."""
 
-    async def tour(_request: web.Request) -> web.Response:
-        return web.json_response([asdict(stop) for stop in every])
+    def __init__(self, workspace: Workspace, name: str) -> None:
+        self._db = workspace.db
+        self._stops = stops(name)
+        self._name = name
+        self._files = {stop.file: sample(stop.file) for stop in self._stops if stop.file}
 
-    async def file(request: web.Request) -> web.StreamResponse:
-        path = files.get(request.match_info["name"])
+    def mount(self, router: web.UrlDispatcher) -> None:
+        """Add the tour, and the files that go with it."""
+        router.add_get("/rehearsal/tour", self.tour)
+        router.add_get("/rehearsal/tour/{name}", self.file)
+
+    async def tour(self, _request: web.Request) -> web.Response:
+        """Who takes it, and each stop with whether its words were said."""
+        told = [asdict(stop) | {"done": self._was_said(stop)} for stop in self._stops]
+        return web.json_response({"person": OWNER, "stops": told})
+
+    async def file(self, request: web.Request) -> web.StreamResponse:
+        """A file that goes with a stop."""
+        path = self._files.get(request.match_info["name"])
         if path is None or not path.is_file():
             raise web.HTTPNotFound
         return web.FileResponse(path)
 
-    app.router.add_get("/rehearsal/tour", tour)
-    app.router.add_get("/rehearsal/tour/{name}", file)
+    def _was_said(self, stop: Stop) -> bool:
+        text = stop.words.replace(f"@{self._name}", f"<@{SOUL.user}>")
+        return self._db.execute(SAID, (OWNER, text)).fetchone() is not None

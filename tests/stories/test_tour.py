@@ -10,7 +10,7 @@ import pytest
 
 from daemon.project import root
 from rehearsal.people import SOUL
-from rehearsal.tour import EXAMPLES, FILES, OWNER, Stop, stops
+from rehearsal.tour import FILES, OWNER, Stop, sample, stops
 from tests.stories.choosing import pressed, questions, stop_button
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
@@ -127,7 +127,7 @@ async def test_at_its_limit_it_goes_on_only_by_leave_of_its_owner(stage: Stage) 
 
 async def test_it_reads_what_is_long_by_a_program(stage: Stage) -> None:
     stop = TOUR["read"]
-    text = (EXAMPLES / stop.file).read_text(encoding="utf-8")
+    text = sample(stop.file).read_text(encoding="utf-8")
     ts = await shares(stage, stop.file, text, stop.words)
     await stage.settled()
     answer = (await stage.answers(ALICE, ts))[-1]

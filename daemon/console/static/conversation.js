@@ -170,14 +170,11 @@ function hello(place, { names, soul }) {
   const withSoul = place.member?.id === soul;
   const promise = "Its answer appears here as it is thought; what it thinks appears in the journal.";
   const nothing = "Nothing has been said here yet.";
-  const toTry = "Try “Compare tea, coffee and mate. Think it through.”: a script can do that much.";
-  const isScript = document.body.dataset.model === "script";
   return el(
     "div",
     { className: "hello" },
     withSoul && el("span", { className: "mark", "aria-hidden": "true" }),
     el("h3", {}, withSoul ? `Say something to ${names[soul]}` : place.label),
     el("p", {}, withSoul ? promise : nothing),
-    withSoul && isScript && el("p", {}, toTry),
   );
 }

@@ -9,6 +9,7 @@ import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
 import { showKeys } from "./keys.js";
 import { ask, Unreachable } from "./reach.js";
+import { Tour } from "./tour.js";
 import { Views } from "./views.js";
 import { Workspace } from "./workspace.js";
 
@@ -41,6 +42,7 @@ const faults = new Faults();
 const views = new Views({ onThread: openThread, onEntry: openEntry });
 const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: () => views.close() });
 const toChat = crossing(journal, workspace);
+const tour = new Tour(workspace);
 if (views.has(asked)) views.open(asked);
 
 async function refresh() {
@@ -51,6 +53,7 @@ async function refresh() {
   document.body.dataset.model = state.rehearsed.model ? "script" : "real";
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
+  if (state.rehearsed.model) await tour.offer(state);
   linked ??= openLink(asked);
   if (!state.rehearsed.workspace && !views.current) views.open("threads");
 }

@@ -53,10 +53,23 @@ export class Workspace {
     if (!person) return false;
     this.place = channel;
     this.conversation.selected = ts;
-    if (person.id !== this.world.me) byId("composer").querySelector(`[value="${person.id}"]`).checked = true;
-    await this.become(person);
+    await this.turnInto(person);
     this.conversation.threads.get(ts)?.node.scrollIntoView({ block: "center" });
     return this.conversation.selected === ts;
+  }
+
+  /** Say this as this person in the channel of this name, or, without one, in their DM with the soul. */
+  async say(id, name, words, files) {
+    if (id !== this.world.me) await this.turnInto(this.state.people.find((person) => person.id === id));
+    const place = this.all.find(({ label, member }) => (name ? !member && label === name : member?.id === this.soul));
+    if (place.id !== this.place) await this.open(place.id);
+    await this.conversation.post(words, files);
+  }
+
+  /** Post as this person, and say so in the composer. */
+  async turnInto(person) {
+    byId("composer").querySelector(`[value="${person.id}"]`).checked = true;
+    await this.become(person);
   }
 
   look() {

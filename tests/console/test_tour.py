@@ -1,0 +1,47 @@
+"""A person without a key takes the tour: clicks its chips, sees what comes of them, and puts it away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import ViewportSize, expect
+
+from tests.console.browser import CHROMIUM, browser, daemon
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+
+SIZE = ViewportSize(width=1440, height=900)
+
+
+async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        await page.goto(address)
+        tour, count = page.locator("#tour"), page.locator("#tour .count")
+        await expect(tour.locator(".chips button")).to_have_count(8)
+        await expect(count).to_have_text("Click one, and watch")
+
+        await tour.get_by_role("button", name="Tell it something").click()
+        await expect(page.locator("#tour-watch")).to_contain_text("it thinks again in silence")
+        said = page.locator("#messages .text")
+        await expect(said.last).to_contain_text("you are allergic to walnuts, and you like your tea strong.")
+        await expect(count).to_have_text("1 of 8 tried")
+
+        await page.get_by_role("radio", name="Bob").check(force=True)
+        await tour.get_by_role("button", name="Let it find its way").click()
+        await expect(page.locator("#place")).to_have_text("# general")
+        await expect(said.first).to_contain_text("the espresso machine is dripping again")
+        await expect(page.locator("#messages b").first).to_have_text("Alice")
+        await expect(said.last).to_contain_text("cafe/espresso-machine.md:5")
+
+        await tour.get_by_role("button", name="Hide").click()
+        await page.reload()
+        await expect(page.locator("#tour-toggle")).to_be_visible()
+        await expect(tour).to_be_hidden()
+        await page.locator("#tour-toggle").click()
+        await expect(count).to_have_text("2 of 8 tried")
+        await expect(tour.locator(".done")).to_have_count(2)
+    assert complaints == []
