@@ -271,8 +271,8 @@ class Progress:
 
     def _line(self) -> str:
         return (
-            f"reading · round {self._done} of {self._rounds} · {self._cells} programs"
-            f" · {self._pieces} pieces · ${self._usd:.2f}"
+            f"reading · round {self._done} of {self._rounds} · programs: {self._cells}"
+            f" · pieces: {self._pieces} · ${self._usd:.2f}"
         )
 
     def _show(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.mind.wording import fill
+from daemon.mind.wording import LABELS, fill, labels
 from daemon.process import Turn
 
 
@@ -11,10 +11,11 @@ def traced(turn: Turn) -> str:
     facts = turn.facts()
     if facts is None:
         return turn.text("prompts/sentences/nothing_traced").strip()
+    named = labels(turn.text(LABELS))
     told = fill(
         turn.text("prompts/trace"),
-        processes=" → ".join(facts.processes),
-        actions=", ".join(facts.actions) or "none",
+        processes=" → ".join(named.get(process, process) for process in facts.processes),
+        actions=", ".join(named.get(action, action) for action in facts.actions) or "none",
         calls=str(facts.calls),
         tokens=f"{facts.tokens:,}",
         cost=f"${facts.usd:.4f}",

@@ -107,7 +107,7 @@ class Remembering:
                 number=str(number),
                 text=known[seq].text,
                 place=known[seq].place,
-                date=f"{datetime.fromtimestamp(known[seq].at, UTC):%Y-%m-%d}",
+                date=f"{datetime.fromtimestamp(known[seq].at, UTC):%-d %B %Y}",
                 readers=readers.get(known[seq].audience, readers.get("unknown", "")),
             )
             for number, seq in enumerate(shown.event.seqs, 1)

@@ -261,7 +261,7 @@ async def test_without_an_owner_they_are_told(stage: Stage, taken: Taken) -> Non
     before = await stage.answers(ALICE, ts)
     await stage.say("alice", ALICE, "And now?", ts)
     [said] = (await stage.answers(ALICE, ts))[len(before) :]
-    assert said.startswith("I have reached the limit for calls of the model")
+    assert said.startswith("I have reached the limit of how often I may think")
     assert len(stage.model.requests) == 1
 
 

@@ -11,8 +11,8 @@ from rehearsal.people import CAROL
 from tests.stories.choosing import pressed, questions, shown
 from tests.stories.stage import BOB, GENERAL, ME, Stage, reply
 
-FOR_GOOD = "I have reached the limit for calls of the model that was set for me here, so I cannot answer"
-ASKS = "That is as far as I may go by myself: I have reached the limit for calls of the model."
+FOR_GOOD = "I have reached the limit of how often I may think that was set for me here, so I cannot answer"
+ASKS = "That is as far as I may go by myself: I have reached the limit of how often I may think."
 SPENT = "I have used up what I may spend on thinking today."
 OWNED, UNOWNED = frozenset({CAROL.id}), frozenset[str]()
 

@@ -200,7 +200,7 @@ async def test_people_see_how_far_it_is(stage: Stage) -> None:
     await stage.clock.advance(1)  # nobody reads a line that changes faster
     first.set()
     statuses = stage.world.workspace.statuses
-    seen = "reading · 1 pieces · 1 questions · $0.0"
+    seen = "reading · pieces: 1 · questions: 1 · $0.0"
     await stage.until(lambda: any(seen in str(one) for one in statuses.all()))
     second.set()
     await stage.settled()

@@ -52,7 +52,7 @@ async def test_the_answer_stands_on_stdout_and_its_citations_hold(
     assert status == 0
     assert out == 'It is 77 [book.txt:1234 "the magic number is 77"], not 78.\n'
     assert "citations left out that do not hold: 1" in err
-    assert "reading · round 2 of 20 · 1 programs · 0 pieces" in err
+    assert "reading · round 2 of 20 · programs: 1 · pieces: 0" in err
     assert "--journal" in err
 
 

@@ -42,7 +42,7 @@ async def test_a_trace_tells_whoever_asks_and_nobody_else(stage: Stage) -> None:
     [(person, said)] = whispers(stage)
     assert person == BOB.id
     assert "conversation → greeting → problem_solving" in said
-    assert "Actions: Think, SearchMemory, Respond." in said
+    assert "Actions: thinking it over, searching memory, writing." in said
     assert figures(made) in said
     assert "http" not in said, "nobody knows how people would reach the page"
     assert SECRET not in said
