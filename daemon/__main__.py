@@ -136,9 +136,11 @@ def _rehearse(_: argparse.Namespace) -> int:
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
     """A local Slack, a local Claude, or both; who needs neither never loads them."""
     from daemon.clock import SystemClock
+    from daemon.project import name
     from rehearsal.rehearsed import Rehearsed
 
-    return Rehearsed(clock=SystemClock(), slack=settings.rehearsal_path if slack else None, claude=claude)
+    path = settings.rehearsal_path if slack else None
+    return Rehearsed(clock=SystemClock(), slack=path, claude=claude, name=name())
 
 
 def _toured(settings: Settings) -> Settings:

@@ -35,7 +35,7 @@ from daemon.engine.writer import Writer
 from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live, meanwhile
-from daemon.mind.wording import catalogue
+from daemon.mind.wording import SOUL, catalogue, name_of
 from daemon.ports import Clock, Open
 from daemon.process import Process
 from daemon.processes import PROCESSES
@@ -71,6 +71,7 @@ async def rehearse(settings: Settings, rehearsal: Rehearsal) -> None:
 class Awake:
     """A daemon that listens: what its owner, and a test, may look at."""
 
+    name: str
     url: str
     journal: Journal
     slack: Slack
@@ -82,7 +83,7 @@ async def run(settings: Settings, rehearsal: Rehearsal | None) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock(), rehearsal=rehearsal) as soul:
         gc.freeze()  # what is there by now stays for good: the collector need not go through it again
-        introduce(settings, soul.slack.name, soul.budget, soul.url)
+        introduce(settings, soul.name, soul.budget, soul.url)
         await live(soul.journal.died, soul.slack.died)
 
 
@@ -146,7 +147,14 @@ async def awake(
         await enter(Eraser(journal, clock, worker.wake, world.to_forget, clearing(settings, rehearsal, here)))
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        yield Awake(url=here, journal=journal, slack=slack, budget=budget, worker=worker)
+        yield Awake(
+            name=name_of(texts.as_it_is(SOUL)),
+            url=here,
+            journal=journal,
+            slack=slack,
+            budget=budget,
+            worker=worker,
+        )
 
 
 def _texts(

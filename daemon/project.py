@@ -1,4 +1,4 @@
-"""Folders: where the project's own files are, and where the journals live. For app.py."""
+"""The project's own files, the name that stands in one of them, and where the journals live."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ import os
 from pathlib import Path
 
 from daemon.errors import ConfigError
+from daemon.mind.wording import SOUL, name_of
 from daemon.private import tighten
 
 
 def root() -> Path:
     """The project's folder: where soul.md and prompts/ are."""
     return Path(__file__).resolve().parent.parent
+
+
+def name() -> str:
+    """The soul's, as soul.md says it; where that cannot be read, the start says why."""
+    try:
+        return name_of((root() / f"{SOUL}.md").read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return name_of("")
 
 
 def settle(home: Path) -> None:

@@ -24,6 +24,7 @@ from daemon.introduction import elsewhere
 from daemon.kinds import ModelCall
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.mind.recall import seen_by
+from daemon.mind.wording import SOUL, name_of
 from daemon.ports import Clock
 from daemon.slack.access import SLACK
 from daemon.slack.surface import Slack
@@ -58,7 +59,7 @@ def show(
     console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, texts),
-        state=partial(_state, settings, budget, slack, reach, inside, overview),
+        state=partial(_state, settings, texts, budget, slack, reach, inside, overview),
         health=partial(_health, journal, slack, reach, budget),
         inner=inside,
         thinking=thinking,
@@ -98,10 +99,16 @@ def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Ma
 
 
 def _state(
-    settings: Settings, budget: Budget, slack: Slack, reach: Reach, inside: Inside, overview: Overview
+    settings: Settings,
+    texts: Texts,
+    budget: Budget,
+    slack: Slack,
+    reach: Reach,
+    inside: Inside,
+    overview: Overview,
 ) -> Mapping[str, Any]:
     return {
-        "name": slack.name,
+        "name": name_of(texts.as_it_is(SOUL)),
         "rehearsed": {"workspace": settings.slack == "rehearsed", "model": settings.claude == "rehearsed"},
         "workspace_at": elsewhere(settings.slack_api_url, SLACK) if settings.slack == "real" else "",
         "model_at": elsewhere(settings.anthropic_base_url, ""),

@@ -35,7 +35,7 @@ def post(
     streaming: float | None = None,
 ) -> Message:
     """A new message of this caller's; clears the app's status line in that thread."""
-    body = {**_author(caller), **content}
+    body = {**_author(workspace, caller), **content}
     message = Message(
         stamp=workspace.mint(),
         channel=channel.id,
@@ -128,8 +128,9 @@ def _emit(workspace: Workspace, channel: Channel, app: App, event: dict[str, Any
     workspace.courier.post(app.id, event_id, payload | {"is_ext_shared_channel": channel.shared})
 
 
-def _author(caller: Caller) -> dict[str, Any]:
+def _author(workspace: Workspace, caller: Caller) -> dict[str, Any]:
     who = {"user": caller.id, "team": TEAM}
     if caller.app is None:
         return {**who, "client_msg_id": str(uuid.uuid4())}
-    return {**who, "bot_id": caller.app.bot, "app_id": caller.app.id, "bot_profile": bot_json(caller.app)}
+    profile = bot_json(caller.app, workspace.soul)
+    return {**who, "bot_id": caller.app.bot, "app_id": caller.app.id, "bot_profile": profile}

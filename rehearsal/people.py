@@ -97,9 +97,14 @@ def app_of(user: str) -> App | None:
     return next((app for app in APPS if app.user == user), None)
 
 
-def user_json(user: str) -> dict[str, Any]:
+def name_of(user: str, soul: str) -> str:
+    """What a user is called; `soul` is what the soul's app is called in this workspace."""
+    return soul if user == SOUL.user else NAMES[user]
+
+
+def user_json(user: str, soul: str) -> dict[str, Any]:
     """A user as `users.info` shows them."""
-    name, app = NAMES[user], app_of(user)
+    name, app = name_of(user, soul), app_of(user)
     owner = any(person.id == user and person.owner for person in PEOPLE)
     profile: dict[str, Any] = {"real_name": name, "display_name": name, "team": TEAM}
     if app is not None:
@@ -123,13 +128,13 @@ def user_json(user: str) -> dict[str, Any]:
     }
 
 
-def bot_json(app: App) -> dict[str, Any]:
+def bot_json(app: App, soul: str) -> dict[str, Any]:
     """A bot as `bots.info` shows it, and as `bot_profile` of its messages."""
     return {
         "id": app.bot,
         "app_id": app.id,
         "user_id": app.user,
-        "name": app.name,
+        "name": name_of(app.user, soul),
         "deleted": False,
         "updated": 0,
     }

@@ -18,7 +18,10 @@ from rehearsal.world import World
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """Slack, in the store at the path `slack`, and Claude: each as far as it is asked for."""
+    """Slack, in the store at the path `slack`, and Claude: each as far as it is asked for.
+
+    `name` is the soul's.
+    """
 
     clock: Clock
     slack: Path | None
@@ -35,8 +38,8 @@ class Rehearsed:
         if self.slack is None:
             yield
             return
-        async with World(self.slack, self.clock) as world:
+        async with World(self.slack, self.clock, self.name) as world:
             world.mount(app)
             if self.claude:
-                Tour(world.workspace, self.name).mount(app.router)
+                Tour(world.workspace).mount(app.router)
             yield

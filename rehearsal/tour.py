@@ -54,12 +54,12 @@ def stops(name: str) -> Sequence[Stop]:
 
 
 class Tour:
-    """The stops over one workspace, which knows what was said there; `name` is the soul's."""
+    """The stops over one workspace, which knows what was said there."""
 
-    def __init__(self, workspace: Workspace, name: str) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._db = workspace.db
-        self._stops = stops(name)
-        self._name = name
+        self._name = workspace.soul
+        self._stops = stops(self._name)
         self._files = {stop.file: sample(stop.file) for stop in self._stops if stop.file}
 
     def mount(self, router: web.UrlDispatcher) -> None:

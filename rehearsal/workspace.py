@@ -21,7 +21,7 @@ WHISPERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """Everything there is, handed to each method.
+    """Everything there is, handed to each method. `soul` is the name of the soul's app.
 
     `whispers` are the last ephemeral messages: {"user" (who saw it), "channel", "message"}.
     """
@@ -33,6 +33,7 @@ class Workspace:
     feed: Feed
     statuses: Statuses
     faults: Switchboard
+    soul: str
     whispers: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=WHISPERS))
 
     def mint(self) -> int:

@@ -18,6 +18,7 @@ from rehearsal.control import Control
 from rehearsal.courier import Courier
 from rehearsal.faults import SLACK_FAULTS
 from rehearsal.feed import Feed
+from rehearsal.people import SOUL
 from rehearsal.sockets import Gate, Links
 from rehearsal.statuses import Statuses
 from rehearsal.store import open_store
@@ -29,10 +30,10 @@ from rehearsal.workspace import Workspace
 class World:
     """A workspace that lives in one file; an async context manager that owns the store and the courier.
 
-    `faults` are its switches: what can go wrong in it.
+    `faults` are its switches: what can go wrong in it. `soul` is the name of the soul's app.
     """
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, soul: str = SOUL.name) -> None:
         self.faults = Switchboard("Slack", SLACK_FAULTS)
         links, db = Links(), open_store(path)
         self.workspace = Workspace(
@@ -43,6 +44,7 @@ class World:
             feed=Feed(),
             statuses=Statuses(clock),
             faults=self.faults,
+            soul=soul,
         )
 
     async def __aenter__(self) -> Self:

@@ -18,29 +18,39 @@ from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
 from daemon.ports import Clock
-from daemon.project import root
+from daemon.project import name, root
+
+LONGEST_NAME = 35
+"""Characters that Slack gives the name of an app."""
 
 
 async def doctor(clock: Clock, as_json: bool) -> int:
-    """Print all findings, each as soon as it is there, and the link that makes the app; 1 if one is ill."""
+    """Print all findings, each as soon as it is there; 1 if one is ill.
+
+    Where no app is connected yet, also the link that makes it.
+    """
     shown: list[Finding] = []
     async for finding in examine(clock):
         shown.append(finding)
         if not as_json:
             print(line(finding), flush=True)
-    ok, link = all(finding.ok for finding in shown), app_link()
+    ok = all(finding.ok for finding in shown)
+    link = "" if any(finding.name == "bot token" for finding in shown) else app_link(name())
     if as_json:
         print(
             json.dumps({"ok": ok, "findings": [asdict(one) for one in shown], "create_app": link}, indent=2)
         )
-    else:
+    elif link:
         print(f"To make the Slack app from manifest.json, open:\n{link}")
     return 0 if ok else 1
 
 
-def app_link() -> str:
-    """Where Slack makes the app that manifest.json describes, in one click."""
-    manifest = json.dumps(_manifest(), separators=(",", ":"))
+def app_link(called: str) -> str:
+    """Where Slack makes the app that manifest.json describes, in one click, under this name."""
+    described = _manifest()
+    described["display_information"]["name"] = called[:LONGEST_NAME]
+    described["features"]["bot_user"]["display_name"] = called
+    manifest = json.dumps(described, separators=(",", ":"))
     return f"https://api.slack.com/apps?new_app=1&manifest_json={quote(manifest)}"
 
 

@@ -8,7 +8,17 @@ from rehearsal.api.call import Call, Method
 from rehearsal.api.conversations import visible
 from rehearsal.api.pages import page
 from rehearsal.channels import channel_json
-from rehearsal.people import APPS, NAMES, TEAM, TEAM_DOMAIN, TEAM_NAME, TEAM_URL, bot_json, user_json
+from rehearsal.people import (
+    APPS,
+    NAMES,
+    TEAM,
+    TEAM_DOMAIN,
+    TEAM_NAME,
+    TEAM_URL,
+    bot_json,
+    name_of,
+    user_json,
+)
 from rehearsal.refusal import Refused
 
 
@@ -19,7 +29,7 @@ def auth_test(call: Call) -> dict[str, Any]:
         "team": TEAM_NAME,
         "team_id": TEAM,
         "is_enterprise_install": False,
-        "user": NAMES[call.caller.id].lower(),
+        "user": name_of(call.caller.id, call.workspace.soul).lower(),
         "user_id": call.caller.id,
     }
     if call.caller.app is not None:
@@ -37,14 +47,14 @@ def connections_open(call: Call) -> dict[str, Any]:
 
 def user_info(call: Call) -> dict[str, Any]:
     """One user."""
-    return {"user": user_json(_known(call.need("user")))}
+    return {"user": user_json(_known(call.need("user")), call.workspace.soul)}
 
 
 def user_list(call: Call) -> dict[str, Any]:
     """Everyone, the bots too."""
     found, more = page(call, list(NAMES))
     return {
-        "members": [user_json(user) for user in found],
+        "members": [user_json(user, call.workspace.soul) for user in found],
         "cache_ts": int(call.workspace.clock.now()),
         **more,
     }
@@ -62,7 +72,7 @@ def bot_info(call: Call) -> dict[str, Any]:
     """One bot."""
     for app in APPS:
         if app.bot == call.need("bot"):
-            return {"bot": bot_json(app)}
+            return {"bot": bot_json(app, call.workspace.soul)}
     raise Refused("bot_not_found")
 
 

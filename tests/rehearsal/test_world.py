@@ -161,3 +161,13 @@ async def test_the_feed_ends_with_the_world(tmp_path: Path) -> None:
     async with served(tmp_path / "rehearsal.db", FakeClock()) as place, watching(place, BOB.token) as feed:
         await place.world.hang_up()
         assert await feed.content.read() == b""
+
+
+async def test_the_soul_is_called_as_it_is_told(tmp_path: Path) -> None:
+    async with served(tmp_path / "rehearsal.db", FakeClock(), "Ada") as place:
+        soul, alice = place.client(SOUL.bot_token), place.client(ALICE.token)
+        assert (await soul.auth_test())["user"] == "ada"
+        shown = (await alice.users_info(user=SOUL.user))["user"]
+        assert shown["profile"]["display_name"] == "Ada"
+        said = await soul.chat_postMessage(channel=DM, text="hello")
+        assert said["message"]["bot_profile"]["name"] == "Ada"

@@ -99,6 +99,7 @@ async def test_it_reads_the_name_of_its_tags(stage: Stage) -> None:
     soul = stage.words / "soul.md"
     soul.write_text(soul.read_text().replace("Claudius", "Ada Lovelace"))
     await stage.wake()
+    assert stage.soul.name == "Ada Lovelace", "whatever Slack calls it"
     ts = await stage.say("alice", ALICE, "Compare tea and coffee.")
     assert "The shortest is tea" in (await spoken(stage, ts))[-1]
     assert "<ada-lovelace-response>" in stage.entries("model-call")[-1].event.text

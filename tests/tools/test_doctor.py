@@ -215,23 +215,25 @@ def test_an_old_python_is_ill() -> None:
 
 
 def test_the_link_makes_the_app_of_the_manifest() -> None:
-    link = app_link()
+    link = app_link("Ada Lovelace")
     asked = parse_qs(urlsplit(link).query)
     assert link.startswith("https://api.slack.com/apps?new_app=1&manifest_json=%7B")
-    assert json.loads(asked["manifest_json"][0]) == json.loads((root() / "manifest.json").read_text())
+    manifest = json.loads((root() / "manifest.json").read_text())
+    manifest["display_information"]["name"] = "Ada Lovelace"
+    manifest["features"]["bot_user"]["display_name"] = "Ada Lovelace"
+    assert json.loads(asked["manifest_json"][0]) == manifest
     assert len(link) < 4000, "a link must fit into an address bar"
 
 
-async def test_as_a_command_it_says_a_line_each_and_ends_with_the_link(tmp_path: Path) -> None:
+async def test_as_a_command_it_says_a_line_each_and_no_link_once_an_app_is_connected(tmp_path: Path) -> None:
     async with running(tmp_path / "world", "rehearse") as (_, url):
         secret = {"ANTHROPIC_API_KEY": "sk-ant-secret"}
         process = await start(tmp_path / "soul", "doctor", **into(url) | secret)
         out, err = await process.communicate()
-    *lines, _, link = out.decode().splitlines()
+    lines = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
     assert [text[:2] for text in lines] == ["✓ "] * 14
-    assert link.startswith("https://api.slack.com/apps?new_app=1")
-    for word in ("secret", SOUL.bot_token, SOUL.app_token):
+    for word in ("secret", "new_app", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()
 
 
@@ -242,6 +244,7 @@ async def test_each_bad_key_is_a_line_also_for_a_program(tmp_path: Path) -> None
     wrong = [one["said"].split()[0] for one in said["findings"] if not one["ok"]]
     assert process.returncode == 1
     assert said["ok"] is False
+    assert said["create_app"].startswith("https://api.slack.com/apps?new_app=1"), "no app is connected"
     assert wrong == ["PORT", "BUDGET_DAILY_USD", "CONSOLE_TOKEN"]
 
 
