@@ -24,6 +24,7 @@ HELLO = re.compile(
 )
 THANKS = re.compile(r"\b(thanks|thank you|thx|cheers)\b", re.I)
 ABOUT_ME = re.compile(r"\b(know|noted|learned) (about |of )?me\b", re.I)
+ABOUT_YOU = re.compile(r"\b(who|what) are you\b", re.I)
 RECALL = re.compile(
     r"\b(remember|earlier|(did|have) I (just )?(say|said|tell|told)|(last|first) (thing|message))\b", re.I
 )
@@ -103,6 +104,8 @@ def _answer(request: Asked) -> str:
         return ", ".join(str(number) for number in range(1, int(counts["end"]) + 1)) + "."
     if BAD_IDEA.search(request.words):
         return f"By all means{_to(request)}. And tomorrow we look for whoever has to undo it."
+    if ABOUT_YOU.search(request.words):
+        return "" if GREETED.search(request.instruction) else CONFESSION
     if THANKS.search(request.words):
         return f"You are welcome{_to(request)}."
     if ABOUT_ME.search(request.words):

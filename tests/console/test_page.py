@@ -149,7 +149,7 @@ async def _say(page: Page, text: str) -> None:
     await page.keyboard.press("Enter")
     opened = page.locator(".thread.open")
     await expect(opened.locator(".message").first).to_contain_text(text.split()[0])
-    await expect(opened.locator(".replies .text")).to_contain_text("script")
+    await expect(opened.locator(".replies .text")).to_contain_text("Alice")
     turn = page.locator("#turns > .turn").last
     await expect(turn.locator("[data-part='heard']").first).to_contain_text(text.split()[0])
     await expect(turn.locator("[data-part='said']")).to_contain_text("script")

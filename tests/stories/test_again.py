@@ -43,7 +43,7 @@ async def test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile(s
     await passing(stage, 1.0, lambda: at_rest(stage))
     said = [*await stage.answers(ALICE, first), *await stage.answers(ALICE, second)]
     assert sum(text.startswith(AWAY) for text in said) in (1, 2)
-    assert sum("rehearsal script" in text for text in said) == 2
+    assert sum("You said: “Question" in text for text in said) == 2
 
 
 async def test_an_apology_that_was_begun_is_known_though_a_stop_ends_what_it_was_for(
