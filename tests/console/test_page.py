@@ -152,7 +152,7 @@ async def _say(page: Page, text: str) -> None:
     await expect(opened.locator(".replies .text")).to_contain_text("Alice")
     turn = page.locator("#turns > .turn").last
     await expect(turn.locator("[data-part='heard']").first).to_contain_text(text.split()[0])
-    await expect(turn.locator("[data-part='said']")).to_contain_text("script")
+    await expect(turn.locator("[data-part='said']")).to_contain_text("Alice")
     await expect(turn.locator(".figures")).to_contain_text("1 call")
     await expect(turn).not_to_have_attribute("data-state", "thinking")
     await expect(page.locator(".message.streaming")).to_have_count(0)

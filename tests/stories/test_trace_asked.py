@@ -85,7 +85,7 @@ async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
     [(person, said)] = whispers(stage)
     assert person == ALICE_HERSELF.id
     assert figures(stage.entries("model-call")[:4]) in said
-    assert "SearchMemory" in said
+    assert "searching memory" in said
     assert SECRET not in said
     assert await stage.answers(ALICE, ts) == [ON_IT, DONE]
     assert "judge" not in calls(stage)
