@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from daemon.actions.action import Outcome
+from daemon.actions.owners_words import OwnersWords
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.prompting import feeling
-from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of
 from daemon.process import Turn
 
 
-class OpenContext:
+class OpenContext(OwnersWords):
     """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
 
     def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
-        self.turn = turn
+        super().__init__(turn)
         self.memory = memory
-        self._labels = labels(turn.text(LABELS))
 
     async def interrupted(self) -> bool:
         """No: a stop ends the turn itself, and what was said meanwhile is heard by the next one."""
@@ -26,14 +25,6 @@ class OpenContext:
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """Whoever agreed to it, and what was said about that."""
         self.memory = self.memory.with_memory(*memories)
-
-    def words(self, name: str, **words: str) -> str:
-        """A text of the owner's, filled; `name` (the soul's) is known."""
-        return fill(self.turn.text(name), name=name_of(self.turn.text(SOUL)), **words)
-
-    def label(self, meaning: str) -> str:
-        """The owner's word for it."""
-        return self._labels.get(meaning, meaning)
 
     def doing(self, meaning: str) -> None:
         """The status line says what it is at."""

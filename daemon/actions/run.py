@@ -13,20 +13,21 @@ from daemon.actions.action import TO, Definition, Outcome
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import bind
 from daemon.actions.interrupts import look
+from daemon.actions.owners_words import OwnersWords
 from daemon.actions.registry import Registry
+from daemon.actions.telling import Telling
 from daemon.actions.thinking import tell
 from daemon.engine.event import Entry
-from daemon.ism import Chooser, Finish, Interrupt, ISMResult, Part, Prompt, run_ism
-from daemon.kinds import Limited, ModelCall, RunEnded, RunTold
+from daemon.ism import Chooser, Finish, Interrupt, ISMResult, Prompt, run_ism
+from daemon.kinds import Limited, ModelCall, RunEnded
 from daemon.limits import CONTINUE
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.asking import Came, Schema
 from daemon.mind.choosing import CHOOSING, result_of, wording
 from daemon.mind.consent import DAY, consent
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.prompting import feeling, situated, timed
+from daemon.mind.prompting import feeling, situated
 from daemon.mind.recall import remember
-from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of
 from daemon.ports import Role
 from daemon.process import Process, Transition, Turn
 
@@ -36,14 +37,7 @@ WELL = frozenset({"done", "finished"})
 """Why a run ended that has come to what it was for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled(Part):
-    """What the chooser is told that the journal holds already, as these memories."""
-
-    memories: tuple[Memory, ...]
-
-
-class Run(Chooser):
+class Run(OwnersWords, Chooser):
     """Implements actions.action.Run, and all that `run_ism` is given."""
 
     def __init__(
@@ -54,7 +48,7 @@ class Run(Chooser):
         loops: int,
         role: Role = "speak",
     ) -> None:
-        self.turn = turn
+        super().__init__(turn)
         self.playbook = playbook
         self.role: Role = role
         self.loops = loops
@@ -70,15 +64,11 @@ class Run(Chooser):
         """What stood in the way of another call."""
         self._spent = False
         """Did the day's budget not let a call through?"""
-        self._labels = labels(turn.text(LABELS))
-        self._told = list(turn.memory.conversation)
-        """What the chooser has been told, the conversation first."""
-        self._parts = 0
-        """How many parts of the prompt are in there."""
-        self._chose: Entry[ModelCall] | None = None
+        self._telling = Telling(turn)
         self._findings: list[str] = []
-        self._news: list[Recalled] = []
+        """What its actions came to."""
         self._round = ""
+        """Which one it is, for the status line."""
 
     async def live(self) -> ISMResult:
         """The soul finds its own way: what the playbook wants, by the actions that there are."""
@@ -101,42 +91,20 @@ class Run(Chooser):
         findings = "\n".join(self._findings)
         return self.words("prompts/notes", findings=findings) if findings else ""
 
-    def words(self, name: str, **words: str) -> str:
-        """A text of the owner's, filled; `name` (the soul's) is known."""
-        return fill(self.turn.text(name), name=name_of(self.turn.text(SOUL)), **words)
-
-    def label(self, meaning: str) -> str:
-        """The owner's word for it."""
-        return self._labels.get(meaning, meaning)
-
     async def choose(self, prompt: Prompt) -> str | None:
         """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
-        await self.keep(prompt.parts)
+        await self._telling.keep(prompt.parts)
         self._round = f"{prompt.round}/{prompt.rounds}"
         self.doing("choose")
-        memory = timed(self.turn, WorkingMemory((*self.memory.system, *self._told)))
-        memory = memory.with_region("instruction", prompt.question)
+        memory = self._telling.asking(prompt.question)
         chooser: Role = "expert" if self.role == "expert" else "fast"
-        heard, self._chose = await self._call("choose", memory, chooser, prompt.schema)
-        self._told += heard
+        heard, call = await self._call("choose", memory, chooser, prompt.schema)
+        self._telling.answered(heard, call)
         self.hear(heard, news=False)
-        chose = self._chose.event
+        chose = call.event
         if chose.outcome == "refused":
             return None
         return chose.text if chose.outcome in ("ok", "cut") else ""
-
-    async def keep(self, parts: Sequence[Part]) -> None:
-        """All that the chooser was told, or said, becomes memory."""
-        for part in parts[self._parts :]:
-            if isinstance(part, Recalled):
-                self._told += part.memories
-            elif part.role == "assistant":
-                assert self._chose is not None
-                self._told.append(remember(self._chose))
-            else:
-                key, told = await self.turn.once_soon(RunTold(text=part.text))
-                self._told.append(Memory(role="user", content=told.text, key=key))
-        self._parts = len(parts)
 
     async def _call(
         self, name: str, memory: WorkingMemory, role: Role, schema: Schema | None = None
@@ -169,8 +137,7 @@ class Run(Chooser):
         """Was it stopped, or what came meanwhile? A new matter is answered in between."""
         if await self.interrupted():
             return True
-        news, self._news = tuple(self._news), []
-        return news
+        return self._telling.take_news()
 
     async def interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
@@ -181,7 +148,7 @@ class Run(Chooser):
 
     async def goes_on(self, result: ISMResult) -> bool:
         """It has come to an end: they are told what it came to, and at a bound an owner decides."""
-        await self.keep(result.parts)
+        await self._telling.keep(result.parts)
         reason = "interrupted" if self.stopped else str(result.stop_reason)
         await self.turn.once(RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log))
         if self.stopped or result.next_process:
@@ -204,18 +171,14 @@ class Run(Chooser):
         if kept:
             self.memory = self.memory.with_memory(*kept)
             if news:
-                self._recall(kept)
+                self._telling.recall(kept)
 
     def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""
-        self._recall(memory.conversation[len(self.memory.conversation) :])
+        self._telling.recall(memory.conversation[len(self.memory.conversation) :])
         self.memory = memory
         self.spoke = True
         self.stopped = self.stopped or stopped
-
-    def _recall(self, memories: tuple[Memory, ...]) -> None:
-        text = "\n".join(memory.content for memory in memories)
-        self._news.append(Recalled("user", text, memories))
 
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""

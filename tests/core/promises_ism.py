@@ -25,9 +25,9 @@ CHOOSES = (
     ),
     rule(
         "prompts of a run only grow",
-        "actions/run.py",
-        "WorkingMemory((*self.memory.system, *self._told))",
-        "WorkingMemory((*self.memory.memories, *self._told))",
+        "actions/telling.py",
+        "WorkingMemory((*self._turn.memory.system, *self._told))",
+        "WorkingMemory((*self._turn.memory.system, *self._told[::-1]))",
         "tests/stories/test_prompts.py::test_each_request_of_the_chooser_begins_with_the_one_before_it",
     ),
     rule(
