@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -16,6 +17,12 @@ TOOLS = ("hypothesis", "playwright")
 
 def pytest_configure() -> None:
     without_certificates()
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: no collection goes through it, and no forked life copies what it counts."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -9,10 +9,6 @@ import pytest
 
 from tests.source import Module, imported, modules, parse
 
-CODE = modules("config.py", "daemon", "rehearsal", "benchmarks")
-TESTS = modules("tests")
-ALL = CODE | TESTS
-
 MODULE_LINES = 400
 FUNCTION_LINES = 60
 DOCSTRING_LINES = 6
@@ -28,6 +24,25 @@ BOUNDARIES = {
 """How often `except Exception` may stand: at a turn's and a task's boundary, and around actions."""
 BLANKETS = ("Exception", "BaseException")
 MOCKS = ("unittest", "mock", "pytest_mock")
+
+Modules = dict[str, Module]
+
+
+@pytest.fixture(scope="module")
+def code() -> Modules:
+    """What runs for an owner. Here as below, syntax trees live no longer than the tests that look at them."""
+    return modules("config.py", "daemon", "rehearsal", "benchmarks")
+
+
+@pytest.fixture(scope="module")
+def proofs() -> Modules:
+    """The tests."""
+    return modules("tests")
+
+
+@pytest.fixture(scope="module")
+def every(code: Modules, proofs: Modules) -> Modules:
+    return code | proofs
 
 
 def blankets(module: Module) -> list[str]:
@@ -67,37 +82,37 @@ def mocks(module: Module) -> Iterator[str]:
             yield module.at(node)
 
 
-def test_a_module_fits_in_one_reading() -> None:
-    long = {one.path: len(one.text.splitlines()) for one in ALL.values()}
+def test_a_module_fits_in_one_reading(every: Modules) -> None:
+    long = {one.path: len(one.text.splitlines()) for one in every.values()}
     assert {path: lines for path, lines in long.items() if lines > MODULE_LINES} == {}
 
 
-def test_a_function_fits_in_the_eye() -> None:
+def test_a_function_fits_in_the_eye(every: Modules) -> None:
     sizes = {
         f"{module.at(function)} {function.name}": (function.end_lineno or 0) - function.lineno + 1
-        for module in ALL.values()
+        for module in every.values()
         for function in module.functions
     }
     assert {place: lines for place, lines in sizes.items() if lines > FUNCTION_LINES} == {}
 
 
-def test_a_module_says_first_what_it_holds() -> None:
+def test_a_module_says_first_what_it_holds(every: Modules) -> None:
     said = {
-        one.path: len((ast.get_docstring(one.tree) or "").splitlines()) for one in ALL.values() if one.text
+        one.path: len((ast.get_docstring(one.tree) or "").splitlines()) for one in every.values() if one.text
     }
     assert said.pop(TREE) > 0
     assert {path: lines for path, lines in said.items() if not 1 <= lines <= DOCSTRING_LINES} == {}
 
 
-def test_only_boundaries_catch_everything() -> None:
-    found = [place for module in CODE.values() for place in blankets(module)]
+def test_only_boundaries_catch_everything(code: Modules) -> None:
+    found = [place for module in code.values() for place in blankets(module)]
     assert [place for place in found if not place.startswith(tuple(BOUNDARIES))] == []
     for boundary, most in BOUNDARIES.items():
         assert sum(place.startswith(boundary) for place in found) <= most, found
 
 
-def test_tests_never_change_the_program_that_they_test() -> None:
-    assert [place for module in TESTS.values() for place in mocks(module)] == []
+def test_tests_never_change_the_program_that_they_test(proofs: Modules) -> None:
+    assert [place for module in proofs.values() for place in mocks(module)] == []
 
 
 @pytest.mark.parametrize(
