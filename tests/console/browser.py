@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, async_playwright, expect
 
-ROOT = Path(__file__).parents[2]
+from tests.stories.process import running
+
 CHROMIUM = shutil.which("chromium")
 SLOW = 30_000
 """Milliseconds: a browser on busy cores is slow, and that is no failure."""
@@ -24,49 +23,26 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-KEYS = (
-    "SLACK_BOT_TOKEN",
-    "SLACK_APP_TOKEN",
-    "SLACK_API_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "CONSOLE_TOKEN",
+
+
+Browsing = Callable[[], AbstractAsyncContextManager[Browser]]
+WITH_CHROMIUM = pytest.mark.skipif(
+    CHROMIUM is None, reason="There is no chromium here: apt install chromium."
 )
+IN_ITS_LOOP = pytest.mark.asyncio(loop_scope="session")
+IN_A_BROWSER = [WITH_CHROMIUM, IN_ITS_LOOP]
+"""Tests that look at the page share one browser, and so the loop that it lives in."""
 
 
 @asynccontextmanager
 async def daemon(home: Path, *command: str, **given: str) -> AsyncIterator[str]:
-    """`python -m daemon` with these keys and no other; gives the address of its page."""
-    settings = {**dict.fromkeys(KEYS, ""), "HOST": "127.0.0.1", "PORT": "0", "SOUL_HOME": str(home), **given}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "daemon",
-        *command,
-        cwd=ROOT,
-        env={**os.environ, **settings},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(60):
-            address = await _address(process)
+    """A daemon with these settings and no other; gives the address of its page."""
+    async with running(home, *command, **given) as (_, address):
         yield address
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.communicate()
-
-
-async def _address(process: asyncio.subprocess.Process) -> str:
-    assert process.stdout is not None
-    while line := (await process.stdout.readline()).decode():
-        if line.startswith("ready"):
-            return line.split()[1]
-    raise AssertionError("the daemon ended before it was ready")
 
 
 @asynccontextmanager
-async def browser() -> AsyncIterator[Browser]:
+async def launched() -> AsyncIterator[Browser]:
     """Debian's Chromium, headless, with a profile of its own."""
     expect.set_options(timeout=SLOW)
     async with async_playwright() as playwright:
@@ -75,3 +51,13 @@ async def browser() -> AsyncIterator[Browser]:
             yield chromium
         finally:
             await chromium.close()
+
+
+@asynccontextmanager
+async def lent(chromium: Browser) -> AsyncIterator[Browser]:
+    """A browser for a while: what was opened in it is closed, and forgotten."""
+    try:
+        yield chromium
+    finally:
+        for context in [*chromium.contexts]:
+            await context.close()

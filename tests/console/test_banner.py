@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.desk import desk
 from tests.stories.process import into
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 
-async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(tmp_path: Path) -> None:
+async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with daemon(tmp_path / "world") as world, browser() as chromium:
         page = await chromium.new_page()
         here = world.removeprefix("http://")
@@ -28,7 +29,7 @@ async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(tmp_path:
             await expect(banner).to_have_text(said)
 
 
-async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path) -> None:
+async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path, browser: Browsing) -> None:
     wrong = "The account has no credit left. Add some."
     async with desk(tmp_path, wrong=[wrong]) as table, browser() as chromium:
         page = await chromium.new_page()

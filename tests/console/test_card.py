@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from playwright.async_api import expect
 
 from daemon.engine.event import Event
 from daemon.kinds import CardBegan, CardMissed, CardShown, InnerMessage, PlanMade, SelfCall, SystemMessage
 from daemon.slack.checklist import checklist
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import desk
 from tests.stories.stage import ALICE
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 CONDITION = "We know which <tree> bears more"
 STEPS = ("Count the plums", "Ask the market & its prices", "Tell Alice")
@@ -40,7 +39,9 @@ ENTRIES: list[tuple[Event, Sequence[str]]] = [
 """What the journal holds of it, and what a reader is shown of each."""
 
 
-async def test_a_card_changes_where_it_stands_and_the_journal_tells_of_it_in_words(tmp_path: Path) -> None:
+async def test_a_card_changes_where_it_stands_and_the_journal_tells_of_it_in_words(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         alice, soul = here.client("xoxp-alice"), here.client()
         root = str((await alice.chat_postMessage(channel=ALICE, text="Which one?"))["ts"])

@@ -12,10 +12,10 @@ import pytest
 from playwright.async_api import JSHandle, Locator, Page, ViewportSize, expect
 
 from rehearsal.people import ALICE, SOUL
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import Desk, desk
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 DM = "D0ALICE0001"
 PICTURES = os.environ.get("PICTURES")
@@ -33,7 +33,7 @@ MISSED = """(held) => {
 
 @asynccontextmanager
 async def seat(
-    home: Path, width: int = 1440, dark: bool = False, said: str = ""
+    home: Path, browser: Browsing, width: int = 1440, dark: bool = False, said: str = ""
 ) -> AsyncIterator[tuple[Desk, Page]]:
     """The page as Alice sees it, who said something already; nothing on it is complained of."""
     look: Literal["dark", "light"] = "dark" if dark else "light"
@@ -84,8 +84,8 @@ async def content(here: Desk, file: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-async def test_a_file_is_dropped_into_a_message(tmp_path: Path, dark: bool) -> None:
-    async with seat(tmp_path, dark=dark) as (here, page):
+async def test_a_file_is_dropped_into_a_message(tmp_path: Path, dark: bool, browser: Browsing) -> None:
+    async with seat(tmp_path, browser, dark=dark) as (here, page):
         files = await held(page, ("plan.txt", "the plan"), ("old.txt", "x" * 34_000))
         await page.locator("#messages").dispatch_event("dragover", {"dataTransfer": files})
         await expect(page.locator("#composer")).to_have_class("dropping")
@@ -108,11 +108,11 @@ async def test_a_file_is_dropped_into_a_message(tmp_path: Path, dark: bool) -> N
         assert [await content(here, file) for file in event["files"]] == [b"the plan"]
 
 
-async def test_it_is_done_by_keyboard_alone(tmp_path: Path) -> None:
+async def test_it_is_done_by_keyboard_alone(tmp_path: Path, browser: Browsing) -> None:
     paths = [tmp_path / name for name in ("one.csv", "two.csv", "three.csv")]
     for path in paths:
         path.write_text(path.stem)
-    async with seat(tmp_path) as (here, page):
+    async with seat(tmp_path, browser) as (here, page):
         composer = page.locator("#composer")
         add = composer.get_by_role("button", name="Add file")
         for _ in range(60):
@@ -136,8 +136,8 @@ async def test_it_is_done_by_keyboard_alone(tmp_path: Path) -> None:
         assert (event["text"], [file["name"] for file in event["files"]]) == ("", ["four.csv"])
 
 
-async def test_a_file_goes_into_the_thread_that_it_is_dropped_on(tmp_path: Path) -> None:
-    async with seat(tmp_path, said="About the plan") as (here, page):
+async def test_a_file_goes_into_the_thread_that_it_is_dropped_on(tmp_path: Path, browser: Browsing) -> None:
+    async with seat(tmp_path, browser, said="About the plan") as (here, page):
         reply = page.locator(".thread.open .reply")
         files = await held(page, ("plan.txt", "the plan"))
         await page.locator("#messages").dispatch_event("dragover", {"dataTransfer": files})
@@ -152,8 +152,8 @@ async def test_a_file_goes_into_the_thread_that_it_is_dropped_on(tmp_path: Path)
         assert event["thread_ts"] == root["ts"]
 
 
-async def test_what_could_not_be_sent_is_still_there(tmp_path: Path) -> None:
-    async with seat(tmp_path) as (here, page):
+async def test_what_could_not_be_sent_is_still_there(tmp_path: Path, browser: Browsing) -> None:
+    async with seat(tmp_path, browser) as (here, page):
         with here.world.workspace.db as db:
             db.execute(
                 "insert into file (id, user, name, title, size, created, content) "
@@ -172,22 +172,24 @@ async def test_what_could_not_be_sent_is_still_there(tmp_path: Path) -> None:
         await expect(page.locator(".thread.open .file")).to_contain_text("plan.txt")
 
 
-async def test_no_more_files_than_one_message_takes(tmp_path: Path) -> None:
-    async with seat(tmp_path) as (_, page):
+async def test_no_more_files_than_one_message_takes(tmp_path: Path, browser: Browsing) -> None:
+    async with seat(tmp_path, browser) as (_, page):
         composer = page.locator("#composer")
         await drop(composer, await held(page, *((f"{number}.txt", "x") for number in range(11))))
         await expect(composer.get_by_role("alert")).to_have_text("At most 10 files go with one message.")
         await expect(composer.locator(".file")).to_have_count(10)
 
 
-async def test_a_file_that_is_dropped_beside_does_not_take_the_page_away(tmp_path: Path) -> None:
-    async with seat(tmp_path) as (_, page):
+async def test_a_file_that_is_dropped_beside_does_not_take_the_page_away(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with seat(tmp_path, browser) as (_, page):
         assert await page.evaluate(MISSED, await held(page, ("plan.txt", "the plan")))
         await expect(page.locator(".file")).to_have_count(0)
 
 
-async def test_on_a_narrow_window_everything_is_in_reach(tmp_path: Path) -> None:
-    async with seat(tmp_path, width=390, said="About the plan") as (_, page):
+async def test_on_a_narrow_window_everything_is_in_reach(tmp_path: Path, browser: Browsing) -> None:
+    async with seat(tmp_path, browser, width=390, said="About the plan") as (_, page):
         name = "a very long name of a file that somebody found somewhere and never thought about again.txt"
         await drop(page.locator("#composer"), await held(page, (name, "x" * 2_345_678), ("b.txt", "x")))
         composer = page.locator("#composer")

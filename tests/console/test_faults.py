@@ -9,9 +9,9 @@ import pytest
 from aiohttp import ClientSession
 from playwright.async_api import Page, ViewportSize, expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
 
@@ -33,7 +33,7 @@ async def opened(page: Page, address: str) -> None:
     await expect(page.locator("#faults")).to_be_visible()
 
 
-async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path) -> None:
+async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
@@ -59,7 +59,7 @@ async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path) -> None:
         assert complaints == []
 
 
-async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path) -> None:
+async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await opened(page, address)
@@ -70,7 +70,9 @@ async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path)
         await expect(page.locator(".thread.open .replies .text")).to_contain_text("script")
 
 
-async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(tmp_path: Path) -> None:
+async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with daemon(tmp_path) as address, browser() as chromium, ClientSession() as http:
         await http.post(f"{address}/rehearsal/faults", json={"name": "duplicate"})
         page = await chromium.new_page(viewport=SIZE)
@@ -84,7 +86,9 @@ async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(tm
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_drawer_fits_on_a_phone_and_closes_by_key(tmp_path: Path, scheme: Any) -> None:
+async def test_the_drawer_fits_on_a_phone_and_closes_by_key(
+    tmp_path: Path, scheme: Any, browser: Browsing
+) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         size = ViewportSize(width=390, height=780)
         page = await chromium.new_page(viewport=size, color_scheme=scheme)

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.engine.event import Event
@@ -31,11 +30,11 @@ from daemon.kinds import (
     TurnEnded,
 )
 from rehearsal.people import ALICE, BOB, SOUL
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import called, message
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 DM = "D0ALICE0001"
 SIZE = ViewportSize(width=1440, height=900)
@@ -105,7 +104,7 @@ async def pictured(page: Page, name: str) -> None:
         await page.screenshot(path=Path(str(PICTURES)) / f"{name}-{scheme}.png")
 
 
-async def test_buttons_are_pressed_and_vanish(tmp_path: Path) -> None:
+async def test_buttons_are_pressed_and_vanish(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         root = await question(here)
         await here.remember(DM, root, RUN)
@@ -124,7 +123,7 @@ async def test_buttons_are_pressed_and_vanish(tmp_path: Path) -> None:
         await expect(asked.locator(".actions")).to_have_count(0)
 
 
-async def test_a_press_that_is_refused_says_so(tmp_path: Path) -> None:
+async def test_a_press_that_is_refused_says_so(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         await question(here)
         page = await chromium.new_page(viewport=SIZE)
@@ -135,7 +134,7 @@ async def test_a_press_that_is_refused_says_so(tmp_path: Path) -> None:
         await expect(asked.get_by_role("alert")).to_have_text("This was not pressed: no.")
 
 
-async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path) -> None:
+async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(here.url)
@@ -153,7 +152,7 @@ async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path) -> None:
         await expect(stop).to_be_hidden()
 
 
-async def test_a_reaction_is_given_and_taken_back(tmp_path: Path) -> None:
+async def test_a_reaction_is_given_and_taken_back(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         await question(here)
         page = await chromium.new_page(viewport=SIZE)
@@ -168,7 +167,9 @@ async def test_a_reaction_is_given_and_taken_back(tmp_path: Path) -> None:
         await expect(given).to_have_count(0)
 
 
-async def test_a_whisper_is_seen_by_one_person_until_they_look_again(tmp_path: Path) -> None:
+async def test_a_whisper_is_seen_by_one_person_until_they_look_again(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         root = await question(here)
         page = await chromium.new_page(viewport=SIZE)
@@ -184,7 +185,7 @@ async def test_a_whisper_is_seen_by_one_person_until_they_look_again(tmp_path: P
         await expect(page.locator(".replies .message")).to_have_count(1)
 
 
-async def test_a_run_reads_well_in_the_journal(tmp_path: Path) -> None:
+async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         await here.remember(DM, await question(here), RUN)
         page = await chromium.new_page(viewport=ViewportSize(width=1440, height=1300))
@@ -213,7 +214,7 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path) -> None:
         await pictured(page, "run")
 
 
-async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path) -> None:
+async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         theirs = (await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Mine."))["ts"]
         await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Later.")
@@ -227,7 +228,9 @@ async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path) ->
         await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
 
 
-async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(tmp_path: Path) -> None:
+async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(
+    tmp_path: Path, browser: Browsing
+) -> None:
     real = {"workspace": False, "model": False}
     async with desk(tmp_path, rehearsed=real) as here, browser() as chromium:
         await here.remember("C1", "1.000001", RUN)

@@ -7,20 +7,20 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from daemon.engine.kinds import Match, Waiting
 from daemon.kinds import INNER, CommandRan, Noticed, Opened, ProcessEnded, ProcessStarted, Ticked
+from daemon.project import root
 from rehearsal.people import TEAM
-from tests.console.browser import CHROMIUM, ROOT, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import Desk, desk
 from tests.console.site import called
 from tests.console.theatre import theatre
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
-PICTURE = ROOT / "docs" / "inner-life.png"
+PICTURE = root() / "docs" / "inner-life.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=1000)
 PHONE = ViewportSize(width=390, height=700)
@@ -28,7 +28,7 @@ EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script
 NORRLAND = "The ferry to Norrland is late again, the third time in a week."
 
 
-async def test_the_script_lives_an_inner_life_that_can_be_watched(tmp_path: Path) -> None:
+async def test_the_script_lives_an_inner_life_that_can_be_watched(tmp_path: Path, browser: Browsing) -> None:
     async with (
         theatre(tmp_path, inner_life_enabled=True, inner_life_min_pause=0.0) as (soul, model),
         browser() as chromium,
@@ -82,7 +82,9 @@ async def test_the_script_lives_an_inner_life_that_can_be_watched(tmp_path: Path
         assert not complaints
 
 
-async def test_where_there_is_no_inner_life_nothing_of_it_is_offered(tmp_path: Path) -> None:
+async def test_where_there_is_no_inner_life_nothing_of_it_is_offered(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with theatre(tmp_path) as (soul, _), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(soul.url)
@@ -91,7 +93,7 @@ async def test_where_there_is_no_inner_life_nothing_of_it_is_offered(tmp_path: P
         await expect(page.locator("#filter").get_by_text("Inner life", exact=True)).to_be_hidden()
 
 
-async def test_each_end_of_a_tick_says_what_happened(tmp_path: Path) -> None:
+async def test_each_end_of_a_tick_says_what_happened(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         call = await write(world, "a/tick#1", called("tick", text="Round and round.", cost=0.01))
         compared = await write(world, "a/compare#1", called("compare", text='{"new": false}', cost=0.002))
@@ -118,7 +120,9 @@ async def test_each_end_of_a_tick_says_what_happened(tmp_path: Path) -> None:
         await expect(page.locator("#inner-now")).to_contain_text("Today $0.25 of $1.00")
 
 
-async def test_what_it_has_and_what_it_waits_for_follow_the_journal(tmp_path: Path) -> None:
+async def test_what_it_has_and_what_it_waits_for_follow_the_journal(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         page = await opened(chromium, world)
         now = page.locator("#inner-now")
@@ -147,7 +151,9 @@ async def test_what_it_has_and_what_it_waits_for_follow_the_journal(tmp_path: Pa
         await expect(shelf(page, "Notebook").locator("li")).to_contain_text("Ask about the pier.")
 
 
-async def test_very_many_ticks_come_page_by_page_and_new_ones_on_top(tmp_path: Path) -> None:
+async def test_very_many_ticks_come_page_by_page_and_new_ones_on_top(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         for number in range(45):
             await write(world, f"{number}/tick#1", Ticked(tick=0, outcome="asleep", why=f"no. {number}."))
@@ -167,7 +173,9 @@ async def test_very_many_ticks_come_page_by_page_and_new_ones_on_top(tmp_path: P
         await expect(ticks).to_have_count(46)
 
 
-async def test_nothing_of_it_is_html_and_it_fits_on_a_phone_in_the_dark(tmp_path: Path) -> None:
+async def test_nothing_of_it_is_html_and_it_fits_on_a_phone_in_the_dark(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         await world.journal.append("sess-00000009", place(EVIL), key="thread:evil")
         said = Noticed(user="U1", name=EVIL, text=EVIL, ts="17.1")

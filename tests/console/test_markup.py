@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.site import console
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SHOWN = {
     "<img src=x onerror=alert(1)>": "<p>&lt;img src=x onerror=alert(1)&gt;</p>",
@@ -57,7 +55,7 @@ SPLIT = """async (texts) => {
 }"""
 
 
-async def test_messages_become_marks_and_never_html(tmp_path: Path) -> None:
+async def test_messages_become_marks_and_never_html(tmp_path: Path, browser: Browsing) -> None:
     async with console(tmp_path) as site, browser() as chromium:
         page = await chromium.new_page()
         await page.goto(f"{site.url}/healthz")
@@ -65,7 +63,7 @@ async def test_messages_become_marks_and_never_html(tmp_path: Path) -> None:
     assert dict(zip(SHOWN, shown, strict=True)) == SHOWN
 
 
-async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path) -> None:
+async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path, browser: Browsing) -> None:
     """No pattern of the page may take more than linear time."""
     async with console(tmp_path) as site, browser() as chromium:
         page = await chromium.new_page()
@@ -75,7 +73,7 @@ async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Pat
             assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
 
 
-async def test_a_raw_answer_is_split_at_its_tags_whatever_they_are(tmp_path: Path) -> None:
+async def test_a_raw_answer_is_split_at_its_tags_whatever_they_are(tmp_path: Path, browser: Browsing) -> None:
     cases = {
         "<aside>hm</aside>\n<say>Yes.</say><mood>neutral</mood>": [
             ["aside", "hm"],

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from rehearsal.people import ALICE
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import Desk, desk
 from tests.console.test_gestures import DM, question, sent
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
 
@@ -31,7 +30,7 @@ async def press(page: Page, target: Locator) -> None:
     await page.mouse.up()
 
 
-async def test_reply_leads_to_where_one_writes(tmp_path: Path) -> None:
+async def test_reply_leads_to_where_one_writes(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         first = await begun(here, "The first.")
         await begun(here, "The second.")
@@ -47,7 +46,9 @@ async def test_reply_leads_to_where_one_writes(tmp_path: Path) -> None:
         await expect(thread.locator(".replies .message")).to_contain_text("My answer")
 
 
-async def test_a_button_beneath_the_open_thread_stays_under_the_mouse(tmp_path: Path) -> None:
+async def test_a_button_beneath_the_open_thread_stays_under_the_mouse(
+    tmp_path: Path, browser: Browsing
+) -> None:
     """The thread above closes as this one opens, and what stands beneath it moves up."""
     async with desk(tmp_path) as here, browser() as chromium:
         first = await begun(here, "The first.")

@@ -12,13 +12,14 @@ from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import AttemptFailed, GivenUp, Outage, OutageEnded, Restarted
 from daemon.kinds import SOUL_KINDS, Claim, Fault, TurnEnded, Unsaid
+from daemon.project import root
 from tests.clock import FakeClock
-from tests.console.browser import CHROMIUM, ROOT, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.site import called
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
-PICTURE = ROOT / "docs" / "page.png"
+PICTURE = root() / "docs" / "page.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=900)
 FAULT = Fault(name="prompts/moods", text="moods.md cannot be used: " + "so many words " * 40)
@@ -41,7 +42,9 @@ BROKEN: list[Event] = [
 """What goes wrong in a journal, and how it ends."""
 
 
-async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(tmp_path: Path) -> None:
+async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
         complaints: list[str] = []
@@ -60,7 +63,7 @@ async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(tmp_path:
     assert complaints == []
 
 
-async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path) -> None:
+async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
@@ -87,7 +90,9 @@ async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [900, 700, 390])
-async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path, width: int) -> None:
+async def test_on_a_narrow_window_the_journal_opens_beside(
+    tmp_path: Path, width: int, browser: Browsing
+) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=ViewportSize(width=width, height=700))
         await page.goto(address)
@@ -103,7 +108,9 @@ async def test_on_a_narrow_window_the_journal_opens_beside(tmp_path: Path, width
         await expect(toggle).to_be_focused()
 
 
-async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(tmp_path: Path) -> None:
+async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with Journal(tmp_path / "rehearsal-journal.db", FakeClock(), SOUL_KINDS) as journal:
         for number, event in enumerate(BROKEN):
             await journal.append("sess-00000001", event, key=f"greeted:{number}")
@@ -128,7 +135,7 @@ async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(tmp_path: Pa
             await expect(row).to_contain_text(words)
 
 
-async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path) -> None:
+async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)

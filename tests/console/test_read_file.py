@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.shelf import cell_of, figures, name, state, turn_to
 from tests.console.test_drop import drop, held, picture
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=1000)
 QUESTION = "How many lines mention the ferry?"
@@ -29,7 +28,9 @@ def log() -> str:
     return "\n".join(f"Day {day}: {LATE if day % 50 == 0 else WEATHER[day % 4]}." for day in range(1, 1_251))
 
 
-async def test_a_file_is_dropped_asked_about_and_answered_with_places(tmp_path: Path) -> None:
+async def test_a_file_is_dropped_asked_about_and_answered_with_places(
+    tmp_path: Path, browser: Browsing
+) -> None:
     text = log()
     assert len(text) > 40_000, "too long for one call"
     async with daemon(tmp_path) as address, browser() as chromium:

@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.engine.kinds import Restarted
 from daemon.kinds import CellBegan, CellRan, ReadingBegan, ReadingEnded, SystemMessage, TurnBegan, TurnEnded
-from tests.console.browser import CHROMIUM, ROOT, browser
+from daemon.project import root
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.deliveries import DELIVERIES, QUESTION, ROUNDS, cell, open_sandbox, pieces, reading
 from tests.console.desk import THREAD, desk
 from tests.console.shelf import (
@@ -34,16 +34,18 @@ from tests.console.site import called
 from tests.console.theatre import theatre
 from tests.stories.stage import ALICE
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
-PICTURE = ROOT / "docs" / "reading.png"
+PICTURE = root() / "docs" / "reading.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 PHONE = ViewportSize(width=390, height=700)
 EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script> <b>bold</b> &lt;i&gt;"
 MANY = 2_000
 
 
-async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(tmp_path: Path) -> None:
+async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with (
         theatre(tmp_path, reading(DELIVERIES), open_sandbox, rlm_threshold_tokens=0) as (soul, model),
         browser() as chromium,
@@ -113,7 +115,7 @@ async def seen_by_who_comes_later(page: Page, url: str) -> None:
     assert await root.inner_text() == told
 
 
-async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Path) -> None:
+async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Path, browser: Browsing) -> None:
     bounds = {"rlm_threshold_tokens": 0, "rlm_max_calls": 6}
     async with (
         theatre(tmp_path, reading(DELIVERIES), open_sandbox, **bounds) as (soul, model),
@@ -137,7 +139,9 @@ async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Pat
         await expect(last).to_contain_text("Norrland, in all five months")
 
 
-async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(tmp_path: Path) -> None:
+async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world)
         for number, (reason, answer, _, _) in enumerate(ENDS, 1):
@@ -163,7 +167,7 @@ async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(tmp_p
         await expect(roots.first).to_have_attribute("aria-expanded", "true")
 
 
-async def test_a_reading_that_does_not_go_on_says_so(tmp_path: Path) -> None:
+async def test_a_reading_that_does_not_go_on_says_so(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world)
         root = page.get_by_role("tree").locator("> .root").last
@@ -196,7 +200,7 @@ async def test_a_reading_that_does_not_go_on_says_so(tmp_path: Path) -> None:
         )
 
 
-async def test_what_models_and_texts_say_is_never_html(tmp_path: Path) -> None:
+async def test_what_models_and_texts_say_is_never_html(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world)
         evil = called("recurse", reading=True, text=f"{EVIL}\n```repl\nprint({EVIL!r})\n```")
@@ -225,7 +229,9 @@ async def test_what_models_and_texts_say_is_never_html(tmp_path: Path) -> None:
         assert await page.evaluate("window.hacked") is None
 
 
-async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_them(tmp_path: Path) -> None:
+async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_them(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world)
         await write(world, f"{READ}/reading#1", ReadingBegan(question="How many?", shape="a str"))
@@ -251,7 +257,9 @@ async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_
         assert await page.locator("#entries > [data-seq]").count() <= 1_000
 
 
-async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(tmp_path: Path) -> None:
+async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world)
         long = "\n".join(f"line {number}" for number in range(60))
@@ -294,7 +302,7 @@ async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(tmp_p
         await expect(root).to_be_focused()
 
 
-async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path) -> None:
+async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world, PHONE)
         tree = page.get_by_role("tree")
@@ -317,7 +325,7 @@ async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path) -> No
 
 
 async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_known_is_fetched(
-    tmp_path: Path,
+    tmp_path: Path, browser: Browsing
 ) -> None:
     nobody = {"workspace": False, "model": False}
     async with desk(tmp_path, rehearsed=nobody) as world, browser() as chromium:

@@ -9,13 +9,13 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from daemon.kinds import CellBegan, ReadingBegan, ReadingEnded, SelfCall, Spoken
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import READ, SIZE, name, shoot, turn_to, write
 from tests.console.site import message
 from tests.stories.stage import ALICE
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 PHONE = ViewportSize(width=390, height=700)
 NOBODY = {"workspace": False, "model": False}
@@ -65,7 +65,9 @@ async def scroll(page: Page, to: str) -> None:
     await page.locator("#entries").evaluate(f"(list) => (list.scrollTop = {to})")
 
 
-async def test_who_scrolls_up_reads_on_and_what_is_in_sight_stays_there(tmp_path: Path) -> None:
+async def test_who_scrolls_up_reads_on_and_what_is_in_sight_stays_there(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await lived(world)
         page = await opened(chromium, world)
@@ -99,7 +101,7 @@ async def test_who_scrolls_up_reads_on_and_what_is_in_sight_stays_there(tmp_path
         await expect(row(page, "and now")).to_be_in_viewport()
 
 
-async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path) -> None:
+async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await lived(world, 700)
         found = world.journal.get("inside:300")
@@ -121,7 +123,7 @@ async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path) -> No
         await expect(page.get_by_role("radio", name="All")).to_be_checked()
 
 
-async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path) -> None:
+async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.journal.append(THREAD, message("A Kingfisher over the weir!"), key="kingfisher")
         await lived(world, 400)
@@ -163,7 +165,9 @@ async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path) -
         await expect(page.get_by_role("tree")).to_be_visible()
 
 
-async def test_words_that_are_forgotten_vanish_from_a_page_that_is_open(tmp_path: Path) -> None:
+async def test_words_that_are_forgotten_vanish_from_a_page_that_is_open(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await lived(world, 5)
         secret, _ = await world.journal.append(THREAD, message("a secret"), key="secret")
@@ -181,7 +185,9 @@ async def test_words_that_are_forgotten_vanish_from_a_page_that_is_open(tmp_path
             await expect(page.locator("#journal")).not_to_contain_text("a secret")
 
 
-async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(tmp_path: Path) -> None:
+async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.remember(ALICE, "1.1", [])
         await write(world, f"{READ}/reading#1", ReadingBegan(question="Long ago?", shape="a str"))
@@ -214,7 +220,7 @@ async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(tmp_path: Pa
 
 
 @pytest.mark.parametrize("dark", [False, True])
-async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool) -> None:
+async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         await lived(world, 60)
         page = await chromium.new_page(viewport=PHONE, color_scheme="dark" if dark else "light")
@@ -231,7 +237,9 @@ async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool) -> None:
         assert await page.locator("#journal").evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
 
 
-async def test_a_page_that_was_hidden_for_long_goes_on_with_the_newest(tmp_path: Path) -> None:
+async def test_a_page_that_was_hidden_for_long_goes_on_with_the_newest(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await lived(world, 5)
         page = await opened(chromium, world)

@@ -12,7 +12,7 @@ from aiohttp import ClientResponse
 from playwright.async_api import expect
 
 from daemon.console.thinking import LONGEST, Thinking
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
 from tests.console.site import console, frames
 from tests.console.theatre import theatre
 
@@ -87,9 +87,10 @@ async def test_of_an_endless_answer_only_so_much_is_held() -> None:
         assert len(told["text"]) == LONGEST
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+@WITH_CHROMIUM
+@IN_ITS_LOOP
 async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_journal_s_pane(
-    tmp_path: Path,
+    tmp_path: Path, browser: Browsing
 ) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
         gate = asyncio.Event()
@@ -112,8 +113,9 @@ async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_jour
         assert "kingfisher" not in await page.locator("#conversation").inner_text()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
-async def test_half_a_thought_is_gone_when_its_attempt_ends(tmp_path: Path) -> None:
+@WITH_CHROMIUM
+@IN_ITS_LOOP
+async def test_half_a_thought_is_gone_when_its_attempt_ends(tmp_path: Path, browser: Browsing) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
         gate = asyncio.Event()
         model.say(ANSWER, chunk=5, until=gate, first=MIDDLE)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Page, Route, ViewportSize, expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
 HOLDING = """
@@ -26,7 +25,9 @@ HOLDING = """
 """Lets a test keep back what the page hears of the workspace."""
 
 
-async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(tmp_path: Path) -> None:
+async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.add_init_script(HOLDING)
@@ -51,7 +52,7 @@ async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(tmp
 
 
 async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_interruption(
-    tmp_path: Path,
+    tmp_path: Path, browser: Browsing
 ) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
@@ -68,7 +69,7 @@ async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_in
         await _reply(page, "Still here.", by="Bob")
 
 
-async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path) -> None:
+async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         crashes: list[str] = []

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from playwright.async_api import ViewportSize, expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 TOKEN = "open sesame, and be quick"
 PICTURES = os.environ.get("PICTURES")
 """A folder in which to leave screenshots, to be looked at."""
 
 
-async def test_a_person_writes_the_token_into_a_form(tmp_path: Path) -> None:
+async def test_a_person_writes_the_token_into_a_form(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path, CONSOLE_TOKEN=TOKEN) as address, browser() as chromium:
         page = await chromium.new_page(viewport=ViewportSize(width=900, height=640))
         await page.goto(address)
@@ -41,7 +40,7 @@ async def test_a_person_writes_the_token_into_a_form(tmp_path: Path) -> None:
         await expect(page.locator("#place")).to_have_text("Claudius")
 
 
-async def test_the_token_in_the_address_lets_in_too(tmp_path: Path) -> None:
+async def test_the_token_in_the_address_lets_in_too(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path, CONSOLE_TOKEN=TOKEN) as address, browser() as chromium:
         page = await chromium.new_page()
         await page.goto(f"{address}/?token={TOKEN}")

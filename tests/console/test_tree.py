@@ -6,22 +6,22 @@ import asyncio
 import os
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
 from daemon.engine.kinds import Spawned, ThreadEnded
 from daemon.kinds import InnerMessage, PlanMade, SelfCall, SystemMessage, TurnBegan
+from daemon.project import root
 from rehearsal.claude.understudy import Understudy
-from tests.console.browser import CHROMIUM, ROOT, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.theatre import theatre
 from tests.stories.stage import ALICE
 from tests.stories.test_open_thought import OPEN, OVER, calls_itself, final, spawns
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
-PICTURE = ROOT / "docs" / "thoughts.png"
+PICTURE = root() / "docs" / "thoughts.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=940)
 PHONE = ViewportSize(width=390, height=700)
@@ -62,7 +62,9 @@ class Script:
         return gate
 
 
-async def test_a_plan_goes_from_its_first_step_to_its_last_and_two_branches_grow(tmp_path: Path) -> None:
+async def test_a_plan_goes_from_its_first_step_to_its_last_and_two_branches_grow(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
         complaints: list[str] = []
@@ -137,7 +139,7 @@ async def _seen_by_who_comes_later(page: Page, url: str) -> None:
     assert await tree.inner_text() == told
 
 
-async def test_branches_are_opened_and_closed_by_keyboard(tmp_path: Path) -> None:
+async def test_branches_are_opened_and_closed_by_keyboard(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await _thoughts(chromium, world, SIZE)
         await remember(world, *tree_of("one", "two"), (f"{THREAD}.two", ThreadEnded(result="Two it is.")))
@@ -168,7 +170,9 @@ async def test_branches_are_opened_and_closed_by_keyboard(tmp_path: Path) -> Non
         await expect(one.get_by_role("group")).to_contain_text("Heard while it was closed.")
 
 
-async def test_branches_stand_under_those_that_began_them_each_as_it_ended(tmp_path: Path) -> None:
+async def test_branches_stand_under_those_that_began_them_each_as_it_ended(
+    tmp_path: Path, browser: Browsing
+) -> None:
     ends = ("failed", "cancelled", "limited")
     async with desk(tmp_path) as world, browser() as chromium:
         page = await _thoughts(chromium, world, PHONE)
@@ -185,7 +189,7 @@ async def test_branches_stand_under_those_that_began_them_each_as_it_ended(tmp_p
         assert wide <= 0, "nothing is cut off on a phone"
 
 
-async def test_a_hundred_branches_stay_a_page_that_one_can_read(tmp_path: Path) -> None:
+async def test_a_hundred_branches_stay_a_page_that_one_can_read(tmp_path: Path, browser: Browsing) -> None:
     names = [f"item-{number}" for number in range(1, 101)]
     async with desk(tmp_path) as world, browser() as chromium:
         page = await _thoughts(chromium, world, SIZE)
@@ -199,7 +203,7 @@ async def test_a_hundred_branches_stay_a_page_that_one_can_read(tmp_path: Path) 
         await expect(tree.locator(".branches").first).to_have_text("100 branches: 100 completed")
 
 
-async def test_what_the_core_says_stands_there_in_words(tmp_path: Path) -> None:
+async def test_what_the_core_says_stands_there_in_words(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await _thoughts(chromium, world, SIZE)
         fan = '<fan-out-complete total="2" successful="1"><result index="1">Ten &amp; one</result>'

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.lived_in import connected, write_a_life
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
 NARROW = ViewportSize(width=390, height=844)
@@ -18,7 +17,7 @@ THREADS = 66
 VIEWS = ("threads", "questions", "people", "costs", "health")
 
 
-async def test_an_owner_finds_their_way_with_slack_connected(tmp_path: Path) -> None:
+async def test_an_owner_finds_their_way_with_slack_connected(tmp_path: Path, browser: Browsing) -> None:
     await write_a_life(tmp_path / "journal.db", threads=THREADS - 6)
     async with connected(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
@@ -38,7 +37,9 @@ async def test_an_owner_finds_their_way_with_slack_connected(tmp_path: Path) -> 
     assert complaints == []
 
 
-async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(tmp_path: Path) -> None:
+async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)

@@ -26,32 +26,42 @@ from rehearsal.messages import FOREVER, Message, find, replies
 from rehearsal.people import SOUL
 from rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
+from tests.stories.born import Born, born
 from tests.stories.stage import ALICE
 
+Daemon = Process | Born
 
-async def start(home: Path, *command: str, within: Sequence[str] = (), **env: str) -> Process:
-    """Start `python -m daemon …` with these variables and none of the machine's own.
 
-    `within` is a command that runs another one.
-    """
-    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+async def start(home: Path, *command: str, **env: str) -> Daemon:
+    """Start `python -m daemon …` with these variables and none of the machine's own, from the nursery."""
+    return await born(command, variables(home, env))
+
+
+async def start_anew(home: Path, *command: str, within: Sequence[str] = (), **env: str) -> Daemon:
+    """The same as a program of its own, which takes seconds. `within` is a command that runs another one."""
     return await asyncio.create_subprocess_exec(
         *(*within, sys.executable, "-m", "daemon", *command),
         cwd=root(),
-        env={
-            **inherited,
-            "PORT": "0",
-            "SOUL_HOME": str(home),
-            "SSL_CERT_DIR": os.devnull,  # all is on the loopback
-            "PYTHONWARNINGS": "error",
-            **env,
-        },
+        env=variables(home, env),
         stdout=PIPE,
         stderr=PIPE,
     )
 
 
-async def ready(process: Process) -> list[str]:
+def variables(home: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """What is set for a daemon that lives here."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return {
+        **inherited,
+        "PORT": "0",
+        "SOUL_HOME": str(home),
+        "SSL_CERT_DIR": os.devnull,  # all is on the loopback
+        "PYTHONWARNINGS": "error",
+        **env,
+    }
+
+
+async def ready(process: Daemon) -> list[str]:
     """What it prints until it is ready; the last line says where."""
     assert process.stdout
     lines: list[str] = []
@@ -64,7 +74,7 @@ async def ready(process: Process) -> list[str]:
     raise AssertionError(f"never ready: {lines} {(await process.stderr.read()).decode()}")
 
 
-async def ended(process: Process) -> tuple[int, str]:
+async def ended(process: Daemon) -> tuple[int, str]:
     """Its exit status and what it said on stderr."""
     assert process.stderr
     async with asyncio.timeout(PATIENCE):
@@ -73,7 +83,7 @@ async def ended(process: Process) -> tuple[int, str]:
 
 
 @asynccontextmanager
-async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[Process, str]]:
+async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[Daemon, str]]:
     """A daemon that is ready, and its URL; killed when the block ends, if it still lives."""
     process = await start(home, *command, **env)
     try:

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.stories.process import around, ended, into, ready, start
+from tests.stories.process import around, ended, into, ready, start_anew
 
 TELLING = """
 import atexit, json, runpy, sys
@@ -26,7 +26,7 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 async def loaded(home: Path, *command: str, **env: str) -> set[str]:
     """What a daemon has loaded that became ready, if it is one that goes on, and then was stopped."""
-    process = await start(home, *command, within=(sys.executable, "-c", TELLING), **env)
+    process = await start_anew(home, *command, within=(sys.executable, "-c", TELLING), **env)
     if not command:
         await ready(process)
         process.send_signal(signal.SIGTERM)

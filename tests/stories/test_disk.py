@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
-from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 
-from tests.stories.process import PATIENCE, ended, into, running, visit
+from tests.stories.process import PATIENCE, Daemon, ended, into, running, visit
 from tests.stories.stage import ALICE, Stage, reply
 
 if sys.platform == "linux":
@@ -30,7 +29,7 @@ async def unacked(session: ClientSession, world: str) -> int:
         return int((await response.json())["apps"][0]["unacked"])
 
 
-def limit_files(process: Process, full: bool) -> None:
+def limit_files(process: Daemon, full: bool) -> None:
     """Let no file of this process grow any more, or let them grow again."""
     most = resource.RLIM_INFINITY
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 if full else most, most))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import resource
 import signal
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 
-from tests.stories.process import ended, ready, start, visit
+from tests.stories.process import Daemon, ended, ready, start, visit
 from tests.stories.stage import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Only Linux limits another process.")
@@ -76,7 +75,7 @@ async def flooded(url: str) -> AsyncIterator[None]:
             writer.close()
 
 
-async def gone(process: Process) -> None:
+async def gone(process: Daemon) -> None:
     if process.returncode is None:
         process.kill()
         await process.wait()

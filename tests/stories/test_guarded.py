@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio.subprocess import Process
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession, CookieJar
 
-from tests.stories.process import ended, running, start, visit
+from tests.stories.process import Daemon, ended, running, start, visit
 from tests.stories.stage import PATIENCE
 
 TOKEN = "open sesame, and be quick"
@@ -77,6 +76,6 @@ async def test_under_another_loopback_address_a_foreign_host_is_refused(tmp_path
             assert foreign.status == 403
 
 
-def open_daemon(home: Path) -> AbstractAsyncContextManager[tuple[Process, str]]:
+def open_daemon(home: Path) -> AbstractAsyncContextManager[tuple[Daemon, str]]:
     """A daemon that others can reach, if they know the token."""
     return running(home, HOST="0.0.0.0", CONSOLE_TOKEN=TOKEN)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.process import ended, into, running, start
+from tests.stories.process import ended, into, running, start, start_anew
 from tests.tools.forgery import opened
 
 JOURNAL, STORE = "rehearsal-journal.db", "rehearsal.db"
@@ -62,7 +62,8 @@ CLOSED: dict[str, tuple[Callable[[Path], None], int, str]] = {
 
 
 async def says(home: Path, status: int, why: str, *command: str, within: tuple[str, ...] = ()) -> None:
-    got, said = await ended(await start(home, *command, within=within))
+    process = await (start_anew(home, *command, within=within) if within else start(home, *command))
+    got, said = await ended(process)
     *log, line = said.splitlines()
     assert (got, [one for one in log if " CRITICAL " not in one]) == (status, []), said
     assert why in line

@@ -7,7 +7,6 @@ import json
 import re
 import signal
 import socket
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from aiohttp import ClientSession, web
 
 from daemon.server import address, bind, serving
 from tests.attention import until
-from tests.stories.process import around, ended, into, ready, running, start
+from tests.stories.process import Daemon, around, ended, into, ready, running, start, start_anew
 from tests.stories.stage import PATIENCE, reply
 
 PROMPTLY = 5.0
@@ -24,7 +23,7 @@ PROMPTLY = 5.0
 
 
 async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -> None:
-    process = await start(tmp_path)
+    process = await start_anew(tmp_path)
     lines = await ready(process)
     assert len(lines) <= 8
     assert re.fullmatch(r"ready  http://127\.0\.0\.1:\d+", lines[-1])
@@ -57,7 +56,7 @@ async def test_a_taken_port_is_said_at_once(tmp_path: Path) -> None:
 
 async def test_all_bad_keys_are_named_at_once_and_no_secret(tmp_path: Path) -> None:
     bad = {"SLACK_BOT_TOKEN": "xoxp-very-secret", "PORT": "many", "BUDGET_DAILY_USD": "-1"}
-    status, said = await ended(await start(tmp_path, **bad))
+    status, said = await ended(await start_anew(tmp_path, **bad))
     assert status == 78
     for key in (*bad, "SLACK_APP_TOKEN"):
         assert key in said
@@ -178,6 +177,6 @@ async def test_each_turn_is_a_line_of_the_log_and_no_level_shows_a_word_or_a_sec
             assert secret not in said
 
 
-async def _told(process: Process) -> tuple[int, list[str]]:
+async def _told(process: Daemon) -> tuple[int, list[str]]:
     status, said = await ended(process)
     return status, said.splitlines()

@@ -1,0 +1,66 @@
+"""Where daemons are born: a process that has imported all that a daemon imports, and forks one when asked.
+
+To load all that anew takes seconds of a processor; what a daemon does from there on is the same. Each has a
+keeper, a fork that starts it, waits for it and tells how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+from typing import Any
+
+from daemon import app, lifetime, terminal
+from daemon.doctor import doctor
+from daemon.project import root
+from rehearsal import rehearsed
+
+LOADED = (app, lifetime, terminal, doctor, rehearsed)
+LONGEST = 100_000
+"""Bytes of an order."""
+MANY = 256
+"""Files that are open here: never so many."""
+
+
+def main() -> None:
+    """Take orders from stdin, a socket: a command, its environment, and where its words and its fate go."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a keeper ended
+    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as orders:
+        while True:
+            said, files, _, _ = socket.recv_fds(orders, LONGEST, 3)
+            if not said:
+                return
+            if not os.fork():
+                break
+            for file in files:
+                os.close(file)
+    keep(json.loads(said), *files)
+
+
+def keep(order: dict[str, Any], out: int, err: int, fate: int) -> None:
+    """Start a daemon; the keeper's own process ends with it, and the daemon's returns."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if born := os.fork():
+        os.close(out)
+        os.close(err)
+        os.write(fate, b"%d\n" % born)
+        status = os.waitstatus_to_exitcode(os.waitpid(born, 0)[1])
+        os.write(fate, b"%d\n" % status)
+        os._exit(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.closerange(3, MANY)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    os.chdir(root())
+    sys.argv[1:] = order["command"]
+    runpy.run_module("daemon", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
