@@ -20,11 +20,11 @@ run: $(RUN)     ## install what is missing, then start the daemon
 doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Claude and Slack, and the fix
 	@$(PY) -m daemon doctor
 
-test: $(DEV)    ## install what is missing, then run every test (properties with the same examples each time)
+test: $(DEV)    ## install what is missing, then run the tests (of many cases of one rule a few; properties with the same examples)
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
-soak: $(DEV)    ## properties and the gate at random, every crash boundary in every way, every mutant, deaths, a storm and a month (SECONDS=300)
-	@$(PY) -m pytest -n auto --dist worksteal tests/mind tests/slack tests/claude tests/documents tests/sandbox tests/inner
+soak: $(DEV)    ## every test in all its cases, properties and the gate at random, every crash boundary in every way, every mutant, deaths, a storm and a month (SECONDS=300)
+	@$(PY) -m pytest -n auto --dist worksteal --soak
 	@$(PY) -m tests.mind.gate 100000
 	@$(PY) -m tests.inner.fuzz 100000
 	@$(PY) -m tests.engine.soak

@@ -19,6 +19,18 @@ def pytest_configure() -> None:
     without_certificates()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="try what is marked `soak`, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("soak"):
+        return
+    left = [item for item in items if item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if not item.get_closest_marker("soak")]
+
+
 def pytest_collection_finish() -> None:
     """What is there by now stays: no collection goes through it, and no forked life copies what it counts."""
     gc.collect()

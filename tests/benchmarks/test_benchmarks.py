@@ -31,6 +31,7 @@ from benchmarks.turns import turns
 from benchmarks.verifying import verifying
 from benchmarks.waits import waits
 from benchmarks.waking import waking
+from tests.soak import but
 
 TINY = {
     "calls": partial(calls, rounds=1, conversations=2),
@@ -57,13 +58,15 @@ TINY = {
     "waking": partial(waking, entries=300),
     "catching_up": partial(catching_up, threads=(3,)),
 }
+SLOW = ("pages", "start", "idle", "speech", "growth", "crowd")
+"""These start daemons, or wait: however little they measure, it takes them seconds."""
 
 
 def test_none_is_left_out() -> None:
     assert TINY.keys() == {benchmark.__name__ for benchmark in ALL}
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", but(TINY, SLOW))
 async def test_a_benchmark_prints_its_figures(name: str, tmp_path: Path) -> None:
     figures = await TINY[name](tmp_path)
     head, *lines = table(figures).splitlines()

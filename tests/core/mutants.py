@@ -85,11 +85,11 @@ def copied(folder: Path) -> Path:
 
 
 def _run(shown_by: str, copy: Path) -> str:
-    command = ["-m", "pytest", shown_by] if "::" in shown_by else ["-m", "tests.core.harness", shown_by]
+    checks = ("pytest", "--soak") if "::" in shown_by else ("tests.core.harness",)
     settings = {"PYTHONDONTWRITEBYTECODE": "1", "VERBOSE": "1", "PATIENCE": str(PATIENCE)}
     try:
         done = subprocess.run(
-            [sys.executable, *command],
+            [sys.executable, "-m", *checks, shown_by],
             cwd=copy,
             capture_output=True,
             timeout=SECONDS,

@@ -6,9 +6,10 @@ import pytest
 
 from tests.engine.harness import failures, replayed, stopped
 from tests.engine.soak import ALL
+from tests.soak import later
 
-EACH = 11
-"""Of the boundaries each eleventh one, here; `python -m tests.engine.soak` has all, and in each way."""
+EACH = 29
+"""Of the boundaries each twenty-ninth one, here; `python -m tests.engine.soak` has all, and in each way."""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -21,12 +22,12 @@ def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
     assert failures(ALL[name], first=1 + number % EACH, each=EACH) == {}
 
 
-@pytest.mark.parametrize("at", [5, 7, 8, 9])
+@pytest.mark.parametrize("at", [later(5), 7, 8, later(9)])
 @pytest.mark.parametrize("name", ["order", "outage"])
 def test_a_worker_that_wakes_from_a_pause_does_no_harm(name: str, at: int) -> None:
     assert stopped(ALL[name], at) is None
 
 
-@pytest.mark.parametrize("at", [3, 5, 8])
+@pytest.mark.parametrize("at", [later(3), 5, later(8)])
 def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
     assert stopped(ALL["order"], at, meets=True) is None

@@ -14,11 +14,12 @@ from daemon.sandbox.monty import MontyPool
 from tests.sandbox.probes import PROBES, Probe, escaped
 from tests.sandbox.surroundings import CALLS, FOREVER, Surroundings, surroundings
 from tests.sandbox.unconfined import Unconfined
+from tests.soak import SOAK
 
 Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
 ENVIRONMENTS = ("cpython", "monty")
 ROOMY = Bounds(seconds=30, memory=256 * 2**20, output=100_000, calls=CALLS)
-SHORT = Bounds(seconds=1, memory=256 * 2**20, output=100_000, calls=CALLS)
+SHORT = Bounds(seconds=0.4, memory=256 * 2**20, output=100_000, calls=CALLS)
 
 
 async def ping(number: int) -> str:
@@ -106,6 +107,7 @@ async def test_it_does_not_get_out(box: Box, around: Surroundings, probe: Probe)
     assert await box.works()
 
 
+@SOAK
 @pytest.mark.parametrize("group", sorted({probe.name.partition(":")[0] for probe in PROBES}))
 def test_unconfined_each_succeeds(group: str) -> None:
     """A probe that fails everywhere shows nothing."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.soak import shared
 from tests.stories.process import ended, into, running, start, start_anew
 from tests.tools.forgery import opened
 
@@ -77,7 +78,7 @@ async def test_what_stands_in_the_way_is_a_line(tmp_path: Path, name: str) -> No
 
 
 @modes_bind
-@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("name", shared(CLOSED, 2))
 async def test_what_is_closed_to_us_is_a_line(tmp_path: Path, name: str) -> None:
     hinder, status, why = CLOSED[name]
     hinder(tmp_path / "home")
