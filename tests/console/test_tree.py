@@ -62,9 +62,7 @@ class Script:
         return gate
 
 
-async def test_a_plan_goes_from_its_first_step_to_its_last_and_two_branches_grow(
-    tmp_path: Path, browser: Browsing
-) -> None:
+async def test_a_plan_goes_to_its_last_step_and_two_branches_grow(tmp_path: Path, browser: Browsing) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
         complaints: list[str] = []
