@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
@@ -22,12 +21,12 @@ from daemon.kinds import (
     TurnBegan,
     TurnEnded,
 )
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import called, message
 from tests.console.theatre import theatre
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 NOBODY = {"workspace": False, "model": False}
 SIZE = ViewportSize(width=1440, height=900)
@@ -67,7 +66,9 @@ def part(card: Locator, name: str) -> Locator:
     return card.locator(f"> .top-of-branch > .moments > [data-part='{name}']")
 
 
-async def test_a_turn_is_one_card_in_which_each_sentence_stands_once(tmp_path: Path) -> None:
+async def test_a_turn_is_one_card_in_which_each_sentence_stands_once(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.remember("C1", "1.1", [])
         said = ("say#1!receipt", Spoken(text="Plums are blue.", ts="1.3"))
@@ -100,7 +101,7 @@ async def test_a_turn_is_one_card_in_which_each_sentence_stands_once(tmp_path: P
         await expect(entries.first).to_be_hidden()
 
 
-async def test_a_message_waits_until_a_turn_takes_it_up_or_ends(tmp_path: Path) -> None:
+async def test_a_message_waits_until_a_turn_takes_it_up_or_ends(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.remember("C1", "1.1", [])
         page = await chromium.new_page(viewport=SIZE)
@@ -117,7 +118,9 @@ async def test_a_message_waits_until_a_turn_takes_it_up_or_ends(tmp_path: Path) 
         await expect(cards).to_contain_text("waits for an answer")
 
 
-async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(tmp_path: Path) -> None:
+async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.remember("C1", "1.1", [])
         branch = f"{THREAD}.lisbon"
@@ -156,7 +159,7 @@ async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(tmp
         await expect(lisbon.locator("[data-part='heard']")).to_contain_text("What of Lisbon?")
 
 
-async def test_a_message_leads_to_its_card_and_back(tmp_path: Path) -> None:
+async def test_a_message_leads_to_its_card_and_back(tmp_path: Path, browser: Browsing) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(soul.url)
@@ -178,7 +181,9 @@ async def test_a_message_leads_to_its_card_and_back(tmp_path: Path) -> None:
         await expect(page.locator(".message.flash .text")).to_have_text("Two")
 
 
-async def test_cards_are_walked_by_keyboard_and_what_is_new_is_told(tmp_path: Path) -> None:
+async def test_cards_are_walked_by_keyboard_and_what_is_new_is_told(
+    tmp_path: Path, browser: Browsing
+) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.remember("C1", "1.1", [])
         for n in range(30):

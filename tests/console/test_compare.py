@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import expect
 
-from tests.console.browser import CHROMIUM, browser
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.theatre import theatre
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 
-async def test_what_a_call_saw_more_than_the_one_before(tmp_path: Path) -> None:
+async def test_what_a_call_saw_more_than_the_one_before(tmp_path: Path, browser: Browsing) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
         model.say("<aside>A greeting.</aside><say>Good morning.</say>")
         model.say("<aside>About plums.</aside><say>Plums are blue.</say>")
