@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import ViewportSize, expect
 
-from tests.console.browser import CHROMIUM, browser, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here: apt install chromium.")
+pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
 
 
-async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path) -> None:
+async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
