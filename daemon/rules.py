@@ -49,6 +49,7 @@ class SoulRules:
         return (
             Rule(self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
             Rule(self.thread, everything),
+            Rule(self.brought, lambda event: event.brings),
             Rule(self.stamp, These((CardShown, SpeechStarted, Spoken))),
         )
 
@@ -107,6 +108,14 @@ class SoulRules:
             self._places[entry.thread] = entry.event.team, entry.event.channel
         elif entry.thread.startswith("sess-") and not known:
             yield entry.seq, f"{entry.thread} was never opened"
+
+    def brought(self, ledger: Ledger, entry: Entry[Any]) -> Findings:
+        """What was said elsewhere is brought into a conversation only within one channel, or one DM."""
+        here = self._places.get(root_of(entry.thread))
+        for _, seq in ledger.kinds.seqs(entry.event):
+            there = ledger.thread(seq)
+            if there and self._places.get(root_of(there)) != here:
+                yield entry.seq, f"it brings {seq} here, which was said in another channel"
 
     def stamp(self, _: Ledger, entry: Entry[Any]) -> Findings:
         """A message in Slack is claimed by one speech, and a speech is one message; or it is a card."""

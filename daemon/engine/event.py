@@ -54,6 +54,8 @@ class Event:
     """May a turn take it?"""
     within_turn: ClassVar[bool] = False
     """Is it written by a turn alone, under a key of that turn?"""
+    brings: ClassVar[bool] = False
+    """May it name entries of other trees? From then on its own tree may name them, too."""
     receipt_of: ClassVar[str] = ""
     """The kind of its cause, where it is a receipt: it closes that if it may, and no turn ends without."""
     stays: ClassVar[tuple[str, ...]] = ()

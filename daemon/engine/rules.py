@@ -51,6 +51,8 @@ class Ledger:
         """The entries whose bodies are blank, each with the one that says that it was forgotten."""
         self.forgotten: dict[int, Sequence[int]] = {}
         """The entries that say so, and of which."""
+        self.brought: defaultdict[str, set[int]] = defaultdict(set)
+        """Root of a tree of threads to the entries of other trees that it may name."""
         self.last = 0
         self._there: dict[int, tuple[str, str]] = {}
         """Each entry's kind and thread."""
@@ -104,6 +106,8 @@ class Ledger:
         event, half = entry.event, self.halves.get(entry.thread)
         if entry.forgotten:
             self.blank[entry.seq] = entry.forgotten
+        if event.brings:
+            self.brought[root_of(entry.thread)].update(seq for _, seq in self.kinds.seqs(event))
         if isinstance(event, Forgotten):
             self.forgotten[entry.seq] = event.seqs
         elif isinstance(event, TurnBegan):
@@ -194,13 +198,15 @@ def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 
 def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
-    """The entries that an event lists were there before it, in the same tree of threads. What stands for
-    words that are gone may be anywhere."""
+    """The entries that an event lists were there before it, in the same tree of threads, or were brought into
+    it. What stands for words that are gone may be anywhere."""
     root = root_of(entry.thread)
     for field, seq in ledger.kinds.seqs(entry.event):
         there = ledger.thread(seq)
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
+        elif entry.event.brings or seq in ledger.brought[root]:
+            continue
         elif root_of(there) != root and not issubclass(ledger.event(seq), Forgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 

@@ -79,6 +79,7 @@ class Overheard(StepEvent):
     """What was fetched of what was said before the soul was called in; `whole`: was that all of it?"""
 
     kind: ClassVar[str] = "overheard"
+    brings: ClassVar[bool] = True
     seqs: Seqs
     whole: bool = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from daemon.rules import verify
 from daemon.soul.overhearing import PATIENCE as FETCHING
 from daemon.soul.overhearing import TRIES
 from rehearsal.people import SOUL
@@ -45,6 +46,7 @@ async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(s
     await stage.settled()
     assert asked.count("The build is red.") == 1
     assert len(stage.model.requests) == 2
+    assert not verify(stage.soul.journal).violations
     assert not stage.pending("input", "turn-began")
 
 
