@@ -6,12 +6,11 @@ Called by `python -m daemon verify`, the doctor and tests.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from daemon.engine.event import Entry, digest
-from daemon.engine.keys import root_of
+from daemon.engine.keys import execution_of, root_of
 from daemon.engine.reading import Reading
 from daemon.engine.rules import Ledger, Rule, These, everything
 from daemon.engine.verify import Verdict
@@ -88,7 +87,7 @@ class SoulRules:
 
     def _worded(self, entry: Entry[ModelCall]) -> Findings:
         """What was read of the owner's is of those texts that its turn began with."""
-        there = self._in_use.get(_execution_of(entry))
+        there = self._in_use.get(execution_of(entry.key))
         for name in entry.event.wording:
             if there is not None and name not in there:
                 yield entry.seq, f"its turn did not begin with the text {name}"
@@ -134,8 +133,3 @@ class SoulRules:
         if ts != event.ts:
             yield entry.seq, f"its speech, {speech}, is the message {ts}, and not {event.ts}"
         self._claimed[message], self._stamps[speech] = speech, event.ts
-
-
-def _execution_of(entry: Entry[Any]) -> str:
-    """The execution in which this was recorded, however often that began again."""
-    return re.split("[/~!]", entry.key)[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # thread@seq                      an execution: its thread, and the seq of its first input
 # thread@seq~1                    the same, after its first restart
 # thread@seq~failed               its last words, where it is given up (~stopped: where somebody stops it)
@@ -28,6 +30,11 @@ def parent_of(thread: str) -> str:
 def context_of(key: str) -> str:
     """The path of the context that a step, or a context, stands in."""
     return key.rpartition("/")[0]
+
+
+def execution_of(key: str) -> str:
+    """The execution that recorded this, however often it was restarted."""
+    return re.split("[/~!]", key)[0]
 
 
 def part(key: str, name: str) -> str:

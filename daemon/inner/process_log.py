@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
+from daemon.engine.keys import execution_of
 from daemon.engine.kinds import Spawned, ThreadEnded
 from daemon.kinds import INNER, CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
 from daemon.knowledge.projection import Projection
@@ -97,7 +98,7 @@ class ProcessLog(Projection):
         seq = entry.seq
         name = spawned.thread.removeprefix(f"{INNER}.")
         self._all[seq] = Process(id=seq, name=name, view=spawned.thread, began=entry.at, branch=True)
-        self._unplaced.setdefault(_execution(entry.key), []).append(seq)
+        self._unplaced.setdefault(execution_of(entry.key), []).append(seq)
 
     def _end_branch(self, entry: Entry[Any], ended: ThreadEnded) -> None:
         status: Status = "ok" if ended.status == "completed" else "error"
@@ -107,7 +108,7 @@ class ProcessLog(Projection):
                 self._change(seq, status=status, ended=entry.at, result=result)
 
     def _command(self, entry: Entry[Any], ran: CommandRan) -> None:
-        for seq in self._unplaced.pop(_execution(entry.key), ()):
+        for seq in self._unplaced.pop(execution_of(entry.key), ()):
             self._change(seq, view=ran.view)
         if not ran.ok:
             return
@@ -123,8 +124,3 @@ class ProcessLog(Projection):
     def _change(self, seq: int, **fields: Any) -> None:
         if seq in self._all:
             self._all[seq] = replace(self._all[seq], **fields)
-
-
-def _execution(key: str) -> str:
-    """The execution that this was done by, however often it was restarted."""
-    return key.partition("/")[0].partition("~")[0]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from daemon.mind.payloads import element
-from daemon.mind.recall import fenced
+from daemon.mind.recall import fenced, framed
 
 DIARY, CONCEPTS, LINKS, LLM_MEMORY = "diary", "concepts", "links", "llm_memory"
 TEXT: Mapping[str, str] = {DIARY: "text", CONCEPTS: "description", LINKS: "relation", LLM_MEMORY: "text"}
@@ -56,8 +55,7 @@ def line(record: Record) -> str:
         attributes["tags"] = ", ".join(record.tags)
     if record.pinned:
         attributes["pinned"] = "yes"
-    begun = element("record", **attributes).removesuffix("/>")
-    return f"{begun}>\n{fenced(record.text)}\n</record>"
+    return framed("record", record.text, **attributes)
 
 
 def brief(record: Record) -> str:

@@ -87,13 +87,13 @@ def _told(entry: Entry[Any]) -> str:
         case ContextCleared(text="", kept=kept):
             return element("context-cleared", kept_messages=kept)
         case ContextCleared(text=text):
-            return _framed("context-cleared", text)
+            return framed("context-cleared", text)
         case Observed(text=text):
             return fenced(text)
         case ReadingBegan(question=question, shape=shape):
-            return f"{_framed('question', question)}\n{_framed('shape', shape)}"
+            return f"{framed('question', question)}\n{framed('shape', shape)}"
         case CellRan(text=text):
-            return _framed("observation", text)
+            return framed("observation", text)
         case SelfCall():  # its words stand in the answer that it is part of
             return ""
         case InnerMessage() as message:
@@ -147,9 +147,10 @@ def fenced(text: str) -> str:
     return FENCE.sub(_fence, text)
 
 
-def _framed(tag: str, text: str) -> str:
+def framed(tag: str, text: str, **attributes: str) -> str:
     """What somebody wrote, in a frame of ours."""
-    return f"<{tag}>\n{fenced(text)}\n</{tag}>"
+    begun = element(tag, **attributes).removesuffix("/>")
+    return f"{begun}>\n{fenced(text)}\n</{tag}>"
 
 
 def _fence(found: re.Match[str]) -> str:

@@ -246,14 +246,14 @@ PEOPLE: tuple[Mutant, ...] = (
     rule(
         "reading: what a cell printed is material",
         "mind/recall.py",
-        'return _framed("observation", text)',
+        'return framed("observation", text)',
         'return f"<observation>\\n{text}\\n</observation>"',
         f"{HOSTILE}what_a_cell_prints_is_material_and_no_answer",
     ),
     rule(
         "reading: how it begins is material",
         "mind/recall.py",
-        "{_framed('shape', shape)}",
+        "{framed('shape', shape)}",
         "<shape>\\n{shape}\\n</shape>",
         f"{HOSTILE}a_shape_shows_a_hostile_beginning_as_material",
     ),
