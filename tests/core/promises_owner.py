@@ -49,11 +49,11 @@ KNOWS = (
         FOLDED + "test_whoever_asks_in_between_is_told_from_the_whole",
     ),
     rule(
-        "a fold in pieces begins anew where words were forgotten",
+        "a fold begins anew where words were forgotten",
         "knowledge/projection.py",
-        "if erasures != self.journal.erasures:",
-        "if False:",
-        FOLDED + "test_where_something_is_forgotten_in_between_it_begins_anew",
+        "forgotten = self.holds_words and self._erasures != self.journal.erasures",
+        "forgotten = False",
+        "tests/knowledge/test_projection_of_then.py::test_what_was_forgotten_is_read_anew",
     ),
     rule(
         "a past that is folded in pieces holds nothing that was forgotten meanwhile",
