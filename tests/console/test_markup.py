@@ -20,6 +20,13 @@ SHOWN = {
     "2 * 3 * 4 and snake_case_name": "<p>2 * 3 * 4 and snake_case_name</p>",
     "- one\n- two\n\nend": "<ul><li>one</li><li>two</li></ul><p>end</p>",
     "3. c\n4. d": '<ol start="3"><li>c</li><li>d</li></ol>',
+    "- one\n  - two\n    1. three\n- four": (
+        '<ul><li>one<ul><li>two<ol start="1"><li>three</li></ol></li></ul></li><li>four</li></ul>'
+    ),
+    "1. a\n   - b\n2. c": '<ol start="1"><li>a<ul><li>b</li></ul></li><li>c</li></ol>',
+    ":tada: at 12:30:45 :no_such_thing: :+1::skin-tone-4:": "<p>🎉 at 12:30:45 :no_such_thing: 👍🏽</p>",
+    "`:tada:`": "<p><code>:tada:</code></p>",
+    "| a |\n|---|": "<p>| a |<br>|---|</p>",
     "&gt; said\nso": "<blockquote>said</blockquote><p>so</p>",
     "```py\n*x* <b>\n```": "<pre><code>*x* &lt;b&gt;</code></pre>",
     "``` still coming": "<pre><code> still coming</code></pre>",
@@ -49,6 +56,13 @@ RENDER = """async (texts) => {
     return box.innerHTML;
   });
 }"""
+TABLE = "| Dish | Price |\n|:--|--:|\n| *Soup* | 4 |\n\nend"
+LAID = (
+    '<table><thead><tr><th style="text-align: left;">Dish</th><th style="text-align: right;">Price</th></tr>'
+    '</thead><tbody><tr><td style="text-align: left;"><em>Soup</em></td><td style="text-align: right;">4</td>'
+    "</tr></tbody></table><p>end</p>"
+)
+IN_MARKDOWN = RENDER.replace('"strong"', '"em"')
 SPLIT = """async (texts) => {
   const { sections } = await import("/static/sections.js");
   return texts.map((text) => sections(text).map(({ tag, text }) => [tag, text]));
@@ -63,12 +77,37 @@ async def test_messages_become_marks_and_never_html(tmp_path: Path, browser: Bro
     assert dict(zip(SHOWN, shown, strict=True)) == SHOWN
 
 
+async def test_a_table_of_markdown_is_laid_out(tmp_path: Path, browser: Browsing) -> None:
+    async with console(tmp_path) as site, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(f"{site.url}/healthz")
+        assert await page.evaluate(IN_MARKDOWN, [TABLE, "| no | table |"]) == [LAID, "<p>| no | table |</p>"]
+
+
 async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path, browser: Browsing) -> None:
     """No pattern of the page may take more than linear time."""
     async with console(tmp_path) as site, browser() as chromium:
         page = await chromium.new_page()
         await page.goto(f"{site.url}/healthz")
-        hostile = [mark * 40_000 for mark in ("*", "_", "[", "<", "`", "~", "*a", "[a](", "<@", "https://")]
+        hostile = [
+            mark * 40_000
+            for mark in (
+                "*",
+                "_",
+                "[",
+                "<",
+                "`",
+                "~",
+                "*a",
+                "[a](",
+                "<@",
+                "https://",
+                ":a",
+                "|",
+                "|\n",
+                "- a\n  ",
+            )
+        ]
         async with asyncio.timeout(10):
             assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from playwright.async_api import Page, ViewportSize, expect
 
+from rehearsal.people import BOB
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
-from tests.console.lived_in import connected, write_a_life
+from tests.console.lived_in import GENERAL, connected, write_a_life
 
 pytestmark = IN_A_BROWSER
 
@@ -52,9 +53,30 @@ async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
         await page.get_by_role("button", name="general").click()
         await expect(page.locator("#view")).to_be_hidden()
         await expect(page.locator("#place")).to_have_text("# general")
+        await _be_told_of_what_is_new(page, address)
         await page.goto(f"{address}/#costs")
         await page.reload()
         await expect(page.locator(".sums")).to_contain_text("would have cost")
+
+
+async def _be_told_of_what_is_new(page: Page, address: str) -> None:
+    """Who is further up in a channel is told that Bob goes on at its end."""
+
+    async def says(text: str) -> None:
+        said = {"channel": GENERAL, "text": text}
+        as_bob = {"Authorization": f"Bearer {BOB.token}"}
+        answer = await page.request.post(f"{address}/api/chat.postMessage", data=said, headers=as_bob)
+        assert (await answer.json())["ok"]
+
+    for number in range(20):
+        await says(f"Line {number} :tada:")
+    last = page.locator("#messages .thread").last
+    await expect(last).to_contain_text("Line 19 🎉")
+    await page.locator("#messages").evaluate("(box) => { box.scrollTop = 0; }")
+    await says("| a | table |")
+    await page.get_by_role("button", name="1 new ↓").click()
+    await expect(last).to_be_in_viewport()
+    await expect(page.locator("#chat-news")).to_be_hidden()
 
 
 async def _look_through_threads(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 import { announce, atEnd, byId, el, toEnd } from "./dom.js";
 import { day } from "./format.js";
+import { News } from "./news.js";
 import { gesture } from "./slack.js";
 import { Thread } from "./thread.js";
 
@@ -14,6 +15,8 @@ export class Conversation {
     this.box = byId("messages");
     this.threads = new Map();
     this.missed = [];
+    this.news = new News({ id: "chat-news", onPress: () => toEnd(this.box) });
+    this.news.watch(this.box);
   }
 
   /** Show this place as this person sees it. `world` is {slack, members, names, soul, mentions}. */
@@ -40,6 +43,7 @@ export class Conversation {
     this.select(this.threads.has(this.selected) ? this.selected : (this.inOrder().at(-1)?.ts ?? null));
     if (writing) this.threads.get(this.selected)?.turnTo();
     toEnd(this.box);
+    this.news.clear();
   }
 
   clear() {
@@ -73,6 +77,7 @@ export class Conversation {
     if (event.type === "status") this.think(event);
     if (event.type === "session") this.threads.get(event.thread_ts)?.work(event.user, event.working);
     if (stay) toEnd(this.box);
+    else if (event.type === "message" && event.message.user !== this.world.me) this.news.add(1);
     if (event.message) this.tell(event);
   }
 

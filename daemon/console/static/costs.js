@@ -2,6 +2,7 @@
 
 import { dayBars } from "./bars.js";
 import { el } from "./dom.js";
+import { withEmoji } from "./emoji.js";
 import { cents, count, several } from "./format.js";
 import { ask } from "./reach.js";
 
@@ -47,7 +48,7 @@ export class Costs {
   }
 
   thread({ thread, place, began }) {
-    const words = [el("b", {}, place || "A thread"), began && ` ${began}`];
+    const words = [el("b", {}, place || "A thread"), began && ` ${withEmoji(began)}`];
     return el("button", { type: "button", className: "link", onclick: () => this.onThread(thread) }, words);
   }
 }

@@ -1,6 +1,7 @@
 // Slack's mrkdwn and a little Markdown as DOM nodes. Nothing here ever becomes HTML source.
 
 import { el } from "./dom.js";
+import { emoji } from "./emoji.js";
 
 const NO_LINK = "\\s<>()\\[\\]{}\"“”„«»‹›`";
 const INLINE = new RegExp(
@@ -14,13 +15,20 @@ const INLINE = new RegExp(
     "\\*\\*(?<strong>[^*\\n]+)\\*\\*",
     "(?<![\\w*])\\*(?<star>[^*\\s](?:[^*\\n]*[^*\\s])?)\\*(?![\\w*])",
     "(?<![\\w_])_(?<em>[^_\\s](?:[^_\\n]*[^_\\s])?)_(?![\\w_])",
+    "(?<!\\w):(?<emoji>[a-z0-9_+-]{1,40}):",
     "(?<![\\w~])~~?(?<del>[^~\\s](?:[^~\\n]*[^~\\s])?)~~?(?![\\w~])",
   ].join("|"),
   "g",
 );
+const LISTS = new Set(["ul", "ol"]);
 const BULLET = /^\s*[-*•]\s+/;
 const NUMBER = /^\s*\d{1,3}[.)]\s+/;
 const QUOTE = /^(?:>|&gt;)\s?/;
+const ROW = /^\s*\|.*\|\s*$/;
+const RULE = /^[\s|:-]+$/;
+const SIDES = { ":-": "left", ":-:": "center", "-:": "right" };
+/** So many signs further in, a line of a list belongs to the one above it. */
+const DEEPER = 2;
 const HEADING = /^#{1,4}\s+/;
 
 /** The nodes of a message. `names` gives {user id: name}; `star` is what *one star* means: em in Markdown. */
@@ -35,16 +43,20 @@ export function markup(text, { names = {}, star = "em" } = {}) {
 function blocks(text, words) {
   const found = [];
   for (const line of text.replace(/^\n+|\n+$/g, "").split("\n")) {
-    const kind = kindOf(line);
+    const kind = kindOf(line, words);
     const last = found.at(-1);
-    if (kind !== "gap" && last?.kind === kind && kind !== "h4") last.lines.push(line);
+    const deeper = LISTS.has(kind) && LISTS.has(last?.kind) && isUnder(line, last.lines[0]);
+    const same = kind !== "gap" && last?.kind === kind && kind !== "h4";
+    if (deeper || same) last.lines.push(line);
     else found.push({ kind, lines: [line] });
   }
   return found.filter(({ kind }) => kind !== "gap").map(({ kind, lines }) => block(kind, lines, words));
 }
 
-function kindOf(line) {
+/** As in Slack, a table stands in Markdown alone: there a star is no bold. */
+function kindOf(line, { star }) {
   if (!line.trim()) return "gap";
+  if (star === "em" && ROW.test(line)) return "table";
   if (BULLET.test(line)) return "ul";
   if (NUMBER.test(line)) return "ol";
   if (QUOTE.test(line)) return "blockquote";
@@ -53,13 +65,37 @@ function kindOf(line) {
 
 function block(kind, lines, words) {
   const item = (line, marker) => inline(line.replace(marker, ""), words);
-  if (kind === "ul") return el("ul", {}, lines.map((line) => el("li", {}, item(line, BULLET))));
-  if (kind === "ol") {
-    return el("ol", { start: parseInt(lines[0], 10) }, lines.map((line) => el("li", {}, item(line, NUMBER))));
-  }
+  if (LISTS.has(kind)) return list(kind, lines, words);
+  if (kind === "table" && RULE.test(lines[1] ?? "")) return table(lines, words);
+  if (kind === "table") return block("p", lines, words);
   const marker = { blockquote: QUOTE, h4: HEADING }[kind] ?? /^/;
   return el(kind, {}, lines.map((line, index) => [index > 0 && el("br"), item(line, marker)]));
 }
+
+/** Its items, each with the list that stands under it. */
+function list(kind, lines, words) {
+  const marker = kind === "ul" ? BULLET : NUMBER;
+  const items = [];
+  for (const line of lines) {
+    if (items.length && isUnder(line, lines[0])) items.at(-1).under.push(line);
+    else items.push({ line, under: [] });
+  }
+  const item = ({ line, under }) => el("li", {}, inline(line.replace(marker, ""), words), blocks(under.join("\n"), words));
+  return el(kind, kind === "ol" ? { start: parseInt(lines[0], 10) } : {}, items.map(item));
+}
+
+const isUnder = (line, first) => indent(line) >= indent(first) + DEEPER;
+const indent = (line) => line.replaceAll("\t", "    ").search(/\S/);
+
+/** Its first line is the head, its second one says how the columns are set. */
+function table([head, rule, ...rows], words) {
+  const sides = cells(rule).map((cell) => SIDES[cell.replace(/-+/, "-")] ?? null);
+  const row = (tag) => (line) =>
+    el("tr", {}, cells(line).map((cell, index) => el(tag, { style: sides[index] ? { "text-align": sides[index] } : {} }, inline(cell, words))));
+  return el("table", {}, el("thead", {}, row("th")(head)), el("tbody", {}, rows.map(row("td"))));
+}
+
+const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
 
 function inline(text, words) {
   const nodes = [];
@@ -73,6 +109,7 @@ function inline(text, words) {
 
 function span(found, words) {
   if (found.code) return el("code", {}, plain(found.code));
+  if (found.emoji) return emoji(found.emoji);
   if (found.user) return el("span", { className: "mention" }, `@${words.names[found.user] ?? found.user}`);
   if (found.channel) return el("span", { className: "mention" }, `#${found.channelName || found.channel}`);
   if (found.strong) return el("strong", {}, inline(found.strong, words));

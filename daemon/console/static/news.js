@@ -4,8 +4,9 @@ import { atEnd, byId } from "./dom.js";
 import { count } from "./format.js";
 
 export class News {
-  constructor({ onPress }) {
-    this.button = byId("news");
+  /** `id` names the button. */
+  constructor({ onPress, id = "news" }) {
+    this.button = byId(id);
     this.count = 0;
     this.list = null;
     this.button.addEventListener("click", onPress);

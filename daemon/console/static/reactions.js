@@ -1,9 +1,9 @@
 // The reactions under a message, and the one that stops the soul.
 
 import { el } from "./dom.js";
+import { emoji } from "./emoji.js";
 
 const STOP = "octagonal_sign";
-const EMOJIS = { [STOP]: "🛑", "+1": "👍", "-1": "👎", eyes: "👀", heart: "❤️", no_entry: "⛔", tada: "🎉", white_check_mark: "✅" };
 
 /** A press adds one's own, or takes it away. */
 export function reactionsView({ ts, reactions = [] }, { slack, me, channel, names }) {
@@ -18,11 +18,11 @@ export function reactionsView({ ts, reactions = [] }, { slack, me, channel, name
         type: "button",
         className: count ? "reaction" : "reaction offered",
         "aria-pressed": String(mine),
-        "aria-label": count ? `${name}, ${who}` : `React with ${EMOJIS[name]}`,
-        title: who || `React with ${EMOJIS[name]}: stops the soul at its work`,
+        "aria-label": count ? `${name}, ${who}` : `React with ${emoji(name)}`,
+        title: who || `React with ${emoji(name)}: stops the soul at its work`,
         onclick: () => slack.call(method, { channel, timestamp: ts, name }).catch(() => {}),
       },
-      EMOJIS[name] ?? `:${name}:`,
+      emoji(name),
       count > 0 && ` ${count}`,
     );
   };

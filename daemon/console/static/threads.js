@@ -2,9 +2,10 @@
 
 import { avatar } from "./avatar.js";
 import { announce, el } from "./dom.js";
+import { withEmoji } from "./emoji.js";
 import { cents, full, several, when } from "./format.js";
-import { Unread } from "./unread.js";
 import { ask } from "./reach.js";
+import { Unread } from "./unread.js";
 
 const PAGE = 40;
 const MOST = 200;
@@ -158,8 +159,8 @@ export class Threads {
         "span",
         { className: "what" },
         el("span", { className: "who" }, el("b", {}, names), el("span", { className: "where" }, thread.where === "dm" ? "Direct message" : thread.place)),
-        el("span", { className: "began" }, thread.began || "The soul spoke first."),
-        thread.said && el("span", { className: "said" }, thread.said),
+        el("span", { className: "began" }, withEmoji(thread.began) || "The soul spoke first."),
+        thread.said && el("span", { className: "said" }, withEmoji(thread.said)),
         el("span", { className: "facts" }, facts(thread)),
       ),
       el("time", { title: full(thread.at) }, when(thread.at)),
