@@ -27,6 +27,11 @@ async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(
             await page.goto(address)
             said = f"The workspace is at {here}, not Slack's. The model is at {here}."
             await expect(banner).to_have_text(said)
+            await page.set_viewport_size({"width": 390, "height": 700})
+        gone = page.locator("#connection")  # the daemon ended: that stands before all else
+        await expect(gone).to_have_text("The daemon does not answer. Trying again…")
+        await expect(gone).to_be_in_viewport(ratio=1)
+        await expect(banner).to_be_hidden()
 
 
 async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path, browser: Browsing) -> None:
