@@ -27,7 +27,7 @@ from daemon.connections import (
     slack_for,
 )
 from daemon.console.guard import protect
-from daemon.console.thinking import Thinking
+from daemon.console.unrecorded import Thinking
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.worker import Worker

@@ -16,7 +16,7 @@ from daemon.console.metrics import Metrics
 from daemon.console.overview import Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
-from daemon.console.thinking import Thinking
+from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.console.readers import PATIENCE, ROOM, Reader
-from daemon.console.thinking import Thinking
+from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall

@@ -17,7 +17,7 @@ from daemon.console.inside import Inside
 from daemon.console.paging import MOST, PAGE, Page, Pages, Place
 from daemon.console.readers import PATIENCE, Answers
 from daemon.console.search import words_in
-from daemon.console.thinking import Thinking
+from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import INNER, ModelCall, Opened

@@ -17,7 +17,7 @@ from daemon.console.overview import Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.readers import PATIENCE
 from daemon.console.routes import Console, mount
-from daemon.console.thinking import Thinking
+from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Message, ModelCall

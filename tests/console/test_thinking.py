@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiohttp import ClientResponse
 from playwright.async_api import expect
 
-from daemon.console.thinking import LONGEST, Thinking
+from daemon.console.readers import ROOM
+from daemon.console.unrecorded import LONGEST, Thinking
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
 from tests.console.site import console, frames
+from tests.console.test_slow_readers import is_served, reader
 from tests.console.theatre import theatre
 
 SECRET = "She must not hear of the kingfisher."
@@ -66,13 +68,27 @@ async def test_who_comes_later_is_told_all_of_it_and_who_comes_after_it_nothing(
             assert (await stream.content.readline()).startswith(b"id: ")
 
 
+async def test_who_never_reads_holds_little_of_it(tmp_path: Path) -> None:
+    async with console(tmp_path) as site, AsyncExitStack() as calls:
+        deaf = await reader(site)
+        await is_served(site, 1)
+        for n in range(40):
+            hear = calls.enter_context(site.thinking.attempt("sess-1", f"call {n}", "think"))
+            hear("x" * LONGEST)
+        [transport] = site.streams()
+        async with asyncio.timeout(10):
+            while not transport.get_write_buffer_size():  # noqa: ASYNC110 - a socket has no event to wait for
+                await asyncio.sleep(0)
+        assert transport.get_write_buffer_size() <= 3 * ROOM
+        deaf.close()
+
+
 async def test_a_call_that_fails_is_over_like_any_other() -> None:
     thinking, sent = Thinking(), dict[int, int]()
     call = thinking.attempt("sess-1", "key", "think")
     call.__enter__()("half")
     assert [one["text"] for one in thinking._news(sent)] == ["half"]
-    with pytest.raises(RuntimeError):
-        call.__exit__(RuntimeError, RuntimeError(), None)
+    assert not call.__exit__(RuntimeError, RuntimeError(), None), "the failure is not kept back"
     assert [one["over"] for one in thinking._news(sent)] == [True]
     assert list(thinking._news(sent)) == []
     assert sent == {}

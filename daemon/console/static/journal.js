@@ -234,6 +234,11 @@ export class Journal {
     else this.unfold();
   }
 
+  /** Where what is shown is not of the thread that is open, turn to its turns. */
+  showThread() {
+    if (this.filter === "all" || this.filter === "inner") this.show("turns");
+  }
+
   unfold() {
     this.lines.list.hidden = Boolean(this.tree);
     for (const tree of Object.values(this.trees)) tree.show(tree === this.tree);

@@ -140,7 +140,7 @@ async function openLink(id) {
   if (SEQ.test(id)) return openEntry(Number(id));
   if (!id.startsWith("sess-")) return;
   document.body.dataset.thread = id;
-  journal.show("turns");
+  journal.showThread();
   const { opened } = await ask(`/console/threads/${encodeURIComponent(id)}?limit=1`);
   const local = opened && document.body.dataset.world === "local";
   if (local) views.close();
@@ -150,7 +150,7 @@ async function openLink(id) {
 /** A thread of a view: its journal, beside it. */
 async function openThread(id) {
   document.body.dataset.thread = id;
-  journal.show("turns");
+  journal.showThread();
   if (!byId("journal").checkVisibility()) showJournal(true);
   await journal.openThread(id);
 }
