@@ -136,4 +136,4 @@ def _aside(section: Section, request: Asked) -> str:
         return f"A bad idea, and {who} may know it. A dry word will do."
     if THANKS.search(request.words):
         return f"{who} is content. Nothing more is to be done."
-    return f"{who} speaks with me. No rule of mine says more than a plain answer."
+    return f"{who} speaks. A plain answer will do."

@@ -44,7 +44,7 @@ def test_each_section_gets_what_it_asks_for() -> None:
     got = sections(answer(body(said("Alice", "Trees are green."))))
     assert list(got) == ["musing", "line", "mood", "memo"]
     assert got["line"] == "I hear you, Alice. You said: “Trees are green.”"
-    assert got["musing"] == "Alice speaks with me. No rule of mine says more than a plain answer."
+    assert got["musing"] == "Alice speaks. A plain answer will do."
     assert (got["mood"], got["memo"]) == ("neutral", "")
 
 
