@@ -120,7 +120,7 @@ async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path, brows
         await expect(card(page, "outside no. 699")).to_be_focused()
         await page.evaluate(f"location.hash = '#{alone.seq}'")
         await expect(row(page, "in no conversation")).to_be_focused()
-        await expect(page.get_by_role("radio", name="All")).to_be_checked()
+        await expect(page.locator("#filter").get_by_role("radio", name="All")).to_be_checked()
 
 
 async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path, browser: Browsing) -> None:
@@ -205,7 +205,9 @@ async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(
         await tree.get_by_role("button", name="Older thoughts").click()
         await expect(tree.get_by_text("inside no. 20", exact=True)).to_have_count(1)
         await expect(tree.get_by_role("button", name="Older thoughts")).to_have_count(0)
-        await page.reload()
+        await page.goto("about:blank")
+        await page.goto(f"{world.url}/#{THREAD}")
+        await expect(page.locator("#turns > .more")).to_have_text("Older turns")
         await expect(card(page, "inside no. 249")).to_be_visible()
         await turn_to(page, "Readings")
         tree = page.locator("#readings")

@@ -257,6 +257,7 @@ export class Journal {
     if (!this.inSight.live && (here || !this.open.key)) this.news.add(1);
     const taken = new Set([this.all.take(entry) && this.all, here && this.open.feed.take(entry) && this.open.feed]);
     if (taken.has(this.shown) && !this.tree) this.lines.add(entry);
+    this.trees.turns.older = this.source.older !== null;
     if (taken.has(this.source)) for (const tree of Object.values(this.trees)) tree.take(entry);
     this.trees.inner.hear(entry);
     if (entry.kind === "erased") this.renew();
