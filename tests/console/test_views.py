@@ -102,7 +102,7 @@ async def _look_through_threads(page: Page) -> None:
     await expect(rows.locator(".began")).to_have_text(["Read the log of last night."])
     await page.get_by_text("Unread", exact=True).click()
     await expect(page.locator("#view-body")).to_contain_text("You have seen everything.")
-    await page.get_by_text("All", exact=True).first.click()
+    await page.get_by_text("Any", exact=True).click()
     await page.get_by_label("Channel", exact=True).select_option(label="#general")
     await expect(rows.locator(".where")).to_have_text(["#general"])
 

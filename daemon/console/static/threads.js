@@ -10,7 +10,7 @@ import { Unread } from "./unread.js";
 const PAGE = 40;
 const MOST = 200;
 const TYPING = 250;
-const STATES = { "": "All", unread: "Unread", waits: "Waiting", failed: "Failed" };
+const STATES = { "": "Any", unread: "Unread", waits: "Waiting", failed: "Failed" };
 const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 /** The process that one need not be told of. */
 const ORDINARY = "conversation";
