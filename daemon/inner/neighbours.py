@@ -11,7 +11,7 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
-from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, thread_key
+from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, is_context, thread_key
 from daemon.knowledge.places import Places
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
@@ -66,7 +66,8 @@ class Neighbours:
             return hops
         found: list[Entry[Any]] = self._journal.of(opened.thread, Message, Heard, StopAsked, Press, Spoken)
         speeches = set[int | None]()
-        for entry in sorted(found, key=lambda entry: Decimal(entry.event.ts)):
+        said_here = [entry for entry in found if not is_context(entry.key)]
+        for entry in sorted(said_here, key=lambda entry: Decimal(entry.event.ts)):
             if isinstance(entry.event, Spoken):
                 hops += entry.cause not in speeches
                 speeches.add(entry.cause)

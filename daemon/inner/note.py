@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from daemon.engine.event import Entry
-from daemon.kinds import INNER, Heard, InnerMessage, Message, Noticed, Reacted, Said
+from daemon.kinds import INNER, Heard, InnerMessage, Message, Noticed, Reacted, Said, is_context
 
 Priority = Literal["low", "normal", "important", "urgent"]
 Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
@@ -148,6 +148,8 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
 def source_of(entry: Entry[Any], where: str) -> Source | None:
     """Where the note that this entry is comes from; None: it is no note."""
     match entry.event:
+        case Heard() if is_context(entry.key):
+            return None
         case Reacted(removed=False):
             return "reaction"
         case InnerMessage(status=status, code=code) if status or code == COLLECTED:

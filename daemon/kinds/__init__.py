@@ -47,6 +47,8 @@ from daemon.kinds.perceptions import (
     StopAsked,
     Timer,
     Wish,
+    context_key,
+    is_context,
     thread_key,
 )
 from daemon.kinds.readings import CellBegan, CellRan, Ending, ReadingBegan, ReadingEnded
@@ -221,5 +223,7 @@ __all__ = [
     "TurnEnded",
     "Unsaid",
     "Wish",
+    "context_key",
+    "is_context",
     "thread_key",
 ]

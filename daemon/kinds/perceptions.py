@@ -15,6 +15,19 @@ def thread_key(team: str, channel: str, root: str) -> str:
     return f"thread:{team}:{channel}:{root}"
 
 
+CONTEXT = "context:"
+
+
+def context_key(thread: str, ts: str) -> str:
+    """The key of what stood above a call: context of that thread alone, which makes no message known."""
+    return f"{CONTEXT}{thread}:{ts}"
+
+
+def is_context(key: str) -> bool:
+    """Is this the key of such an entry? Then it is no news: nobody said it there."""
+    return key.startswith(CONTEXT)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened(engine.Opened):
     """A conversation: the first entry of its thread, under its `thread_key`.

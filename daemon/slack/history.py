@@ -13,6 +13,7 @@ from slack_sdk.errors import SlackApiError
 from daemon import kinds
 from daemon.engine.event import only
 from daemon.engine.journal import Journal
+from daemon.kinds import context_key
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
 from daemon.ports import Earlier, Heard
@@ -73,7 +74,7 @@ class History:
             log.warning("Slack did not show an earlier conversation (%s); going on without it.", why(error))
             return None
         natural = f"heard:{place.team}:{place.channel}"
-        return Earlier(heard=[await self._heard(natural, message) for message in before])
+        return Earlier(heard=[await self._heard(f"{natural}:{one.ts}", one) for one in before])
 
     async def _before(self, place: kinds.Opened) -> list[Message]:
         root: list[Message] = []
@@ -108,7 +109,7 @@ class History:
             size += len(message.text)
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
-            heard.append(await self._heard(f"context:{thread}", message))
+            heard.append(await self._heard(context_key(thread, message.ts), message))
             own += self._answered(place, ts)
         return Earlier(heard=heard[::-1], own=[seq for seq in own if seq])
 
@@ -154,6 +155,6 @@ class History:
             return self.allowed.names(message)
         return self.allowed.may_speak(message.author, place.channel, place.where)
 
-    async def _heard(self, whose: str, message: Message) -> Heard:
+    async def _heard(self, key: str, message: Message) -> Heard:
         words = await self.people.describe(message)
-        return Heard(key=f"{whose}:{message.ts}", author=message.author, event=kinds.Heard(**words))
+        return Heard(key=key, author=message.author, event=kinds.Heard(**words))

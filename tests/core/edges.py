@@ -43,8 +43,8 @@ EDGES = (
     Mutant(
         rule="what stands above a call belongs to the thread that takes it",
         file="daemon/slack/history.py",
-        old='f"context:{thread}"',
-        new='f"heard:{place.team}:{place.channel}"',
+        old="context_key(thread, message.ts)",
+        new='f"heard:{place.team}:{place.channel}:{message.ts}"',
         shown_by=CALLED_IN + "test_what_a_mention_took_is_not_taken_for_known",
     ),
     Mutant(

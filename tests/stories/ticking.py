@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.kinds import CommandRan, thread_key
+from daemon.kinds import CommandRan, is_context, thread_key
 from rehearsal.people import TEAM
 from tests.inner.workshop import shell
 from tests.stories.stage import Stage
@@ -150,5 +150,6 @@ def conversation(stage: Stage, channel: str, ts: str) -> str:
 def note_of(stage: Stage, text: str) -> int:
     """The id of the note in which this stands."""
     kinds = ("message", "heard", "noticed")
-    [found] = [entry.seq for entry in stage.entries(*kinds) if text in entry.event.text]
+    entries = [entry for entry in stage.entries(*kinds) if not is_context(entry.key)]
+    [found] = [entry.seq for entry in entries if text in entry.event.text]
     return found
