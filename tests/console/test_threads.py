@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from playwright.async_api import Page, Route, ViewportSize, expect
@@ -67,6 +68,29 @@ async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_in
         await expect(page.locator(".thread.open .reply textarea")).to_have_value("A draft")
         await page.locator(".thread").click()
         await _reply(page, "Still here.", by="Bob")
+
+
+async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_what_they_see(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        await page.get_by_role("button", name="general").click()
+        await _begin(page, "Good morning, all of you.")
+        said = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await said.wait()
+            await route.continue_()
+
+        await page.route("**/api/conversations.list", late, times=1)
+        await page.get_by_role("radio", name="Alice").press("ArrowRight")
+        await page.locator(".thread.open .reply textarea").fill("Good morning, Alice.")
+        async with page.expect_response("**/api/chat.postMessage"):
+            await page.keyboard.press("Enter")
+        said.set()
+        await expect(page.locator(".thread.open .replies .by b")).to_have_text("Bob")
 
 
 async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path, browser: Browsing) -> None:

@@ -33,6 +33,11 @@ export class Conversation {
     this.show(read, [...standing, ...missed]);
   }
 
+  /** Post as this person from now on, though what they see is still on its way. */
+  postAs(world) {
+    this.world = { ...this.world, ...world };
+  }
+
   show({ messages, more }, events) {
     const writing = this.box.querySelector("textarea:focus");
     this.clear();

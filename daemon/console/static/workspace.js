@@ -90,6 +90,7 @@ export class Workspace {
     localStorage.setItem("person", person.id);
     const slack = new Slack(person.token);
     this.world = { ...this.known, slack, me: person.id };
+    this.conversation.postAs(this.world);
     this.hush = slack.listen((event) => this.hear(event), () => this.see());
     await this.see();
   }
