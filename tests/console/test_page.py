@@ -101,6 +101,11 @@ async def test_on_a_narrow_window_the_journal_opens_beside(
         await expect(page.locator("#journal")).to_be_hidden()
         toggle = page.get_by_role("button", name="Journal")
         await expect(toggle).to_be_in_viewport(ratio=1)
+        cut = "(banner) => banner.scrollWidth - banner.clientWidth"
+        assert await page.locator("#rehearsed").evaluate(cut) == 0
+        await page.get_by_role("button", name="Hide").click()
+        await expect(page.get_by_role("button", name="Tour")).to_be_visible()
+        assert await page.locator(".top").evaluate("(header) => header.offsetHeight") < 100, "two rows"
         await toggle.click()
         await expect(page.locator("#journal")).to_be_visible()
         assert await page.evaluate("document.documentElement.scrollWidth") <= width

@@ -46,7 +46,7 @@ function today({ spent, worth, budget }) {
   const share = budget > 0 ? Math.min(1, spent / budget) : 1;
   return [
     worth > spent && el("small", {}, `would have cost ${money(worth)}`),
-    el("span", {}, "Today ", el("b", {}, money(spent)), ` of ${money(budget)}`),
+    el("span", {}, "Today ", el("b", {}, money(spent)), el("span", { className: "of" }, ` of ${money(budget)}`)),
     el(
       "div",
       { className: share >= 1 ? "budget spent" : "budget", "aria-hidden": "true" },
