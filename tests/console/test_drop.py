@@ -30,6 +30,9 @@ MISSED = """(held) => {
   return !document.querySelector("#journal").dispatchEvent(drop);
 }"""
 
+NO_SCRIPT = {"workspace": True, "model": False}
+"""Without a script there is no tour, which the page would look for."""
+
 
 @asynccontextmanager
 async def seat(
@@ -37,7 +40,7 @@ async def seat(
 ) -> AsyncIterator[tuple[Desk, Page]]:
     """The page as Alice sees it, who said something already; nothing on it is complained of."""
     look: Literal["dark", "light"] = "dark" if dark else "light"
-    async with desk(home) as here, browser() as chromium:
+    async with desk(home, rehearsed=NO_SCRIPT) as here, browser() as chromium:
         if said:
             await here.client(ALICE.token).chat_postMessage(channel=DM, text=said)
         size = ViewportSize(width=width, height=900)
