@@ -55,7 +55,7 @@ async function refresh() {
   if (state.rehearsed.workspace) await workspace.start();
   if (state.rehearsed.model) await tour.offer(state);
   linked ??= openLink(asked);
-  if (!state.rehearsed.workspace && !views.current) views.open("threads");
+  if (!state.rehearsed.workspace && !views.current) views.show("threads");
 }
 
 /** Many entries at once ask for one look at the purse. */

@@ -30,8 +30,13 @@ export class Views {
   }
 
   open(name) {
-    const view = this.known[name];
     history.replaceState(null, "", `#${name}`);
+    return this.show(name);
+  }
+
+  /** Beside what the address says: that stays, and a page that is loaded anew opens it again. */
+  show(name) {
+    const view = this.known[name];
     document.body.dataset.view = name;
     this.current = view;
     byId("view-title").textContent = view.title;
