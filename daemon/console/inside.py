@@ -230,7 +230,7 @@ def _words(event: Event) -> tuple[str, str]:
     match event:
         case Said():
             return event.name or event.user, "\n".join(
-                [event.text, *(f"⎘ {file.name}" for file in event.files)]
+                [event.text, *(f"📎 {file.name}" for file in event.files)]
             )
         case Reacted():
             return event.name or event.user, f":{event.emoji}:"

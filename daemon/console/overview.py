@@ -264,7 +264,7 @@ class Overview:
     def _words(self, seq: int) -> str:
         """What was said there, cut where it is long; empty where there is nothing, or not any more."""
         for entry in self._journal.sound([seq] if seq else []):
-            files = [f"⎘ {file.name}" for file in getattr(entry.event, "files", ())]
+            files = [f"📎 {file.name}" for file in getattr(entry.event, "files", ())]
             return _cut(" ".join([entry.event.text, *files]).strip())
         return ""
 

@@ -45,7 +45,7 @@ async def test_a_file_is_dropped_asked_about_and_answered_with_places(
         replies = page.locator(".thread.open .replies")
         await expect(replies).to_contain_text("25 of 1,250 lines in harbour.txt hold “ferry”.")
         await expect(replies).to_contain_text(f'[harbour.txt:50 "Day 50: {LATE}."]')
-        await expect(replies).to_contain_text("To hear Claude, set ANTHROPIC_API_KEY.")
+        await expect(replies).to_contain_text("I looked for these words alone")
         root = page.locator("#readings > .root")
         await expect(name(root)).to_have_text(QUESTION)
         await expect(state(root)).to_have_text("answered")

@@ -21,8 +21,8 @@ TALK = (
     ("carol", GENERAL, f"{ME} Name the north star.", None),
     ("bob", GENERAL, "Count the seven hills.", 0),
     ("bob", BOB, "Wind the old clock.", None),
-    ("alice", ALICE, "Where is the red kite?", None),
-    ("alice", ALICE, "Whose is the blue boat?", 3),
+    ("alice", ALICE, "Mend the red kite.", None),
+    ("alice", ALICE, "Paint the blue boat.", 3),
 )
 """Who says what, where, and in answer to which of these."""
 NAMES = {"alice": ALICE, "bob": BOB}

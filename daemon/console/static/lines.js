@@ -209,7 +209,7 @@ function readingTold(body) {
 }
 
 function said(body) {
-  const files = (body.files ?? []).map((file) => `⎘ ${file.name ?? file.title ?? file}`);
+  const files = (body.files ?? []).map((file) => `📎 ${file.name ?? file.title ?? file}`);
   return [body.text, ...files].filter(Boolean).join("\n") || "(no text)";
 }
 
