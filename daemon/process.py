@@ -170,6 +170,10 @@ class Turn(Protocol):
     def people(self) -> Sequence[str]:
         """The ids of those whose messages this execution answers, in order."""
 
+    def said_in_dm(self) -> Sequence[Memory]:
+        """What was said in this DM, in all its conversations, since it was summed up last, with that sum; as
+        this execution began. Elsewhere nothing."""
+
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about this person: the seq of the entry (0: none), and its text."""
 

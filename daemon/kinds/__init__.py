@@ -76,6 +76,7 @@ from daemon.kinds.thoughts import (
 from daemon.kinds.turns import (
     Answered,
     Asked,
+    CarriedOver,
     Claim,
     Limited,
     Log,
@@ -104,6 +105,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     Claim,
     Log,
     Overheard,
+    CarriedOver,
     ModelCall,
     MoodChanged,
     Remembered,
@@ -162,6 +164,7 @@ __all__ = [
     "CardBegan",
     "CardMissed",
     "CardShown",
+    "CarriedOver",
     "CaughtUp",
     "CellBegan",
     "CellRan",

@@ -94,13 +94,16 @@ class PersonLearned(StepEvent):
 class ContextCleared(StepEvent):
     """What a conversation was summed up to, up to the entry `last`; with `kept`, what is still in sight.
 
-    Without a text the soul asked for it: its `kept` last messages stay.
+    Without a text the soul asked for it: its `kept` last messages stay. With `seqs` it stands for what was
+    said in a DM, in whichever of its conversations: for these entries.
     """
 
     kind: ClassVar[str] = "context-cleared"
+    brings: ClassVar[bool] = True
     text: str
     last: int
     kept: int = 0
+    seqs: Seqs = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

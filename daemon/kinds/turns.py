@@ -85,6 +85,19 @@ class Overheard(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOver(StepEvent):
+    """What was said in other conversations of a DM, and this one knows from here on: all before `before`.
+
+    In order: what it begins with, or what the others kept since; then what waited there for an answer.
+    """
+
+    kind: ClassVar[str] = "carried-over"
+    brings: ClassVar[bool] = True
+    seqs: Seqs
+    before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(engine.Asked):
     """A question. `to` may answer; those in `owners` only as long as they own the soul.
 

@@ -19,6 +19,8 @@ LONG = 80_000
 """Characters of a conversation that is to be summed up."""
 WHOLE = 20_000
 """Characters of its newest exchanges that stay as they are, about."""
+DM_LONG, DM_WHOLE = 24_000, 12_000
+"""The same of what was said in a DM, in whichever of its conversations: each of them begins with it."""
 STEP = 5_000
 """Characters by which it grows before it is tried again, where it was given up."""
 FEW = 3
@@ -34,12 +36,16 @@ async def leave(turn: Turn, memory: WorkingMemory, learned: str) -> None:
     last = overdue(memory.conversation)
     if last and await turn.claim(f"summed-up:{last}"):
         await turn.tell("sum-up", Afterthought(process=SUMMARIZING, params={"last": last}))
+    last = overdue(turn.said_in_dm(), DM_LONG, DM_WHOLE)
+    if last and await turn.claim(f"dm-summed-up:{last}"):
+        await turn.tell("sum-up-dm", Afterthought(process=SUMMARIZING, params={"last": last, "dm": True}))
 
 
-def overdue(conversation: Sequence[Memory]) -> int:
+def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
     """Up to which entry it is to be summed up by now: always a whole exchange; 0: it is short enough.
 
-    While it grows by less than a step this is the same.
+    `long` is how many characters are too many, `whole` how many stay. While it grows by less than a step this
+    is the same.
     """
     upto, ends = 0, list[tuple[int, int]]()
     for memory, following in pairwise(conversation):
@@ -47,5 +53,5 @@ def overdue(conversation: Sequence[Memory]) -> int:
         if memory.role == "assistant" and following.role == "user" and memory.seq:
             ends.append((upto, memory.seq))
     size = sum(len(memory.content) for memory in conversation)
-    most = (size - WHOLE) // STEP * STEP
-    return max([end for end in ends[: 1 - FEW] if end[0] <= most], default=(0, 0))[1] if size > LONG else 0
+    most = (size - whole) // STEP * STEP
+    return max([end for end in ends[: 1 - FEW] if end[0] <= most], default=(0, 0))[1] if size > long else 0

@@ -14,6 +14,8 @@ ALOUD = frozenset({"pipeline", PLAINLY})
 """The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
 DELIBERATE = "deliberate"
 """The name of calls in open thought, whose final answer is spoken."""
+FINAL = "-response>"
+"""How the tag ends in which a final answer of open thought stands, whatever the soul is called."""
 MONOLOGUE = "internal_monologue"
 """The name of a call that asks for nothing but this."""
 
@@ -73,3 +75,11 @@ class Answer:
         """What each step came to, by its name."""
         found = self._sections.text
         return {step.name: found[step.tag].strip() for step in STEPS.values() if step.tag in found}
+
+
+def speaks(call: Entry[ModelCall]) -> bool:
+    """Was what the model answered said, and not only thought?"""
+    if call.event.name == DELIBERATE:
+        return FINAL in call.event.text
+    answer = Answer(call)
+    return call.event.name in ALOUD and bool(answer.said or answer.plainly)

@@ -1,4 +1,6 @@
-"""Sums up a long conversation, when nobody waits: the journal stays whole, but less of it is in sight."""
+"""Sums up a long conversation, or what was said in a DM, when nobody waits: the journal stays whole, but less
+of it is in sight.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ from daemon.process import MentalProcess, Turn, Words
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     """One call over the older part; its last entry, the summary, stands for that from the next turn on."""
-    last = turn.params["last"]
-    seqs = [memory.seq for memory in turn.memory.conversation]
+    last, in_dm = turn.params["last"], "dm" in turn.params
+    conversation = turn.said_in_dm() if in_dm else turn.memory.conversation
+    seqs = [memory.seq for memory in conversation]
     if last in seqs:  # else it was summed up meanwhile
-        older = turn.memory.conversation[: seqs.index(last) + 1]
+        older = conversation[: seqs.index(last) + 1]
         asked = fill(turn.text("prompts/summarize"), name=name_of(turn.text(SOUL)))
         memory = working_memory(older)
         _, text = await summarize(turn, memory, asked, name="sum-up", ask=quiet(turn))
         if text:
-            await turn.once(ContextCleared(text=text, last=last))
+            made_of = tuple(memory.seq for memory in older if memory.seq) if in_dm else ()
+            await turn.once(ContextCleared(text=text, last=last, seqs=made_of))
     return working_memory(())
 
 

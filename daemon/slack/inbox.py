@@ -24,6 +24,7 @@ from daemon.inner.neighbours import Neighbours
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
 from daemon.slack.audience import Audiences, changed_in
+from daemon.slack.meant import meant
 from daemon.slack.message import Message, message_of
 from daemon.slack.names import People, Words
 from daemon.slack.noticing import Noticing, reaction_of
@@ -32,7 +33,7 @@ from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import moment, opened, thread_key
 from daemon.slack.policy import Address, Allowed, Me, judge
 from daemon.slack.press import Press, presses_of
-from daemon.slack.stopping import Stop, heeded, meant, stop_of, thread_of
+from daemon.slack.stopping import Stop, heeded, stop_of, thread_of
 from daemon.slack.words import command
 
 BOTS = "bots"
@@ -194,8 +195,7 @@ class Inbox:
         if self._me.said(message.user, message.bot):
             return set()
         urgent = self._urgent(message)
-        if urgent:
-            message = meant(self._journal, message)
+        message = meant(self._journal, message, self._me, self._owners)
         key = thread_key(self._me.team, message.channel, message.root)
         if urgent and self._at_work(key):
             woken, _ = await self._judge(key, message, late=late)

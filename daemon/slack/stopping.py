@@ -6,13 +6,12 @@ All of it is read in the journal: a stop waits for no answer of Slack's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from daemon.engine.event import Entry, Event, Input, Rank
 from daemon.engine.journal import Journal
 from daemon.kinds import Asked, CardShown, Opened, Said, SpeechStarted, Spoken, TurnBegan
-from daemon.slack.message import Message
 from daemon.slack.payload import identity, part, stamp, told
 from daemon.slack.place import conversation_with, moment, opened, thread_key
 from daemon.slack.words import STOP_EMOJIS
@@ -67,7 +66,7 @@ def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
 
 def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
     """The conversation at work in which the soul itself said that message."""
-    for one in _at_work(journal):
+    for one in at_work(journal):
         if one.event.channel == stop.channel:
             said: list[Entry[Any]] = journal.of(one.thread, SpeechStarted, Spoken, CardShown)
             if any(entry.event.ts == stop.on for entry in said):
@@ -75,16 +74,7 @@ def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
     return None
 
 
-def meant(journal: Journal, message: Message) -> Message:
-    """A stop word at the top of a DM begins no conversation where one is at work: it is for that one."""
-    if message.kind == "dm" and message.root == message.ts:
-        for one in _at_work(journal):
-            if one.event.ts and one.event.channel == message.channel:
-                return replace(message, root=one.event.ts)
-    return message
-
-
-def _at_work(journal: Journal) -> list[Entry[Opened]]:
+def at_work(journal: Journal) -> list[Entry[Opened]]:
     """The conversations that are at work; the one in which something came last is the first."""
     threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending(*AT_WORK)))
     found = [journal.latest(thread, Opened) for thread in threads]

@@ -7,12 +7,8 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall, Spoken
-from daemon.mind.answer import DELIBERATE, Answer
+from daemon.mind.answer import speaks
 from daemon.soul.message import speech_of
-
-ANSWERS = ("pipeline", "plainly")
-FINAL = "-response>"
-"""How the tag ends in which a final answer of open thought stands, whatever the soul is called."""
 
 
 def aloud(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | Spoken]]:
@@ -20,7 +16,7 @@ def aloud(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | Spoken]]:
     answer: Entry[ModelCall] | None = None
     said = ""
     for entry in entries:
-        if isinstance(entry.event, ModelCall) and _speaks(entry):
+        if isinstance(entry.event, ModelCall) and speaks(entry):
             answer = entry
         elif isinstance(entry.event, Spoken):
             speech = speech_of(entry.key)
@@ -30,10 +26,3 @@ def aloud(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | Spoken]]:
                 said = speech
             elif speech != said:
                 yield entry
-
-
-def _speaks(call: Entry[ModelCall]) -> bool:
-    if call.event.name == DELIBERATE:
-        return FINAL in call.event.text
-    answer = Answer(call)
-    return call.event.name in ANSWERS and bool(answer.said or answer.plainly)

@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.engine.event import Entry, only
-from daemon.engine.reading import Reading
-from daemon.kinds import ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
+from daemon.engine.journal import Journal
+from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
 from daemon.memory import Memory
 from daemon.mind.recall import recall
+from daemon.soul.dms import DMs
 
 MOST = 20_000
 """How many memories of busy threads stay at hand, about a kilobyte each."""
 PIECE = 100
 """Entries that are read at once: a few milliseconds, in which nobody else can do anything."""
-PARTS = (TurnEnded, Heard, MoodChanged, ContextCleared)
+PARTS = (TurnEnded, Heard, MoodChanged, ContextCleared, CarriedOver)
 """What a past is made of."""
 
 
@@ -39,6 +40,8 @@ class Past:
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
+    carried: int = 0
+    """Up to before which entry it knows what was said in other conversations of its DM; 0: nothing of it."""
 
     @property
     def kept(self) -> Sequence[Memory]:
@@ -60,15 +63,18 @@ class Pasts:
     They cannot be stale: what comes before a seq never changes, whoever wrote it, unless words are forgotten.
     """
 
-    def __init__(self, journal: Reading, most: int = MOST) -> None:
+    def __init__(self, journal: Journal, most: int = MOST) -> None:
         self._journal = journal
         self._most = most
         self._known: OrderedDict[str, Past] = OrderedDict()
         self._size = 0
         self._erasures = 0
+        self.dms = DMs(journal)
+        """What was said in DMs, whichever of their conversations it was said in."""
 
     async def ready(self, thread: str, before: int) -> None:
         """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
+        await self.dms.update()
         if self._at_hand(thread, before) is NOTHING:
             for _ in self._pieces(thread, before):
                 await asyncio.sleep(0)
@@ -111,7 +117,7 @@ class Pasts:
     def _folded(self, thread: str, past: Past, before: int) -> Generator[None, None, Past]:
         """That past, and what came since."""
         seqs, heard = [*past.memories], [*past.heard]
-        process, params, mood = past.process, past.params, past.mood
+        process, params, mood, carried = past.process, past.params, past.mood, past.carried
         keeping = None
         for new in self._new(thread, past.before - 1, before):
             seqs = _kept(seqs, new)
@@ -122,6 +128,8 @@ class Pasts:
                     keeping = ended
             for changed in only(MoodChanged, new):
                 mood = changed.event.mood
+            for found in only(CarriedOver, new):
+                carried = found.event.before
             if len(new) == PIECE:
                 yield
         if keeping:
@@ -140,6 +148,7 @@ class Pasts:
             process=process,
             params=params,
             mood=mood,
+            carried=carried,
         )
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
@@ -166,12 +175,17 @@ class Pasts:
 
 
 def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
-    """What is kept by now, in the order of the turns; a summary stands for all up to its `last`."""
+    """What is kept by now, in the order of the turns; a summary stands for all up to its `last`.
+
+    What was carried over from elsewhere stands where the turn that was the first to see it began.
+    """
     kept = [*seqs]
     for entry in new:
         if isinstance(entry.event, TurnEnded):
             kept += entry.event.keep
-        elif isinstance(entry.event, ContextCleared) and entry.event.last in kept:
+        elif isinstance(entry.event, CarriedOver):
+            kept += [seq for seq in entry.event.seqs if seq not in kept]
+        elif isinstance(entry.event, ContextCleared) and not entry.event.seqs and entry.event.last in kept:
             summed_up = kept.index(entry.event.last) + 1
             kept = [entry.seq, *kept[summed_up:]]
     return kept

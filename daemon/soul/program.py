@@ -34,6 +34,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Process, Transition
 from daemon.soul import again, outage, questions, settling
+from daemon.soul.carrying import carry_over
 from daemon.soul.node import INTERRUPTED
 from daemon.soul.overhearing import overhear
 from daemon.soul.reminding import reminded
@@ -114,6 +115,7 @@ class Soul(Program):
         after = ""
         try:
             await overhear(turn)
+            await carry_over(turn)
             await again.recall(turn)
             await self._think(turn)
             if turn.process == THINKING and turn.tree.branches:

@@ -152,7 +152,9 @@ def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
             theirs.update(ended.event.keep)
     kept = [memory.seq for memory in past.kept if memory.seq]
     newer = [journal.at(seq) for seq in kept if seq > asked.seq]
-    summed_up = [entry.seq for entry in newer if isinstance(entry.event, ContextCleared)]
+    summed_up = [
+        entry.seq for entry in newer if isinstance(entry.event, ContextCleared) and not entry.event.seqs
+    ]
     return [*summed_up, *(seq for seq in kept if seq in theirs), *(entry.seq for entry in past.heard)]
 
 

@@ -19,6 +19,7 @@ from daemon.kinds import (
     INNER,
     Answered,
     Asked,
+    CarriedOver,
     Limited,
     Message,
     Overheard,
@@ -37,9 +38,9 @@ from daemon.kinds import (
     Wish,
 )
 from daemon.limits import ITERATIONS, Limits
-from daemon.memory import WorkingMemory, working_memory
+from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.payloads import element
-from daemon.mind.recall import remember
+from daemon.mind.recall import recall, remember
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
 from daemon.soul import node, questions
@@ -71,18 +72,19 @@ class Turn(Voice):
         self.owners = world.owners
         self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
         self.at_once = world.at_once
-        self._past = world.pasts.of(self.thread, self.first.seq)
-        self._kept = {*self._past.memories, *(memory.seq for memory in self._past.kept)}
+        self.past = world.pasts.of(self.thread, self.first.seq)
+        self._kept = {*self.past.memories, *(memory.seq for memory in self.past.kept)}
+        self._carried: Sequence[Memory] = ()
         self.tree = Tree(ctx, world.depth)
         self.came: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
         self._said = to_answer(self.inputs)
         self.answers: Sequence[Entry[Said]] = self._said or self._still_to_answer()
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
-        self.mood = self._past.mood or ""
+        self.mood = self._felt()
         self.known = world.people.known(self.answers, self.thread, self.first.seq)
-        self.params: Mapping[str, Any] = self._past.params if self.apart is None else self.apart
-        self.heard: Sequence[Entry[Any]] = self._past.heard
+        self.params: Mapping[str, Any] = self.past.params if self.apart is None else self.apart
+        self.heard: Sequence[Entry[Any]] = self.past.heard
         self.memory = self._recall()
 
     # What it is about
@@ -90,7 +92,7 @@ class Turn(Voice):
     @property
     def late(self) -> bool:
         """Did all of it come after its thread had turned to something else? A timer is never late."""
-        if not self.came or self._said or self._past.process in (None, THINKING):
+        if not self.came or self._said or self.past.process in (None, THINKING):
             return False
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
 
@@ -112,7 +114,7 @@ class Turn(Voice):
         """The steps of this thread's plan that were open as this execution began."""
         since = self.world.journal.latest(self.root, Message, before=self.first.seq)
         plan = self.world.journal.latest(self.thread, PlanMade, before=self.first.seq)
-        if plan is None or (since and plan.seq < since.seq and self._past.process != THINKING):
+        if plan is None or (since and plan.seq < since.seq and self.past.process != THINKING):
             return ()
         return plan.event.left
 
@@ -207,7 +209,14 @@ class Turn(Voice):
         came = in_order(said)
         if self.came:
             came = sorted([*came, *self.came], key=lambda entry: entry.seq)
-        return working_memory([*map(remember, core), *self._past.kept, *map(remember, came)])
+        known = [*self.past.kept, *self._carried]
+        return working_memory([*map(remember, core), *known, *map(remember, came)])
+
+    def _felt(self) -> str:
+        """Its mood as this execution began; a DM is one conversation, and has one."""
+        if self.in_dm:
+            return self.world.pasts.dms.mood(self.thread, self.first.seq)
+        return self.past.mood or ""
 
     def overhear(self, found: Entry[Overheard]) -> None:
         """What was said before the soul was called in: it sees it from now on."""
@@ -215,6 +224,22 @@ class Turn(Voice):
         heard = {entry.seq: entry for entry in (*self.heard, *fetched)}
         self.heard = list(heard.values())
         self.memory = self._recall()
+
+    def is_new(self, memory: Memory) -> bool:
+        """Has this thread not seen it yet?"""
+        return memory.seq not in self._kept
+
+    def carry_over(self, found: Entry[CarriedOver]) -> None:
+        """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
+        said = recall(self.world.journal.many(found.event.seqs))
+        unique = {memory.seq: memory for memory in said if self.is_new(memory)}
+        self._carried = list(unique.values())
+        self._kept |= {*found.event.seqs, *unique}
+        self.memory = self._recall()
+
+    def said_in_dm(self) -> Sequence[Memory]:
+        """What was said in this DM since it was summed up last, with that sum; elsewhere nothing."""
+        return self.world.pasts.dms.since_sum(self.thread, self.first.seq) if self.in_dm else ()
 
     # Steps
 
@@ -370,7 +395,7 @@ class Turn(Voice):
     def _where(self) -> Mapping[str, Any]:
         """Which process the thread is in after this turn."""
         if self.apart is not None:
-            return {"process": self._past.process, "params": self._past.params}
+            return {"process": self.past.process, "params": self.past.params}
         return {"process": self.process, "params": self.params}
 
     def _keep(self, memory: WorkingMemory) -> tuple[int, ...]:

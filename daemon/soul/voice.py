@@ -71,6 +71,11 @@ class Voice(Scope):
         return self.opened is not None and self.opened.event.where != TERMINAL and self.thread == self.root
 
     @property
+    def in_dm(self) -> bool:
+        """Is this a conversation in a DM, of which there may be many?"""
+        return self.opened is not None and self.opened.event.where == "dm" and self.thread == self.root
+
+    @property
     def place(self) -> str:
         """Where this conversation is."""
         return self.opened.event.place if self.opened else "a conversation"

@@ -1,0 +1,53 @@
+"""For which conversation something is meant that is said at the top of a DM: one that waits for just that is
+older than the one that it would begin. For the inbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.kinds import Asked, Opened
+from daemon.slack.message import Message
+from daemon.slack.policy import Me
+from daemon.slack.stopping import at_work
+from daemon.slack.words import command
+from daemon.soul.taking import may_answer, onward
+
+
+def meant(journal: Journal, message: Message, me: Me, owners: Collection[str]) -> Message:
+    """The message, in the conversation that it is for: a stop, "go on", or an answer.
+
+    What has come already stays where it went, also when it comes again, or is changed.
+    """
+    if message.kind != "dm" or message.root != message.ts:
+        return message
+    known = journal.get(f"msg:{me.team}:{message.channel}:{message.ts}")
+    if known:
+        found = journal.latest(known.thread, Opened)
+    elif command(message, me) == "stop":
+        found = _at_work(journal, message.channel)
+    else:
+        found = _waiting_for(journal, message, me, owners)
+    return replace(message, root=found.event.ts) if found and found.event.ts else message
+
+
+def _at_work(journal: Journal, channel: str) -> Entry[Opened] | None:
+    """The conversation of this DM at work, in which something came last."""
+    here = (one for one in at_work(journal) if one.event.channel == channel and one.event.ts)
+    return next(here, None)
+
+
+def _waiting_for(journal: Journal, message: Message, me: Me, owners: Collection[str]) -> Entry[Opened] | None:
+    """The conversation of this DM that asked this person something last, of what these words answer."""
+    if message.change or command(message, me):
+        return None
+    for question in reversed(journal.pending(Asked)):
+        answers = question.event.words or (question.event.resumes and onward(message.text))
+        if answers and may_answer(question, message.author, owners):
+            found = journal.latest(question.thread, Opened)
+            if found and found.event.channel == message.channel and found.event.ts:
+                return found
+    return None

@@ -1,0 +1,53 @@
+"""A DM is one conversation, though each message at its top begins a thread: what was said in the others is
+carried over into each, as a fact of its own, before anything is asked.
+
+At a thread's first turn that is what it begins with, and at each later one what the others kept since, which
+stands after all that the thread has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.engine.event import Entry
+from daemon.kinds import CarriedOver, Message
+from daemon.memory import Memory
+from daemon.mind.recall import remember
+from daemon.soul.turn import Turn
+
+WAITING = 20
+"""Messages of other conversations, not answered yet, of which it hears."""
+
+
+async def carry_over(turn: Turn) -> None:
+    """Fix it once for each execution, as of its first begin; one that begins again sees the same again."""
+    key = turn.ctx.key("carried-over")
+    found: Entry[CarriedOver] | None = turn.read(key)
+    for before in turn.execution.entries(CarriedOver):
+        found = found or before
+    if found is None and turn.in_dm and turn.apart is None and not turn.execution.record.replaying:
+        seqs = tuple(memory.seq for memory in _said_elsewhere(turn) if memory.seq)
+        if seqs:
+            found = await turn.append(CarriedOver(seqs=seqs, before=turn.number), key=key)
+    if found:
+        turn.carry_over(found)
+
+
+def _said_elsewhere(turn: Turn) -> list[Memory]:
+    """What was said in this DM and is new to this thread: what was kept, then what waits for an answer."""
+    dms, since = turn.world.pasts.dms, turn.past.carried
+    if since:
+        kept = dms.elsewhere(turn.thread, since, turn.number)
+    else:
+        kept = dms.beginning(turn.thread, turn.number)
+    return [memory for memory in [*kept, *map(remember, _waiting(turn))] if turn.is_new(memory)]
+
+
+def _waiting(turn: Turn) -> Sequence[Entry[Message]]:
+    """What was said in other conversations of this DM, and has no answer yet."""
+    dms, here = turn.world.pasts.dms, list[Entry[Message]]()
+    for said in turn.world.journal.pending(Message):
+        elsewhere = said.thread != turn.thread and dms.are_one(said.thread, turn.thread)
+        if elsewhere and said.seq < turn.number and not said.event.command:
+            here.append(said)
+    return here[-WAITING:]

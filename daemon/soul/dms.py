@@ -1,0 +1,175 @@
+"""What was said in a DM, whichever of its conversations it was said in: kept by their turns, in the order in
+which these ended. So it only grows at its end, and each next conversation begins like the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from daemon.engine.event import Entry
+from daemon.kinds import (
+    Answered,
+    ContextCleared,
+    Heard,
+    Message,
+    ModelCall,
+    MoodChanged,
+    Opened,
+    Spoken,
+    Timer,
+    TurnEnded,
+)
+from daemon.knowledge.projection import Projection
+from daemon.memory import Memory
+from daemon.mind.answer import speaks
+from daemon.mind.recall import remember
+
+MOST = 32_000
+"""Characters that a conversation begins with at the most: about 8,000 tokens."""
+SUMMED_UP = 80_000
+"""Characters that are summed up at once; what is older, because that failed for long, is left out."""
+BLOCK = 8_000
+"""Characters that go at once where it would be more, so that what is left stays the same for a while."""
+MANY = 400
+"""Memories that are looked at since the last sum; where none could be made, half of them go at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a turn that ended with the entry `seq` kept in this conversation of a DM."""
+
+    seq: int
+    thread: str
+    keep: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """The entry `seq` stands for all that was kept up to the entry `last`."""
+
+    seq: int
+    last: int
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class DM:
+    """All that was kept in one DM, and felt."""
+
+    kept: list[Kept] = field(default_factory=list)
+    sums: list[Sum] = field(default_factory=list)
+    moods: list[tuple[int, str]] = field(default_factory=list)
+
+
+class DMs(Projection):
+    """The DMs of a journal. It names entries; what they say is read in the journal."""
+
+    kinds = (Opened, TurnEnded, ContextCleared, MoodChanged)
+
+    def mood(self, thread: str, before: int) -> str:
+        """How the soul felt there last, before this entry; empty where nothing is known."""
+        dm = self._of_thread(thread)
+        return next((mood for seq, mood in reversed(dm.moods) if seq < before), "")
+
+    def are_one(self, thread: str, other: str) -> bool:
+        """Are these two conversations of one DM?"""
+        self.fold()
+        return thread in self._of and self._of[thread] is self._of.get(other)
+
+    def since_sum(self, thread: str, before: int) -> list[Memory]:
+        """The last sum of what was said in this DM, and all that was said since, before this entry."""
+        summed_up, said = self._since_sum(thread, before)
+        return [*summed_up, *said]
+
+    def beginning(self, thread: str, before: int) -> list[Memory]:
+        """What a conversation of this DM begins with: the same; where it is too long, only the sum and the
+        latest."""
+        summed_up, said = self._since_sum(thread, before)
+        return [*summed_up, *latest(said, MOST - _size(summed_up))]
+
+    def elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
+        """What other conversations of this DM kept between these two entries."""
+        others = [one for one in self._of_thread(thread).kept if one.thread != thread and one.seq >= since]
+        return latest(self._remembered(_last_of(_seqs(others, before))), MOST)
+
+    def _since_sum(self, thread: str, before: int) -> tuple[list[Memory], list[Memory]]:
+        dm = self._of_thread(thread)
+        found = next((one for one in reversed(dm.sums) if one.seq < before), None)
+        seqs = _seqs(dm.kept, before)
+        if found and found.last in seqs:
+            seqs = seqs[seqs.index(found.last) + 1 :]
+        said = latest(self._remembered(_last_of(seqs)), SUMMED_UP)
+        return self._remembered([found.seq] if found else []), said
+
+    def _of_thread(self, thread: str) -> DM:
+        self.fold()
+        return self._of.get(thread, DM())
+
+    def _remembered(self, seqs: Sequence[int]) -> list[Memory]:
+        """How these look to the model, of all that was said; nothing of what is forgotten or damaged."""
+        sound = {entry.seq: entry for entry in self.journal.sound(seqs)}
+        entries = [sound[seq] for seq in seqs if seq in sound]
+        return [remember(entry) for entry in entries if _was_said(entry)]
+
+    def _clear(self) -> None:
+        self._dms: dict[tuple[str, str], DM] = {}
+        self._of: dict[str, DM] = {}
+        """By the threads of its conversations."""
+
+    def _take(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if isinstance(event, Opened):
+            if event.where == "dm":
+                self._of[entry.thread] = self._dms.setdefault((event.team, event.channel), DM())
+            return
+        dm = self._of.get(entry.thread)
+        if dm is None:
+            return
+        match event:
+            case TurnEnded(keep=keep) if keep:
+                dm.kept.append(Kept(seq=entry.seq, thread=entry.thread, keep=keep))
+            case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
+                dm.sums.append(Sum(seq=entry.seq, last=last))
+            case MoodChanged(mood=mood) if mood:
+                dm.moods.append((entry.seq, mood))
+
+
+def latest(said: Sequence[Memory], most: int) -> list[Memory]:
+    """The newest of these, no more than so many characters, from where somebody speaks to the soul."""
+    too_much = max(_size(said) - most, 0)
+    blocks = (too_much + BLOCK - 1) // BLOCK
+    gone = 0
+    for n, memory in enumerate(said):
+        if gone >= blocks * BLOCK and memory.role == "user":
+            return [*said[n:]]
+        gone += len(memory.content)
+    return []
+
+
+def _size(memories: Sequence[Memory]) -> int:
+    return sum(len(memory.content) for memory in memories)
+
+
+def _seqs(kept: Sequence[Kept], before: int) -> list[int]:
+    """What these turns kept, of those that ended before this entry; each once."""
+    seqs = [seq for one in kept if one.seq < before for seq in one.keep]
+    return list(dict.fromkeys(seqs))
+
+
+def _last_of(seqs: Sequence[int]) -> Sequence[int]:
+    """The last of them, no more than MANY, so that the first one of them stays the same for a while."""
+    half = MANY // 2
+    halves = (max(len(seqs) - MANY, 0) + half - 1) // half
+    return seqs[halves * half :]
+
+
+def _was_said(entry: Entry[Any]) -> bool:
+    """Did anybody say or hear it? Not what the soul thought, looked up or was told by itself."""
+    if entry.forgotten:
+        return False
+    if isinstance(entry.event, ModelCall):
+        return speaks(entry)
+    if isinstance(entry.event, Answered):
+        return bool(entry.event.text)
+    return isinstance(entry.event, Message | Heard | Timer | Spoken | ContextCleared)
