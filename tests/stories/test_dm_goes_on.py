@@ -64,7 +64,9 @@ async def test_each_root_begins_like_the_one_before_it_and_the_cache_hits(stage:
 async def test_over_three_days_with_a_kill_and_a_summary_it_remembers(stage: Stage) -> None:
     await stage.say("alice", ALICE, HEDGEHOG)
     for _ in range(3):
+        await stage.sleep()
         await stage.clock.advance(DAY)
+        await stage.wake()
         for number in range(1, 7):
             if number == 3:
                 await stage.sleep()
