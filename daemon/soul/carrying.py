@@ -35,9 +35,9 @@ async def carry_over(turn: Turn) -> None:
 
 def _said_elsewhere(turn: Turn) -> list[Memory]:
     """What was said in this DM and is new to this thread: what was kept, then what waits for an answer."""
-    dms, since = turn.world.pasts.dms, turn.past.carried
-    if since:
-        kept = dms.elsewhere(turn.thread, since, turn.number)
+    dms, past = turn.world.pasts.dms, turn.past
+    if past.carried or past.memories:
+        kept = dms.elsewhere(turn.thread, past.carried, turn.number)
     else:
         kept = dms.beginning(turn.thread, turn.number)
     return [memory for memory in [*kept, *map(remember, _waiting(turn))] if turn.is_new(memory)]

@@ -34,6 +34,8 @@ BLOCK = 8_000
 """Characters that go at once where it would be more, so that what is left stays the same for a while."""
 MANY = 400
 """Memories that are looked at since the last sum; where none could be made, half of them go at once."""
+AT_HAND = 20_000
+"""Memories of busy DMs that stay at hand, so that a turn reads only what is new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +49,13 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """The entry `seq` stands for all that was kept up to the entry `last`."""
+    """The entry `seq` stands for all that was kept up to the entry `last`, which is the last one that the turn
+    at the place `turn` kept of it.
+    """
 
     seq: int
     last: int
+    turn: int
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -77,14 +82,19 @@ class DMs(Projection):
         self.fold()
         return thread in self._of and self._of[thread] is self._of.get(other)
 
-    def since_sum(self, thread: str, before: int) -> list[Memory]:
-        """The last sum of what was said in this DM, and all that was said since, before this entry."""
+    def to_sum_up(self, thread: str, before: int) -> list[Memory]:
+        """The last sum of what was said in this DM, and all that was said since, before this entry.
+
+        Nothing, as long as that was one conversation, which is summed up for itself.
+        """
+        dm = self._of_thread(thread)
+        if len({one.thread for one in _since(dm, _last_sum(dm, before), before)}) < 2:
+            return []
         summed_up, said = self._since_sum(thread, before)
         return [*summed_up, *said]
 
     def beginning(self, thread: str, before: int) -> list[Memory]:
-        """What a conversation of this DM begins with: the same; where it is too long, only the sum and the
-        latest."""
+        """What a conversation of this DM begins with: the last sum, and the latest of what was said since."""
         summed_up, said = self._since_sum(thread, before)
         return [*summed_up, *latest(said, MOST - _size(summed_up))]
 
@@ -95,9 +105,9 @@ class DMs(Projection):
 
     def _since_sum(self, thread: str, before: int) -> tuple[list[Memory], list[Memory]]:
         dm = self._of_thread(thread)
-        found = next((one for one in reversed(dm.sums) if one.seq < before), None)
-        seqs = _seqs(dm.kept, before)
-        if found and found.last in seqs:
+        found = _last_sum(dm, before)
+        seqs = _seqs(_since(dm, found, before), before)
+        if found:
             seqs = seqs[seqs.index(found.last) + 1 :]
         said = latest(self._remembered(_last_of(seqs)), SUMMED_UP)
         return self._remembered([found.seq] if found else []), said
@@ -108,11 +118,19 @@ class DMs(Projection):
 
     def _remembered(self, seqs: Sequence[int]) -> list[Memory]:
         """How these look to the model, of all that was said; nothing of what is forgotten or damaged."""
-        sound = {entry.seq: entry for entry in self.journal.sound(seqs)}
-        entries = [sound[seq] for seq in seqs if seq in sound]
-        return [remember(entry) for entry in entries if _was_said(entry)]
+        new = [seq for seq in seqs if seq not in self._at_hand]
+        read = {entry.seq: entry for entry in self.journal.sound(new)}
+        for seq in new:
+            entry = read.get(seq)
+            self._at_hand[seq] = remember(entry) if entry and _was_said(entry) else None
+        found = [self._at_hand[seq] for seq in seqs]
+        if len(self._at_hand) > AT_HAND:
+            self._at_hand.clear()
+        return [memory for memory in found if memory]
 
     def _clear(self) -> None:
+        self._at_hand = dict[int, Memory | None]()
+        """How what was kept looks to the model; None is what nobody said."""
         self._dms: dict[tuple[str, str], DM] = {}
         self._of: dict[str, DM] = {}
         """By the threads of its conversations."""
@@ -130,7 +148,9 @@ class DMs(Projection):
             case TurnEnded(keep=keep) if keep:
                 dm.kept.append(Kept(seq=entry.seq, thread=entry.thread, keep=keep))
             case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
-                dm.sums.append(Sum(seq=entry.seq, last=last))
+                turns = [place for place, one in enumerate(dm.kept) if last in one.keep]
+                if turns:
+                    dm.sums.append(Sum(seq=entry.seq, last=last, turn=turns[0]))
             case MoodChanged(mood=mood) if mood:
                 dm.moods.append((entry.seq, mood))
 
@@ -149,6 +169,16 @@ def latest(said: Sequence[Memory], most: int) -> list[Memory]:
 
 def _size(memories: Sequence[Memory]) -> int:
     return sum(len(memory.content) for memory in memories)
+
+
+def _last_sum(dm: DM, before: int) -> Sum | None:
+    return next((one for one in reversed(dm.sums) if one.seq < before), None)
+
+
+def _since(dm: DM, summed_up: Sum | None, before: int) -> list[Kept]:
+    """What was kept since that sum, with the rest of what the last turn in it kept."""
+    kept = dm.kept[summed_up.turn :] if summed_up else dm.kept
+    return [one for one in kept if one.seq < before]
 
 
 def _seqs(kept: Sequence[Kept], before: int) -> list[int]:

@@ -238,8 +238,8 @@ class Turn(Voice):
         self.memory = self._recall()
 
     def said_in_dm(self) -> Sequence[Memory]:
-        """What was said in this DM since it was summed up last, with that sum; elsewhere nothing."""
-        return self.world.pasts.dms.since_sum(self.thread, self.first.seq) if self.in_dm else ()
+        """What is to be summed up of this DM: nothing of one conversation alone."""
+        return self.world.pasts.dms.to_sum_up(self.thread, self.first.seq) if self.in_dm else ()
 
     # Steps
 
