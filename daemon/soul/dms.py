@@ -49,9 +49,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """The entry `seq` stands for all that was kept up to the entry `last`, which is the last one that the turn
-    at the place `turn` kept of it.
-    """
+    """The entry `seq` stands for all up to the entry `last`, which the turn at the place `turn` kept."""
 
     seq: int
     last: int

@@ -24,6 +24,9 @@ from daemon.process import Process
 from daemon.processes import DELIBERATION, PROCESSES
 from daemon.processes.inner_life import NAME as INNER_LIFE
 from daemon.processes.inner_life import InnerLife
+from daemon.slack.meant import meant
+from daemon.slack.message import Message as Shown
+from daemon.slack.policy import Me
 from daemon.soul.budget import Budget
 from daemon.soul.limits import Gauge
 from daemon.soul.past import Pasts
@@ -41,6 +44,7 @@ from tests.lives import fork as forked
 from tests.machine import MEMORY, folder
 from tests.texts import copied
 
+ME, OWNERS = Me(team="T", user="U0", bot="", name="soul"), ("U9",)
 MANY_TICKS = 60
 """Pauses of an inner life in one phase: one that thinks on for longer never sleeps."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,18 +64,8 @@ class People:
         return [await self._send(event) for event in events if event.ts not in acked]
 
     async def _send(self, event: Event) -> str:
-        place = "channel" if event.heard else "dm"
-        where = Opened(
-            team="T",
-            channel=event.thread,
-            ts="1",
-            where="" if self._abroad else place,
-            place="a direct message",
-            audience="" if self._abroad else {"channel": "public", "dm": "dm"}[place],
-            user="",
-            called_by="",
-        )
-        opens = f"thread:T:{event.thread}:1"
+        where = self._where(event)
+        opens = f"thread:T:{event.thread}:{where.ts}"
         key = f"{'heard' if event.heard else 'msg'}:T:{event.thread}:{event.ts}"
         known = self._journal.get(opens)
         said = self._said(event, known.thread if known else "")
@@ -84,6 +78,21 @@ class People:
         note(self._home / "acks.jsonl", event.ts)
         return thread
 
+    def _where(self, event: Event) -> Opened:
+        """The conversation that it is said in, or meant for."""
+        place = "channel" if event.heard else "dm"
+        is_known = bool(event.root) or not self._abroad
+        return Opened(
+            team="T",
+            channel=event.thread,
+            ts=meant(self._journal, _shown(event), ME, OWNERS).root if event.root else "1",
+            where=place if is_known else "",
+            place="a direct message",
+            audience={"channel": "public", "dm": "dm"}[place] if is_known else "",
+            user=event.user if event.root else "",
+            called_by="",
+        )
+
     def _said(self, event: Event, thread: str) -> Said:
         said: dict[str, Any] = {"user": event.user, "name": "Alice", "text": event.text, "ts": event.ts}
         if event.heard:
@@ -95,6 +104,22 @@ class People:
         if event.stops:
             return StopAsked(**said, address=event.address)
         return Message(**said, address=event.address)
+
+
+def _shown(event: Event) -> Shown:
+    """A message in a DM, as Slack shows it."""
+    return Shown(
+        channel=event.thread,
+        kind="dm",
+        ts=event.ts,
+        root=event.root,
+        user=event.user,
+        bot="",
+        name="Alice",
+        text=event.text,
+        files=(),
+        called=False,
+    )
 
 
 async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> None:
@@ -160,7 +185,7 @@ def world_of(
     processes: Mapping[str, Process],
 ) -> World:
     """What its turns can reach."""
-    budget = Budget(journal, clock, 1.5 * story.price, ("U9",))
+    budget = Budget(journal, clock, 1.5 * story.price, OWNERS)
     reach = Reach(journal, clock, {"speak": "echo"})
     return World(
         journal=journal,
@@ -177,7 +202,7 @@ def world_of(
         processes=processes,
         initial="conversation",
         at_once=[DELIBERATION],
-        owners=("U9",),
+        owners=OWNERS,
         readings=READINGS,
         fits=Notes(journal).fits,
     )

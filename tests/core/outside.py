@@ -35,6 +35,8 @@ class Event:
     ts: str
     text: str
     thread: str = "dm"
+    root: str = ""
+    """In a DM that may hold many conversations: the ts of the message that began this one."""
     user: str = "U1"
     phase: int = 0
     during: int = 0
@@ -162,6 +164,12 @@ def echo(last: str, _calls: int) -> Reply:
     words = ", ".join(re.findall(r'<message from="[^"]*">\n(.*?)\n</message>', last))
     note = "after a break: " if "<note>" in last else ""
     return said(f"You said: {note}{words}", mood="engaged")
+
+
+def hearing(seen: str, _calls: int) -> Reply:
+    """A model that says all that it has heard, in order."""
+    words = re.findall(r'<message from="[^"]*">\n(.*?)\n</message>', seen)
+    return said(f"Heard: {', '.join(words)}", mood="engaged")
 
 
 def since_spoken(messages: Sequence[Sequence[str]]) -> str:

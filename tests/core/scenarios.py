@@ -38,10 +38,10 @@ from tests.core.minds import (
     stubborn,
     ticking_off,
 )
-from tests.core.outside import PAGE, FileEarlier
+from tests.core.outside import PAGE, FileEarlier, hearing
 from tests.core.readers import reading, reads
 from tests.core.seekers import asking
-from tests.core.story import Scenario, dm
+from tests.core.story import Scenario, below, dm, top
 from tests.core.thinkers import at_random, branching, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
@@ -73,6 +73,28 @@ SCENARIOS: Mapping[str, Scenario] = {
     "burst": Scenario(
         events=[dm(1, "one"), dm(3, "three", during=1), dm(2, "two", during=1), dm(4, "four", phase=1)],
         endings=[["You said: one", "You said: two, three", "You said: four"]],
+    ),
+    "dm-goes-on": Scenario(
+        events=[
+            top(1, "one"),
+            top(2, "two", phase=1),
+            below(1, 3, "three", phase=2),
+            top(4, "four", phase=3),
+            top(5, "five", phase=3),
+        ],
+        endings=[
+            [
+                "Heard: one",
+                "Heard: one, two",
+                "Heard: one, two, three",
+                "Heard: one, two, three, five, four",
+                "Heard: one, two, three, four, five",
+            ]
+        ],
+        script=hearing,
+        sees_all=True,
+        stops=False,
+        stutters=(17, 23),
     ),
     "heard": Scenario(
         events=[

@@ -50,3 +50,13 @@ class Scenario:
 
 def dm(ts: int, text: str, **more: object) -> Event:
     return Event(ts=f"{ts}.000100", text=text, **more)  # type: ignore[arg-type]
+
+
+def top(ts: int, text: str, **more: object) -> Event:
+    """Something said at the top of a DM that may hold many conversations."""
+    return dm(ts, text, root=f"{ts}.000100", **more)
+
+
+def below(root: int, ts: int, text: str, **more: object) -> Event:
+    """Something said there below the message `root`."""
+    return dm(ts, text, root=f"{root}.000100", **more)

@@ -29,7 +29,7 @@ from tests.core.seekers import (
     waiting,
     wondering,
 )
-from tests.core.story import Scenario, dm
+from tests.core.story import Scenario, dm, top
 
 UNREACHABLE = "I can't gather my thoughts right now"
 FAILED = "Something in me went wrong"
@@ -180,6 +180,16 @@ WAITING: Mapping[str, Scenario] = {
             dm(4, "of them", phase=3),
         ],
         endings=[["Which one?", "You said: an aside", "How many?", "So: the second, four"]],
+        processes=asking,
+    ),
+    "answered-at-the-top": Scenario(
+        events=[
+            top(1, "one"),
+            top(2, "the second", phase=1),
+            top(3, "four", phase=2),
+            top(4, "aside", phase=3),
+        ],
+        endings=[["Which one?", "How many?", "So: the second, four", "You said: aside"]],
         processes=asking,
     ),
     "waited": Scenario(
