@@ -1,0 +1,131 @@
+"""How a DM goes on over all its conversations, and what is said at its top: each rule taken out."""
+
+from __future__ import annotations
+
+from tests.core.mutant import rule
+
+DM = "tests/stories/test_dm_goes_on.py::"
+TOP = "tests/stories/test_top_of_dm.py::"
+BURST = f"{DM}test_of_a_burst_each_root_hears_what_waits_in_the_others"
+APART = f"{DM}test_nothing_of_one_dm_is_in_another"
+KILLED = "dm-goes-on/kills"
+
+CARRIED = (
+    rule(
+        "what a turn of a DM knows is fixed as it begins first",
+        "soul/carrying.py",
+        "found: Entry[CarriedOver] | None = turn.read(key)",
+        "found: Entry[CarriedOver] | None = None",
+        KILLED,
+    ),
+    rule(
+        "a conversation of a DM begins with what was said before it",
+        "soul/carrying.py",
+        "kept = dms.beginning(turn.thread, turn.number)",
+        "kept = list[Memory]()",
+        KILLED,
+    ),
+    rule(
+        "what others of a DM kept since is known at the next turn",
+        "soul/carrying.py",
+        "kept = dms.elsewhere(turn.thread, past.carried, turn.number)",
+        "kept = list[Memory]()",
+        KILLED,
+    ),
+    rule(
+        "what was said elsewhere in a DM is appended",
+        "soul/turn.py",
+        "known = [*self.past.kept, *self._carried]",
+        "known = [*self._carried, *self.past.kept]",
+        KILLED,
+    ),
+    rule(
+        "what was said elsewhere in a DM stays where it was appended",
+        "soul/past.py",
+        "kept += [seq for seq in entry.event.seqs if seq not in kept]",
+        "kept = [*(seq for seq in entry.event.seqs if seq not in kept), *kept]",
+        KILLED,
+    ),
+    rule(
+        "what waits in other conversations of a DM is heard",
+        "soul/carrying.py",
+        "[*kept, *map(remember, _waiting(turn))]",
+        "kept",
+        BURST,
+    ),
+    rule(
+        "what waits in the DM of somebody else is not heard",
+        "soul/carrying.py",
+        "said.thread != turn.thread and dms.are_one(said.thread, turn.thread)",
+        "said.thread != turn.thread",
+        APART,
+    ),
+    rule(
+        "what was kept in the DM of somebody else is not known",
+        "soul/dms.py",
+        "self._dms.setdefault((event.team, event.channel), DM())",
+        'self._dms.setdefault((event.team, ""), DM())',
+        APART,
+    ),
+    rule(
+        "the mood is the DM's",
+        "soul/turn.py",
+        "        if self.in_dm:\n            return self.world.pasts.dms.mood",
+        "        if self.opened is None:\n            return self.world.pasts.dms.mood",
+        f"{DM}test_a_new_root_begins_with_what_was_said_in_the_dm",
+    ),
+)
+SUMMED_UP = (
+    rule(
+        "the sum of a DM names what it was made of",
+        "processes/summarizing.py",
+        "seqs=made_of)",
+        "seqs=made_of[-1:])",
+        f"{DM}test_over_three_days_with_a_kill_and_a_summary_it_remembers",
+    ),
+    rule(
+        "one conversation alone is summed up once, by itself",
+        "soul/dms.py",
+        "before)}) < 2:",
+        "before)}) < 1:",
+        "tests/stories/test_summarizing.py::test_a_long_thread_is_summed_up_once_and_grows_again_from_there",
+    ),
+    rule(
+        "what a DM begins with moves in blocks",
+        "soul/dms.py",
+        "gone >= blocks * BLOCK",
+        "gone >= too_much",
+        f"{DM}test_where_no_sum_could_be_made_the_oldest_go_in_blocks",
+    ),
+)
+AT_THE_TOP = (
+    rule(
+        "an answer at the top of a DM goes to what asked",
+        "slack/meant.py",
+        "found = _waiting_for(journal, message, me, owners)",
+        "found = None",
+        "answered-at-the-top/kills",
+    ),
+    rule(
+        "go on at the top of a DM goes to what waits",
+        "slack/meant.py",
+        "question.event.words or (question.event.resumes and onward(message.text))",
+        "question.event.words",
+        f"{TOP}test_go_on_at_the_top_brings_back_what_was_set_aside",
+    ),
+    rule(
+        "in another DM nothing is an answer",
+        "slack/meant.py",
+        "answers and may_answer(question, message.author, owners)",
+        "answers",
+        f"{TOP}test_an_answer_at_the_top_goes_to_what_asked",
+    ),
+    rule(
+        "what was an answer stays where it went",
+        "slack/meant.py",
+        "    if known:\n",
+        "    if known and not message.change:\n",
+        f"{TOP}test_what_was_an_answer_stays_there_when_it_is_changed",
+    ),
+)
+DMS = (*CARRIED, *SUMMED_UP, *AT_THE_TOP)
