@@ -34,7 +34,7 @@ async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -
 
 
 async def test_where_it_decides_without_an_owner_the_start_says_so(tmp_path: Path) -> None:
-    process = await start(tmp_path, ISM_ENABLED="true")
+    process = await start(tmp_path, ISM_ENABLED="true", ANTHROPIC_API_KEY="any")  # no tour, which has one
     [decides] = [line for line in await ready(process) if line.startswith("decides")]
     assert decides.startswith("decides    by itself, in runs of 5 rounds; a limit ends a run")
     assert "OWNER_USER_IDS" in decides
