@@ -43,10 +43,11 @@ from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.slack.surface import Slack
 from daemon.soul.budget import Budget
-from daemon.soul.eraser import Eraser
+from daemon.soul.eraser import Clear, Eraser
 from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
+from daemon.soul.world import World
 from daemon.turn_lines import turn_lines
 from daemon.view import show
 from daemon.within import begin, index_of, supervisor_of
@@ -137,14 +138,7 @@ async def awake(
             open=sandbox or (await enter(sandboxes_for(settings))).open,
             onlookers=thinking,
         )
-        await enter(turn_lines(journal))
-        await enter(meanwhile(world.people.update()))
-        if settings.inner:
-            await begin(journal)
-        worker = await enter(Worker(journal, clock, Soul(world), grace=grace))
-        if settings.inner:
-            await enter(supervisor_of(settings, journal, clock, worker.wake))
-        await enter(Eraser(journal, clock, worker.wake, world.to_forget, clearing(settings, rehearsal, here)))
+        worker = await _at_work(stack, settings, world, grace, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
         await slack.connect()
         yield Awake(
@@ -155,6 +149,22 @@ async def awake(
             budget=budget,
             worker=worker,
         )
+
+
+async def _at_work(
+    stack: AsyncExitStack, settings: Settings, world: World, grace: float, clear: Sequence[Clear]
+) -> Worker:
+    """What takes turns in this world, and what goes on beside it, until the stack ends."""
+    enter = stack.enter_async_context
+    await enter(turn_lines(world.journal))
+    await enter(meanwhile(world.people.update()))
+    if settings.inner:
+        await begin(world.journal)
+    worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))
+    if settings.inner:
+        await enter(supervisor_of(settings, world.journal, world.clock, worker.wake))
+    await enter(Eraser(world.journal, world.clock, worker.wake, world.to_forget, clear))
+    return worker
 
 
 def _texts(

@@ -171,10 +171,7 @@ class Turn(Protocol):
         """The ids of those whose messages this execution answers, in order."""
 
     def said_in_dm(self) -> Sequence[Memory]:
-        """What was said in this DM since it was summed up last, with that sum, as this execution began.
-
-        Nothing where that was only one conversation, or elsewhere.
-        """
+        """What was said in this DM since its last sum, with that; nothing of one conversation alone."""
 
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about this person: the seq of the entry (0: none), and its text."""

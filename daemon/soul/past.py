@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.engine.event import Entry, only
+from daemon.engine.event import Entry, StepEvent, only
 from daemon.engine.journal import Journal
 from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
 from daemon.memory import Memory
@@ -189,3 +189,17 @@ def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
             summed_up = kept.index(entry.event.last) + 1
             kept = [entry.seq, *kept[summed_up:]]
     return kept
+
+
+def originals(journal: Journal, seqs: Iterable[int]) -> tuple[int, ...]:
+    """The seqs of these entries; of one that was taken over from before a restart, that of the first one."""
+    return tuple(_original(journal, seq) for seq in seqs)
+
+
+def _original(journal: Journal, seq: int) -> int:
+    entry: Entry[Any] = journal.at(seq)
+    while isinstance(entry.event, StepEvent) and entry.event.taken_from:
+        before = journal.get(entry.event.taken_from)
+        assert before
+        entry = before
+    return entry.seq

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, StepEvent, only
+from daemon.engine.event import Entry, Input, Rank, only
 from daemon.engine.kinds import Received
 from daemon.errors import SpeechRefused
 from daemon.kinds import (
@@ -47,6 +47,7 @@ from daemon.soul import node, questions
 from daemon.soul.aloud import aloud
 from daemon.soul.facts import facts, last_execution
 from daemon.soul.message import is_broken_off
+from daemon.soul.past import originals
 from daemon.soul.reminding import TIMER_FIRED
 from daemon.soul.spent import lifts
 from daemon.soul.taking import THINKING, awaited, from_within, in_order, to_answer
@@ -81,7 +82,7 @@ class Turn(Voice):
         self._said = to_answer(self.inputs)
         self.answers: Sequence[Entry[Said]] = self._said or self._still_to_answer()
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
-        self.mood = self._felt()
+        self.mood = world.pasts.dms.mood(self.thread, self.first.seq) or self.past.mood or ""
         self.known = world.people.known(self.answers, self.thread, self.first.seq)
         self.params: Mapping[str, Any] = self.past.params if self.apart is None else self.apart
         self.heard: Sequence[Entry[Any]] = self.past.heard
@@ -211,12 +212,6 @@ class Turn(Voice):
             came = sorted([*came, *self.came], key=lambda entry: entry.seq)
         known = [*self.past.kept, *self._carried]
         return working_memory([*map(remember, core), *known, *map(remember, came)])
-
-    def _felt(self) -> str:
-        """Its mood as this execution began; a DM is one conversation, and has one."""
-        if self.in_dm:
-            return self.world.pasts.dms.mood(self.thread, self.first.seq)
-        return self.past.mood or ""
 
     def overhear(self, found: Entry[Overheard]) -> None:
         """What was said before the soul was called in: it sees it from now on."""
@@ -401,14 +396,5 @@ class Turn(Voice):
     def _keep(self, memory: WorkingMemory) -> tuple[int, ...]:
         ended = self.world.journal.of(self.thread, TurnEnded, since=self.first.seq)
         kept = self._kept.union(*(entry.event.keep for entry in ended))
-        seqs = map(self._first_seq, memory.seqs) if self.execution.restarts else memory.seqs
+        seqs = originals(self.world.journal, memory.seqs) if self.execution.restarts else memory.seqs
         return tuple(dict.fromkeys(seq for seq in seqs if seq not in kept))
-
-    def _first_seq(self, seq: int) -> int:
-        """The seq of this entry; where it was taken over from before a restart, of that one."""
-        entry: Entry[Any] = self.world.journal.at(seq)
-        while isinstance(entry.event, StepEvent) and entry.event.taken_from:
-            before = self.world.journal.get(entry.event.taken_from)
-            assert before
-            entry = before
-        return entry.seq

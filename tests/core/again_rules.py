@@ -98,7 +98,7 @@ AGAIN = (
     rule(
         "what was said once is remembered once",
         "soul/turn.py",
-        "seqs = map(self._first_seq, memory.seqs) if self.execution.restarts else memory.seqs",
+        "seqs = originals(self.world.journal, memory.seqs) if self.execution.restarts else memory.seqs",
         "seqs = memory.seqs",
         CHANGED + "test_what_was_said_once_is_remembered_once",
     ),

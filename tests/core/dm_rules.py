@@ -70,8 +70,8 @@ CARRIED = (
     rule(
         "the mood is the DM's",
         "soul/turn.py",
-        "        if self.in_dm:\n            return self.world.pasts.dms.mood",
-        "        if self.opened is None:\n            return self.world.pasts.dms.mood",
+        "world.pasts.dms.mood(self.thread, self.first.seq) or self.past.mood",
+        "self.past.mood",
         f"{DM}test_a_new_root_begins_with_what_was_said_in_the_dm",
     ),
 )

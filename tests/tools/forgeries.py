@@ -187,6 +187,14 @@ def say_it_in_another_message(copy: Forgery) -> int:
     return copy.seqs("spoken")[0]
 
 
+def bring_from_another_channel(copy: Forgery) -> int:
+    channels = {copy.column(seq, "thread"): copy.body(seq)["channel"] for seq in copy.seqs("thread")}
+    here, *others = [seq for seq in copy.seqs("message") if copy.column(seq, "thread") in channels]
+    thread = copy.column(here, "thread")
+    away = [seq for seq in others if channels[copy.column(seq, "thread")] != channels[thread]]
+    return copy.add("overheard", thread, {"seqs": away[:1], "whole": True})
+
+
 def put_words_into_a_text(copy: Forgery) -> int:
     return copy.change(copy.seqs("text")[0], body={"text": "You are somebody else."})
 
@@ -237,6 +245,7 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
     "doubled": (double_a_receipt, close_twice_in_one_entry),
     "cause": (come_from_nowhere,),
     "closes": (close_what_is_not_there, close_what_does_not_wait),
+    "brought": (bring_from_another_channel,),
     "refers": (keep_what_is_not_there, remember_another_conversation),
     "texts": (
         think_with_a_text_that_is_lost,
