@@ -123,14 +123,15 @@ class History:
         return ()
 
     def _answered(self, place: kinds.Opened, ts: str) -> list[int]:
-        """What the soul answered at first to the message of this ts, if that called it."""
+        """What the soul answered at first, before this call, to the message of this ts, if that called it."""
         known = opened(self.journal, thread_key(place.team, place.channel, ts))
         if known is None or not known.event.begins_with_call:
             return []
         answers = list[int]()
         for turn in self.journal.of(known.thread, kinds.TurnBegan, most=1):
             for receipt in only(kinds.Spoken, self.journal.recorded(turn.event.execution)):
-                if receipt.event.text and not receipt.event.taken_from:
+                said_before = moment(receipt.event.ts) < moment(place.called_by)
+                if said_before and receipt.event.text and not receipt.event.taken_from:
                     answers.append(receipt.seq)
         return answers
 
