@@ -50,6 +50,24 @@ async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(s
     assert not stage.pending("input", "turn-began")
 
 
+async def test_what_was_answered_only_after_the_call_does_not_stand_above_it(stage: Stage) -> None:
+    answers, shows = asyncio.Event(), asyncio.Event()
+    stage.model.say(reply("A test fails."), until=answers)
+    await stage.post("alice", GENERAL, f"{ME} why?")
+    await stage.until(lambda: stage.model.requests)
+    stage.wire.held["conversations.history"] = shows
+    before = len(stage.wire.told("conversations.history"))
+    await stage.post("bob", GENERAL, f"{ME} which one?")
+    await stage.until(lambda: len(stage.wire.told("conversations.history")) > before)
+    answers.set()
+    await stage.until(lambda: stage.entries("spoken"))
+    shows.set()
+    await stage.settled()
+    asked = stage.asked()[-1]
+    assert "@Claudius why?" in asked
+    assert "A test fails." not in asked
+
+
 async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
     """Bob's mention is missed, and Alice's takes it as context: catch-up has it answered all the same."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
