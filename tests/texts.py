@@ -23,4 +23,4 @@ def ours(to: Path) -> Path:
 
 def copied(to: Path) -> Path:
     """These texts in a folder where a test may write; returns it."""
-    return Path(shutil.copytree(WORDS, to, dirs_exist_ok=True))
+    return Path(shutil.copytree(WORDS, to, dirs_exist_ok=True, copy_function=shutil.copyfile))

@@ -69,11 +69,12 @@ class Means:
 NOTHING = Means()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ActionFunction:
     """A function that is an action. What it may say besides stands in Definition.
 
     `effect` is worked out where it is None. `texts` are those of the owner's that it needs, by their paths.
+    It has no slots, since it keeps what was worked out of its function: that takes long, and stays the same.
     """
 
     function: Function
@@ -86,8 +87,12 @@ class ActionFunction:
     playbooks: Sequence[str] = ()
     texts: Mapping[str, Words] = field(default_factory=dict)
 
-    def faults(self) -> Iterator[str]:
+    @functools.cached_property
+    def faults(self) -> Sequence[str]:
         """Why it cannot be an action, and what to do."""
+        return tuple(self._faults())
+
+    def _faults(self) -> Iterator[str]:
         if not NAME.fullmatch(self.name):
             yield f"{self.name} is no name for an action: use a-z, A-Z and 0-9, a letter first"
         if not inspect.iscoroutinefunction(self.function):
@@ -95,7 +100,7 @@ class ActionFunction:
         if not self.description:
             yield "it is not described: give it a docstring, a sentence by which the model chooses it"
         try:
-            parameters = _parameters(self.function)
+            parameters = self._parameters
         except (NameError, TypeError, SyntaxError) as error:
             yield f"its types cannot be read ({error}): import what they name, not under TYPE_CHECKING"
             return
@@ -103,6 +108,14 @@ class ActionFunction:
             fault = _fault(one)
             if fault:
                 yield fault
+
+    @functools.cached_property
+    def _parameters(self) -> Sequence[Parameter]:
+        return _parameters(self.function)
+
+    @functools.cached_property
+    def _form(self) -> type[BaseModel] | None:
+        return _form(self.name, [one for one in self._parameters if one.name not in GIVEN])
 
     @property
     def description(self) -> str:
@@ -112,16 +125,14 @@ class ActionFunction:
 
     def works_with(self, means: Means) -> bool:
         """Is all there that it needs?"""
-        return not any(_is_missing(one, means) for one in _parameters(self.function))
+        return not any(_is_missing(one, means) for one in self._parameters)
 
     def definition(self, means: Means = NOTHING) -> Definition:
         """The action with what it is given. Raises Misshapen."""
-        faults = "; ".join(self.faults())
-        if faults:
-            raise Misshapen(faults)
-        parameters = _parameters(self.function)
-        given = [one for one in parameters if one.name in GIVEN]
-        arguments = [one for one in parameters if one.name not in GIVEN]
+        if self.faults:
+            raise Misshapen("; ".join(self.faults))
+        given = [one for one in self._parameters if one.name in GIVEN]
+        arguments = [one for one in self._parameters if one.name not in GIVEN]
         names = frozenset(one.name for one in given)
         in_runs_alone = "say" in names or any(one.annotation is Run for one in given)
         whole = _whole(arguments)
@@ -129,7 +140,7 @@ class ActionFunction:
             name=self.name,
             description=self.description,
             perform=_perform(self.function, names, means, whole=whole),
-            args=whole.annotation if whole else _form(self.name, arguments),
+            args=whole.annotation if whole else self._form,
             repeatable=self.repeatable,
             approval=self.approval,
             terminal=self.terminal,

@@ -46,7 +46,7 @@ def own_actions(folder: Path) -> Own:
         if not found:
             faults[name] = ["it holds no action: write `@action` above a function of it, or take it away"]
         for one in found:
-            wrong = [*one.faults()]
+            wrong = [*one.faults]
             if one.name.casefold() in taken:
                 wrong.append("there is another action of this name: give its function another one")
             if wrong:

@@ -5,6 +5,7 @@ A playbook is a file of the owner's, `playbooks/{process}.md`: front matter, the
 
 from __future__ import annotations
 
+import functools
 import re
 import reprlib
 from collections import Counter
@@ -61,8 +62,12 @@ class Playbook:
         return "\n\n".join(filter(None, ("\n".join(f"- {rule}" for rule in self.rules), self.words)))
 
 
+@functools.lru_cache
 def playbook(name: str, text: str) -> Playbook:
-    """The playbook of this process; raises ValueError with what is wrong and what to do, in a sentence."""
+    """The playbook of this process; raises ValueError with what is wrong and what to do, in a sentence.
+
+    It is asked for in each turn, and to read one takes some milliseconds.
+    """
     if not NAME.fullmatch(name):
         raise ValueError("its name is that of a process: use a-z, 0-9 and _ alone, a letter first")
     parts = FRONT.match(text)

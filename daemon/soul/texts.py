@@ -63,7 +63,8 @@ class Texts:
         good = self._good
         entered, key = self._set
         if entered is not good:
-            texts = {name: await self.enter(name, text) for name, text in good.items()}
+            shas = await asyncio.gather(*(self.enter(name, text) for name, text in good.items()))
+            texts = dict(zip(good, shas, strict=True))
             key = digest(texts)
             self._sets[key] = texts
             with suppress(JournalDamaged):  # what is damaged of it is at hand

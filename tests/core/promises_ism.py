@@ -55,7 +55,7 @@ CHOOSES = (
     rule(
         "without folders Research is not offered",
         "actions/function.py",
-        "return not any(_is_missing(one, means) for one in _parameters(self.function))",
+        "return not any(_is_missing(one, means) for one in self._parameters)",
         "return True",
         RESEARCH + "test_it_is_offered_where_there_are_folders[without]",
     ),

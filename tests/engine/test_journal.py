@@ -199,7 +199,7 @@ class Held(Writer):
     sizes: ClassVar[list[int]] = []
 
     def commit(self, batch: Sequence[Append]) -> list[Result]:
-        Held.sizes.append(len(batch))
+        self._loop.call_soon_threadsafe(Held.sizes.append, len(batch))
         Held.may.wait(PATIENCE)
         return super().commit(batch)
 

@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from config import Settings
 from daemon.app import Awake, awake
 from daemon.engine.event import Entry, Input
+from daemon.engine.kinds import TurnBegan
 from daemon.ports import Open
 from daemon.process import Process
 from rehearsal.claude.understudy import Understudy
@@ -138,7 +139,7 @@ class Stage:
 
     def undone(self) -> list[Entry[Any]]:
         """What waits for a turn, or for its end, but for turns that wait until a model can be reached."""
-        waiting = self.pending("input", "turn-began")
+        waiting = self.soul.journal.pending(Input, TurnBegan)
         return [entry for entry in waiting if not self.soul.worker.is_asleep(entry.thread)]
 
     def pending(self, *kinds: str) -> list[Entry[Any]]:
