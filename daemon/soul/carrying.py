@@ -40,7 +40,7 @@ def _said_elsewhere(turn: Turn) -> list[Memory]:
         kept = dms.elsewhere(turn.thread, past.carried, turn.number)
     else:
         kept = dms.beginning(turn.thread, turn.number)
-    return [memory for memory in [*kept, *map(remember, _waiting(turn))] if turn.is_new(memory)]
+    return [memory for memory in [*kept, *map(remember, _waiting(turn))] if turn.is_new(memory.seq)]
 
 
 def _waiting(turn: Turn) -> Sequence[Entry[Message]]:

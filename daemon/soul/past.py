@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daemon.engine.event import Entry, StepEvent, only
@@ -36,17 +36,16 @@ class Past:
     before: int = 0
     memories: Mapping[int, Memory] = field(default_factory=dict)
     """All that is kept, in order, by the seqs of the entries."""
+    kept: Sequence[Memory] = ()
+    """The same, as it is in sight: what was forgotten together is one memory, where it was first."""
+    seen: Set[int | None] = frozenset()
+    """The seqs of both."""
     heard: tuple[Entry[Heard], ...] = ()
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
     carried: int = 0
     """Up to before which entry it knows what was said in other conversations of its DM; 0: nothing of it."""
-
-    @property
-    def kept(self) -> Sequence[Memory]:
-        """What is kept, as it is in sight: what was forgotten together is one memory, where it was first."""
-        return list({memory.seq: memory for memory in self.memories.values()}.values())
 
     @property
     def size(self) -> int:
@@ -118,8 +117,9 @@ class Pasts:
         """That past, and what came since."""
         seqs, heard = [*past.memories], [*past.heard]
         process, params, mood, carried = past.process, past.params, past.mood, past.carried
-        keeping = None
+        keeping, unchanged = None, True
         for new in self._new(thread, past.before - 1, before):
+            unchanged = unchanged and not new
             seqs = _kept(seqs, new)
             heard += [entry for entry in only(Heard, new) if not entry.forgotten]
             for ended in only(TurnEnded, new):
@@ -132,6 +132,8 @@ class Pasts:
                 carried = found.event.before
             if len(new) == PIECE:
                 yield
+        if unchanged:
+            return replace(past, before=before)
         if keeping:
             heard = self._left(thread, keeping, heard)
         known = dict(past.memories)
@@ -141,9 +143,14 @@ class Pasts:
                 yield
             some = unknown[start : start + PIECE]
             known.update(zip(some, recall(self._journal.many(some)), strict=True))
+        dropped = len(known) > len(seqs)
+        memories = {seq: known[seq] for seq in seqs} if dropped else known
+        in_sight = {memory.seq: memory for memory in memories.values()}
         return Past(
             before=before,
-            memories={seq: known[seq] for seq in seqs},
+            memories=memories,
+            kept=tuple(in_sight.values()),
+            seen=memories.keys() | in_sight.keys(),
             heard=tuple(heard),
             process=process,
             params=params,

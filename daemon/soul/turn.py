@@ -74,8 +74,8 @@ class Turn(Voice):
         self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
         self.at_once = world.at_once
         self.past = world.pasts.of(self.thread, self.first.seq)
-        self._kept = {*self.past.memories, *(memory.seq for memory in self.past.kept)}
         self._carried: Sequence[Memory] = ()
+        self._carried_seqs = frozenset[int | None]()
         self.tree = Tree(ctx, world.depth)
         self.came: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
@@ -205,7 +205,7 @@ class Turn(Voice):
 
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
-        said = [entry for entry in (*self.heard, *self._said) if entry.seq not in self._kept]
+        said = [entry for entry in (*self.heard, *self._said) if self.is_new(entry.seq)]
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         came = in_order(said)
         if self.came:
@@ -220,16 +220,16 @@ class Turn(Voice):
         self.heard = list(heard.values())
         self.memory = self._recall()
 
-    def is_new(self, memory: Memory) -> bool:
-        """Has this thread not seen it yet?"""
-        return memory.seq not in self._kept
+    def is_new(self, seq: int | None) -> bool:
+        """Has this thread not seen this entry yet?"""
+        return seq not in self.past.seen and seq not in self._carried_seqs
 
     def carry_over(self, found: Entry[CarriedOver]) -> None:
         """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
         said = recall(self.world.journal.many(found.event.seqs))
-        unique = {memory.seq: memory for memory in said if self.is_new(memory)}
+        unique = {memory.seq: memory for memory in said if self.is_new(memory.seq)}
         self._carried = list(unique.values())
-        self._kept |= {*found.event.seqs, *unique}
+        self._carried_seqs = frozenset({*found.event.seqs, *unique})
         self.memory = self._recall()
 
     def said_in_dm(self) -> Sequence[Memory]:
@@ -395,6 +395,6 @@ class Turn(Voice):
 
     def _keep(self, memory: WorkingMemory) -> tuple[int, ...]:
         ended = self.world.journal.of(self.thread, TurnEnded, since=self.first.seq)
-        kept = self._kept.union(*(entry.event.keep for entry in ended))
+        kept = {seq for entry in ended for seq in entry.event.keep}
         seqs = originals(self.world.journal, memory.seqs) if self.execution.restarts else memory.seqs
-        return tuple(dict.fromkeys(seq for seq in seqs if seq not in kept))
+        return tuple(dict.fromkeys(seq for seq in seqs if seq not in kept and self.is_new(seq)))
