@@ -13,7 +13,6 @@ from benchmarks.ferry import ASKED, EXCHANGES, actions
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
 from daemon.actions.run import Player, Run
-from daemon.ism import run_ism
 from daemon.kinds import Heard
 from daemon.memory import WorkingMemory
 from daemon.ports import LLM, Hear, Hold, Role
@@ -82,17 +81,7 @@ async def _run(here: Ground, name: str, loops: int) -> Run:
 
 
 async def _through(run: Run) -> None:
-    """To its last round; what it then says is not measured."""
-    book = run.playbook
-    result = await run_ism(
-        run.context,
-        book.goal,
-        book.text,
-        run.actions,
-        run,
-        run.loops,
-        run.interrupt,
-        bound=run.standing,
-        wording=run.wording,
-    )
+    """To its last round; what it would then say is not measured: it is as if it had said it."""
+    run.spoke = True
+    result = await run.live()
     assert result.stop_reason == "loops", result

@@ -49,8 +49,8 @@ class Talk:
 
         async def process(turn: Turn) -> WorkingMemory | Transition:
             run = player.run(turn, NAME)
-            system = [memory.content for memory in run.memory.system]
-            self._seen = Seen(run=run, context="\n\n".join([*system, run.context]))
+            known = [*run.memory.system, *run.memory.conversation]
+            self._seen = Seen(run=run, context="\n\n".join(memory.content for memory in known))
             return await play(run)
 
         world = replace(here.world, processes={**PROCESSES, NAME: process}, at_once={NAME})
@@ -94,7 +94,9 @@ class Talk:
             log += [] if poor else [found(next(numbers))]
 
         run, handlers = self._seen.run, {"Research": research}
-        offered = [Action(one.name, one.description, handlers.get(one.name, _never)) for one in run.actions]
+        offered = [
+            Action(one.name, one.description, handlers.get(one.name, _never)) for one in run.definitions
+        ]
         book = run.playbook
         await run_seed(self._seen.context, book.goal, book.text, offered, invoke, self._rounds)
         return usages

@@ -6,17 +6,12 @@ public names, and what they mean, are those of the seed.
 
 from __future__ import annotations
 
-import inspect
-import json
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.mind.acting import (
     Action,
-    Bound,
     Came,
     Finish,
     ISMResult,
@@ -24,10 +19,11 @@ from daemon.mind.acting import (
     Refused,
     StopReason,
     Waiting,
-    answer,
     carry_out,
+    introduced,
 )
-from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, choice_schema, meant, read_choice
+from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, choice_schema, read_choice
+from daemon.mind.chooser import CheckInterrupt, Chooser, FunctionChooser, Interrupt, Invoke, Meanwhile, Prompt
 from daemon.mind.choosing import Wording, fenced, filled
 from daemon.mind.recall import plain
 from daemon.mind.stagnation import Stagnation
@@ -40,6 +36,7 @@ __all__ = [
     "ISMResult",
     "Interrupt",
     "Invoke",
+    "Meanwhile",
     "Part",
     "Prompt",
     "Refused",
@@ -53,48 +50,6 @@ REASKS = 3
 WORDING = Wording()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """All that the chooser is shown: the context, the parts, and the question.
-
-    The next prompt of a run begins with these parts. `schema` is the JSON schema that the answer is to be
-    held to; `round`, of `rounds`, counts from 1.
-    """
-
-    context: str
-    parts: tuple[Part, ...]
-    question: str
-    schema: Mapping[str, Any]
-    round: int
-    rounds: int
-    wording: Wording
-
-    @property
-    def text(self) -> str:
-        """It as one text, in which `wording.chose` marks what the chooser itself said.
-
-        The next one of a run begins with this one less its question, byte for byte.
-        """
-        texts = [self.context]
-        for part in self.parts:
-            own = part.role == "assistant"
-            texts.append(filled(self.wording.chose, choice=part.text) if own else part.text)
-        return "\n\n".join([*texts, self.question])
-
-
-class Chooser(ABC):
-    """Who chooses in a run, where that is more than a function of a text."""
-
-    @abstractmethod
-    async def choose(self, prompt: Prompt) -> str | None:
-        """The answer to this; None where there is none to be had, and asking again is of no use."""
-
-
-Invoke = Callable[[str], Awaitable[str]]
-Interrupt = bool | str | Part | tuple[str | Part, ...] | None
-"""What interrupts a run: nothing, a stop (True), or more context: what the chooser is shown as it is."""
-
-
 async def run_ism(
     prompt_context: str,
     goal: str,
@@ -102,49 +57,44 @@ async def run_ism(
     actions: Sequence[Action],
     invoke_llm: Invoke | Chooser,
     max_loops: int = 5,
-    check_interrupt: Callable[[], Interrupt | Awaitable[Interrupt]] | None = None,
+    check_interrupt: CheckInterrupt | None = None,
     *,
-    bound: Callable[[], str | Awaitable[str | None] | None] | None = None,
-    goes_on: Callable[[ISMResult], bool | Awaitable[bool]] | None = None,
     wording: Wording = WORDING,
     most_actions: int = 5,
 ) -> ISMResult:
     """Let a model choose actions until the goal is reached, an action ends the run, or a bound does.
 
-    `check_interrupt` is asked before each choice, when the model has answered, and before each action. More
-    context makes what is left of a choice stale: it is not carried out, and the chooser is asked again with
-    it. `bound` names the limit that stands in the way of another model call, or nothing. `goes_on` is told
-    how the run would end, and may let it go on for as many rounds again. An answer that cannot be read is
+    `check_interrupt` is asked before each choice, when the model has answered, and before each action; it
+    belongs to a function, since a Chooser says itself what came. More context makes what is left of a choice
+    stale: it is not carried out, and the chooser is asked again with it. An answer that cannot be read is
     asked for again, three times at the most.
 
     Raises ValueError where two actions share a name, TypeError where `invoke_llm` is neither a Chooser nor an
     async function to a str, what the callables raise, and of what handlers raise only EngineErrors and what
     is no Exception: all else the chooser is told.
     """
-    named: dict[str, Action] = {}
-    for one in actions:
-        if named.setdefault(one.name, one) is not one:
-            raise ValueError(f"two actions of one run are named {one.name}")
+    chooser = invoke_llm if isinstance(invoke_llm, Chooser) else FunctionChooser(invoke_llm, check_interrupt)
+    if chooser is invoke_llm and check_interrupt:
+        raise TypeError("a Chooser says itself what interrupts the run: check_interrupt would not be asked")
     run = _Run(
         context=prompt_context,
-        actions=named,
+        actions=_by_name(actions),
         schema=choice_schema({one.name: one.args for one in actions}),
-        chooser=invoke_llm if isinstance(invoke_llm, Chooser) else _Function(invoke_llm),
+        chooser=chooser,
         rounds=max_loops,
-        interrupt=check_interrupt or _nothing,
-        bound=bound or _nothing,
         wording=wording,
         most_actions=most_actions,
     )
-    run.tell(_head(goal, playbook, actions, wording))
+    listed = "\n".join(introduced(one, wording) for one in actions)
+    run.tell(filled(wording.head, goal=goal, playbook=playbook, actions=listed))
     while True:
         reason = await run.round()
         if reason is None:
             continue
         result = run.result(reason)
-        if goes_on is None or not await answer(goes_on(result)):
+        if not await chooser.goes_on(result):
             return result
-        run.before = run.loops
+        run.done = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -156,46 +106,45 @@ class _Run:
     schema: Mapping[str, Any]
     chooser: Chooser
     rounds: int
-    interrupt: Callable[[], Any]
-    bound: Callable[[], Any]
     wording: Wording
     most_actions: int
+    done: int = 0
+    """The rounds since it began, or was last let go on."""
     loops: int = 0
-    before: int = 0
-    """The rounds before it was last let go on."""
     calls: int = 0
     parts: list[Part] = field(default_factory=list)
     news: list[Part] = field(default_factory=list)
+    """What came since the chooser was last told."""
     log: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
     next_process: str | None = None
     stagnation: Stagnation = field(default_factory=Stagnation)
 
     async def round(self) -> StopReason | None:
-        """Ask for a choice and carry it out; why the run ends here, if it does."""
+        """Ask for a choice, carry it out, tell what came of it; why the run ends here, if it does."""
         if await self.stopped():
             return "interrupted"
         self.tell()
-        if self.loops - self.before >= self.rounds:
+        if self.done >= self.rounds:
             return "loops"
         choice = await self.choose()
         if not isinstance(choice, Choice):
             return choice
+        self.log.append(f"Loop {self.loops}: chose {[one.name for one in choice.actions]} — {choice.why}")
+        self.done += 1
         self.loops += 1
-        return await self.follow(choice)
+        came = await self.follow(choice)
+        end = came[-1].end or self.circling(choice, came)
+        results = "\n".join(one.note for one in came if one.note)
+        if results:
+            self.tell(filled(self.wording.results, results=results))
+        return end
 
     async def stopped(self) -> bool:
         """Has someone stopped the run? More context is kept for the next prompt."""
-        came = await answer(self.interrupt())
-        if isinstance(came, str | Part):
-            came = (came,)
-        if not isinstance(came, tuple):
-            return bool(came)
-        for one in came:
-            part = Part("user", one) if isinstance(one, str) else one
-            if part.text:
-                self.news.append(part)
-        return False
+        came = await self.chooser.interrupt()
+        self.news += [part for part in came.parts if part.text]
+        return came.stopped
 
     def tell(self, text: str = "") -> None:
         """This, then what came meanwhile, is in the next prompt."""
@@ -208,22 +157,11 @@ class _Run:
 
     async def choose(self) -> Choice | StopReason:
         """What the chooser wants done next, or why the run ends."""
-        number = self.loops - self.before + 1
-        question = filled(self.wording.question, round=number, rounds=self.rounds)
         for _ in range(1 + REASKS):
-            reason: Bound | None = await answer(self.bound())
+            reason = await self.chooser.bound()
             if reason:
                 return reason
-            prompt = Prompt(
-                context=self.context,
-                parts=tuple(self.parts),
-                question=question,
-                schema=self.schema,
-                round=number,
-                rounds=self.rounds,
-                wording=self.wording,
-            )
-            reply = await self.chooser.choose(prompt)
+            reply = await self.chooser.choose(self.prompt())
             self.calls += 1
             if reply is None:
                 return "refused"
@@ -232,40 +170,43 @@ class _Run:
             if await self.stopped():
                 return "interrupted"
             try:
-                return read_choice(reply)
+                return read_choice(reply).among([*self.actions, DONE])
             except Unreadable as error:
                 self.log.append(f"Loop {self.loops}: not readable: {error}")
                 self.tell(filled(self.wording.unread, error=fenced(str(error))))
         return "failed"
 
-    async def follow(self, choice: Choice) -> StopReason | None:
-        """Do what was chosen, each once, in order, then DONE; tell the chooser what came of it."""
-        names = [*self.actions, DONE]
-        chosen = [replace(one, name=meant(one.name, names) or one.name) for one in choice.actions]
-        self.log.append(f"Loop {self.loops - 1}: chose {[one.name for one in chosen]} — {choice.why}")
-        once = {one.identity: one for one in chosen if one.name != DONE}
+    def prompt(self) -> Prompt:
+        """What the chooser is shown now."""
+        number = self.done + 1
+        return Prompt(
+            context=self.context,
+            parts=tuple(self.parts),
+            question=filled(self.wording.question, round=number, rounds=self.rounds),
+            schema=self.schema,
+            round=number,
+            rounds=self.rounds,
+            wording=self.wording,
+        )
+
+    async def follow(self, choice: Choice) -> list[Came]:
+        """Do what was chosen, each once, in order, then DONE, until one of them ends the run."""
+        once = choice.once()
         came: list[Came] = []
-        for place, one in enumerate(once.values()):
-            came.append(await self.act(one, place, alone=len(once) == 1))
-            if came[-1].end:
-                break
-        else:
-            times = Counter(one.identity for one in chosen)
-            for identity, one in once.items():
-                if times[identity] > 1:
-                    came.append(Came(note=filled(self.wording.twice, name=plain(one.name))))
-            if any(one.name == DONE for one in chosen):
-                came.append(self.done(came))
-        end = came[-1].end or self.circling([*once], came)
-        notes = [one.note for one in came if one.note]
-        if notes:
-            self.tell(filled(self.wording.results, results="\n".join(notes)))
-        return end
+        for place, chosen in enumerate(once):
+            one = await self.act(chosen, place, alone=len(once) == 1)
+            came.append(one)
+            if one.end:
+                return came
+        came += [self.once_only(chosen) for chosen in choice.twice()]
+        if choice.ends():
+            came.append(self.end(came))
+        return came
 
     async def act(self, chosen: Chosen, place: int, *, alone: bool) -> Came:
         """Carry it out, unless the run was stopped, or something new came first."""
         if await self.stopped():
-            return replace(self.refuse(chosen.name, self.wording.stopped), end="interrupted")
+            return self.refuse(chosen.name, self.wording.stopped, end="interrupted")
         if self.news:
             return self.refuse(chosen.name, self.wording.stale)
         try:
@@ -275,7 +216,7 @@ class _Run:
             return self.refuse(chosen.name, str(refused))
         if came.response is not None:
             self.responses.append(came.response)
-        self.next_process = came.next_process or self.next_process
+        self.next_process = came.next_process
         return came
 
     def possible(self, name: str, place: int, *, alone: bool) -> Action:
@@ -292,25 +233,30 @@ class _Run:
             raise Refused(filled(self.wording.unavailable, reason=fenced(reason)))
         return action
 
-    def refuse(self, name: str, reason: str) -> Came:
+    def refuse(self, name: str, reason: str, *, end: StopReason | None = None) -> Came:
         """It is not carried out, for this reason."""
         note = filled(self.wording.not_run, name=plain(name), reason=reason)
         self.log.append(note)
-        return Came(note=note, ok=False)
+        return Came(note=note, ok=False, end=end)
 
-    def done(self, beside: Sequence[Came]) -> Came:
-        """The end, unless something new came, or something that was chosen beside it was not carried out."""
+    def once_only(self, chosen: Chosen) -> Came:
+        """It was chosen more than once."""
+        return Came(note=filled(self.wording.twice, name=plain(chosen.name)))
+
+    def end(self, beside: Sequence[Came]) -> Came:
+        """DONE, unless something new came, or something that was chosen beside it was not carried out."""
         if self.news:
             return self.refuse(DONE, self.wording.stale)
         if not all(one.ok for one in beside):
             return self.refuse(DONE, self.wording.undone)
         return Came(note="", end="done")
 
-    def circling(self, chosen: Sequence[str], came: list[Came]) -> StopReason | None:
+    def circling(self, choice: Choice, came: list[Came]) -> StopReason | None:
         """Does the run go round in circles? Adds a nudge to what the chooser is told, or ends it."""
         if any(one.waits for one in came):
             self.stagnation.forget()
             return None
+        chosen = [one.identity for one in choice.once()]
         seen = self.stagnation.notice("\n".join([*chosen, *(one.note for one in came)]))
         if seen == "nudge":
             came.append(Came(note=self.wording.nudge))
@@ -330,38 +276,11 @@ class _Run:
         )
 
 
-class _Function(Chooser):
-    """A function from a text to a text that chooses, as the seed has it."""
-
-    def __init__(self, invoke: Invoke) -> None:
-        self._invoke = invoke
-
-    async def choose(self, prompt: Prompt) -> str:
-        return await asked(self._invoke, prompt.text)
-
-
-async def asked(invoke: Invoke, prompt: str) -> str:
-    """What the model says to this. Raises TypeError where `invoke` is no async function to a str."""
-    came: object = invoke(prompt)
-    if not inspect.isawaitable(came):
-        gave = type(came).__name__
-        raise TypeError(f"invoke_llm has to be an async function from str to str; a call of it gave {gave}")
-    reply = await came
-    if not isinstance(reply, str):
-        raise TypeError(f"invoke_llm has to return a str; it returned {type(reply).__name__}")
-    return reply
-
-
-def _head(goal: str, playbook: str, actions: Sequence[Action], wording: Wording) -> str:
-    """What the chooser is told first."""
-    lines = []
+def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
+    """The actions by their names. Raises ValueError where two have the same one."""
+    named: dict[str, Action] = {}
     for one in actions:
-        lines.append(filled(wording.action, name=one.name, description=one.description))
-        if one.args:
-            schema = json.dumps(one.args.model_json_schema(), ensure_ascii=False)
-            lines.append(filled(wording.arguments, schema=schema))
-    return filled(wording.head, goal=goal, playbook=playbook, actions="\n".join(lines))
-
-
-def _nothing() -> None:
-    """Nothing came, and nothing stands in the way."""
+        if one.name in named:
+            raise ValueError(f"two actions of one run are named {one.name}")
+        named[one.name] = one
+    return named

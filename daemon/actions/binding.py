@@ -40,8 +40,6 @@ def bind(run: ActionContext, one: Definition) -> Action:
         one.description,
         handle,
         args=one.args,
-        repeatable=one.repeatable,
-        approval=one.approval,
         terminal=one.terminal,
         exclusive=one.exclusive,
     )

@@ -1,13 +1,13 @@
 """A playbook played in a turn: prompts become working memory, choices and findings entries, actions steps.
 
-A run is what `run_ism` asks for choices, and what looks for interrupts and bounds. Handed by a Player to the
-processes that play.
+A run is the Chooser of its `run_ism`. Handed by a Player to the processes that play.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from daemon.actions.action import TO, Definition, Outcome
 from daemon.actions.action import Run as AnyRun
@@ -18,10 +18,11 @@ from daemon.actions.registry import Registry
 from daemon.actions.telling import Telling
 from daemon.actions.thinking import tell
 from daemon.engine.event import Entry
-from daemon.ism import Chooser, Finish, Interrupt, ISMResult, Prompt, run_ism
+from daemon.ism import Chooser, Finish, ISMResult, Meanwhile, Prompt, run_ism
 from daemon.kinds import Limited, ModelCall, RunEnded
 from daemon.limits import CONTINUE
 from daemon.memory import Memory, WorkingMemory
+from daemon.mind.acting import Bound
 from daemon.mind.asking import Came, Schema
 from daemon.mind.choosing import CHOOSING, result_of, wording
 from daemon.mind.consent import DAY, consent
@@ -38,7 +39,7 @@ WELL = frozenset({"done", "finished"})
 
 
 class Run(OwnersWords, Chooser):
-    """Implements actions.action.Run, and all that `run_ism` is given."""
+    """Implements actions.action.Run: what its actions are given, and who chooses them."""
 
     def __init__(
         self,
@@ -51,15 +52,12 @@ class Run(OwnersWords, Chooser):
         super().__init__(turn)
         self.playbook = playbook
         self.role: Role = role
-        self.loops = loops
-        self.wording = wording(turn.text(CHOOSING))
+        self._loops = loops
         self.memory = turn.memory
         self.stopped = False
         self.spoke = False
         """Has it told them what it came to?"""
-        self.actions = [bind(self, one) for one in definitions]
-        self.context = "\n\n".join(memory.content for memory in turn.memory.conversation)
-        """The conversation, as one text."""
+        self.definitions = definitions
         self._limit: Limited | None = None
         """What stood in the way of another call."""
         self._spent = False
@@ -73,16 +71,13 @@ class Run(OwnersWords, Chooser):
     async def live(self) -> ISMResult:
         """The soul finds its own way: what the playbook wants, by the actions that there are."""
         return await run_ism(
-            self.context,
+            "\n\n".join(memory.content for memory in self.memory.conversation),
             self.playbook.goal,
             self.playbook.text,
-            self.actions,
+            [bind(self, one) for one in self.definitions],
             self,
-            self.loops,
-            self.interrupt,
-            bound=self.standing,
-            goes_on=self.goes_on,
-            wording=self.wording,
+            self._loops,
+            wording=wording(self.turn.text(CHOOSING)),
         )
 
     @property
@@ -128,16 +123,16 @@ class Run(OwnersWords, Chooser):
         memory = memory.with_memory(*heard)
         return memory, call if call.event.outcome in ("ok", "cut") else None
 
-    async def standing(self) -> str:
-        """Which bound stands in the way of another call."""
+    async def bound(self) -> Bound | None:
+        """The limit that stands in the way of another call."""
         self._limit = DAY if self._spent else await self.turn.limit(self.playbook.limits)
-        return self._limit.bound if self._limit else ""
+        return cast(Bound, self._limit.bound) if self._limit else None
 
-    async def interrupt(self) -> Interrupt:
+    async def interrupt(self) -> Meanwhile:
         """Was it stopped, or what came meanwhile? A new matter is answered in between."""
         if await self.interrupted():
-            return True
-        return self._telling.take_news()
+            return Meanwhile(stopped=True)
+        return Meanwhile(parts=self._telling.take_news())
 
     async def interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""

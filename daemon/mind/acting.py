@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -30,7 +31,7 @@ class Action:
     `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
     returns None, a str (what was found), Waiting, ISMResult or Finish. `internal_log` is a list of lines;
     what is appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone;
-    `available` says why it is not available now. `repeatable` and `approval` are for whoever binds it.
+    `available` says why it is not available now.
     """
 
     name: str
@@ -38,8 +39,6 @@ class Action:
     handler: Callable[..., Any]
     _: KW_ONLY
     args: type[BaseModel] | None = None
-    repeatable: bool = True
-    approval: bool = False
     terminal: bool = False
     exclusive: bool = False
     available: Callable[[], str | None] | None = None
@@ -140,6 +139,15 @@ async def carry_out(action: Action, given: object, context: str, lines: list[str
         response=found if isinstance(outcome, ISMResult | Finish) else None,
         next_process=outcome.next_process if isinstance(outcome, ISMResult) else None,
     )
+
+
+def introduced(action: Action, wording: Wording) -> str:
+    """What the chooser is told of it first."""
+    text = filled(wording.action, name=action.name, description=action.description)
+    if action.args is None:
+        return text
+    schema = json.dumps(action.args.model_json_schema(), ensure_ascii=False)
+    return f"{text}\n{filled(wording.arguments, schema=schema)}"
 
 
 async def answer(given: Any) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -61,6 +62,25 @@ class Choice:
     actions: tuple[Chosen, ...]
     why: str = ""
 
+    def among(self, names: Sequence[str]) -> Choice:
+        """The same with the name of each action that is meant, where it is one of these."""
+        actions = [replace(one, name=meant(one.name, names) or one.name) for one in self.actions]
+        return replace(self, actions=tuple(actions))
+
+    def once(self) -> Sequence[Chosen]:
+        """The actions, each once, in order."""
+        once = {one.identity: one for one in self.actions if one.name != DONE}
+        return list(once.values())
+
+    def twice(self) -> Sequence[Chosen]:
+        """Those of them that were chosen more than once."""
+        times = Counter(one.identity for one in self.actions)
+        return [one for one in self.once() if times[one.identity] > 1]
+
+    def ends(self) -> bool:
+        """Is it to be over then?"""
+        return any(one.name == DONE for one in self.actions)
+
 
 def read_choice(reply: str) -> Choice:
     """The choice in a model's answer. Raises Unreadable where there is none, or more than one."""
@@ -82,11 +102,10 @@ def read_choice(reply: str) -> Choice:
     return found[0]
 
 
-def meant(name: str, names: Iterable[str]) -> str | None:
+def meant(name: str, names: Sequence[str]) -> str | None:
     """Which of these names is meant: the same one, else the only one that differs in case alone."""
-    known = tuple(names)
-    alike = [one for one in known if one.casefold() == name.casefold()]
-    return name if name in known else alike[0] if len(alike) == 1 else None
+    alike = [one for one in names if one.casefold() == name.casefold()]
+    return name if name in names else alike[0] if len(alike) == 1 else None
 
 
 def json_values(text: str) -> Iterator[tuple[object, bool]]:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from daemon.actions import thinking
-from daemon.ism import Action, Interrupt, Invoke, ISMResult, asked, run_ism
+from daemon.ism import Action, Invoke, ISMResult, run_ism
 from daemon.memory import WorkingMemory
+from daemon.mind.chooser import CheckInterrupt, asked
 from daemon.mind.pipeline import converse
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.wording import SOUL, fill, name_of
@@ -36,7 +37,7 @@ async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
 async def run_ism_phase(
     prompt_context: str,
     invoke_llm: Invoke,
-    check_interrupt: Callable[[], Interrupt | Awaitable[Interrupt]] | None = None,
+    check_interrupt: CheckInterrupt | None = None,
 ) -> ISMResult:
     """Let this function choose, think and respond, led by the owner's playbook for problems.
 

@@ -173,8 +173,8 @@ BOUNDS = (
     rule(
         "limits are asked before each choice of a run",
         "ism.py",
-        "reason: Bound | None = await answer(self.bound())",
-        "reason: Bound | None = None",
+        "reason = await self.chooser.bound()",
+        "reason = None",
         LIMITS + "test_why_a_run_ends[calls]",
     ),
     rule(

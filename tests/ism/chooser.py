@@ -8,7 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from daemon import ism
-from daemon.ism import Action, Invoke, ISMResult, Prompt, run_ism
+from daemon.ism import Action, Invoke, ISMResult, Meanwhile, Prompt, run_ism
+from daemon.mind.acting import Bound
+from daemon.mind.chooser import CheckInterrupt, FunctionChooser
 
 CONTEXT = "Alice asked why the build is red."
 
@@ -19,11 +21,35 @@ def choose(*actions: object, why: str = "because") -> str:
 
 
 class Chooser(ism.Chooser):
-    """Answers with the next reply, the last one for ever; `prompts` are what it was shown."""
+    """Answers with the next reply, the last one for ever; `prompts` are what it was shown.
 
-    def __init__(self, *replies: str | None) -> None:
+    `bounds` stand in the way of its choices, one after the other; `goings` let the run go on, one after the
+    other; `ends` are how it would have ended.
+    """
+
+    def __init__(
+        self, *replies: str | None, bounds: Sequence[Bound | None] = (), goings: Sequence[bool] = ()
+    ) -> None:
         self._replies = replies
+        self._bounds = in_turn(*bounds)
+        self._goings = in_turn(*goings)
+        self._functions = FunctionChooser(_nobody)
         self.prompts: list[Prompt] = []
+        self.ends: list[ISMResult] = []
+
+    def interrupted_by(self, check: CheckInterrupt) -> None:
+        """This function says from now on what came, as the seed's."""
+        self._functions = FunctionChooser(_nobody, check)
+
+    async def interrupt(self) -> Meanwhile:
+        return await self._functions.interrupt()
+
+    async def bound(self) -> Bound | None:
+        return self._bounds()  # type: ignore[no-any-return]
+
+    async def goes_on(self, result: ISMResult) -> bool:
+        self.ends.append(result)
+        return bool(self._goings())
 
     async def choose(self, prompt: Prompt) -> str | None:
         self.prompts.append(prompt)
@@ -61,8 +87,21 @@ class Deeds:
         return [self.action(name, [f"{name} found {n}" for n in range(99)]) for name in names]
 
 
-async def run(chooser: Chooser | Invoke, actions: Iterable[Action], **options: Any) -> ISMResult:
+async def _nobody(_prompt: str) -> str:
+    raise AssertionError("it is the scripted chooser that is asked")
+
+
+async def run(
+    chooser: Chooser | Invoke,
+    actions: Iterable[Action],
+    check_interrupt: CheckInterrupt | None = None,
+    **options: Any,
+) -> ISMResult:
     """A run in a context, with a goal and a playbook."""
+    if isinstance(chooser, Chooser) and check_interrupt:
+        chooser.interrupted_by(check_interrupt)
+    elif check_interrupt:
+        options["check_interrupt"] = check_interrupt
     return await run_ism(CONTEXT, "find out why", "look before you speak", [*actions], chooser, **options)
 
 

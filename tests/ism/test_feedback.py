@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
@@ -18,7 +19,7 @@ class Look(BaseModel):
     limit: int = 5
 
 
-async def told(reply: str, *actions: Action, **options: object) -> str:
+async def told(reply: str, *actions: Action, **options: Any) -> str:
     """What the chooser is told after this choice."""
     chooser = Chooser(reply, choose("DONE"))
     await run(chooser, actions, **options)

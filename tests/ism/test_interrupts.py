@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.engine.exceptions import Fenced
-from daemon.ism import Action, Part
+from daemon.ism import Action, Part, run_ism
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
 
@@ -140,9 +140,28 @@ async def test_what_the_callables_raise_passes_through() -> None:
 
     with pytest.raises(OSError, match="no network"):
         await run(broken, [])
-    for name in ("check_interrupt", "bound"):
-        with pytest.raises(LookupError):
-            await run(Chooser(choose("DONE")), [], **{name: check})
+    with pytest.raises(LookupError):
+        await run(Chooser(choose("DONE")), [], check_interrupt=check)
+
+
+@WAYS
+async def test_the_functions_of_the_seed_are_interrupted_too(way: Way) -> None:
+    texts: list[str] = []
+
+    async def invoke_llm(prompt: str) -> str:
+        texts.append(prompt)
+        return choose("DONE")
+
+    result = await run(invoke_llm, [], check_interrupt=way(in_turn("", "wait", True)))
+    assert (result.stop_reason, len(texts)) == ("interrupted", 1)
+    result = await run(invoke_llm, [], check_interrupt=way(in_turn(("wait", NEWS))))
+    assert result.stop_reason == "done"
+    assert f"wait\n\n{NEWS.text}" in texts[1]
+
+
+async def test_a_chooser_says_itself_what_came() -> None:
+    with pytest.raises(TypeError, match="check_interrupt would not be asked"):
+        await run_ism(CONTEXT, "find out", "look", [], Chooser(choose("DONE")), check_interrupt=bool)
 
 
 async def test_a_handler_need_not_be_async() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.ism import Finish, ISMResult
 from daemon.mind.acting import Bound
-from tests.ism.chooser import Chooser, Deeds, choose, grows, in_turn, run
+from tests.ism.chooser import Chooser, Deeds, choose, grows, run
 
 
 async def test_done() -> None:
@@ -78,21 +78,15 @@ async def test_loops(most: int, done: int) -> None:
 
 
 @pytest.mark.parametrize("reason", get_args(Bound))
-@pytest.mark.parametrize("later", [True, False])
-async def test_a_bound_is_asked_before_each_call(reason: str, later: bool) -> None:
-    async def promised(answer: str) -> str:
-        return answer
-
-    first = promised("") if later else None
-    bound = in_turn(first, "", promised(reason) if later else reason)
-    deeds, chooser = Deeds(), Chooser(choose("A"))
-    result = await run(chooser, deeds.actions("A"), bound=bound)
+async def test_a_bound_is_asked_before_each_call(reason: Bound) -> None:
+    deeds, chooser = Deeds(), Chooser(choose("A"), bounds=[None, None, reason])
+    result = await run(chooser, deeds.actions("A"))
     assert (result.stop_reason, result.calls, len(deeds.done)) == (reason, 2, 2)
 
 
 async def test_a_bound_is_asked_before_asking_again_too() -> None:
-    chooser = Chooser("what?")
-    result = await run(chooser, Deeds().actions("A"), bound=in_turn("", "money"))
+    chooser = Chooser("what?", bounds=[None, "money"])
+    result = await run(chooser, Deeds().actions("A"))
     assert (result.stop_reason, result.calls, result.loops) == ("money", 1, 0)
 
 
@@ -102,23 +96,12 @@ async def test_a_chooser_that_will_not_answer_is_not_asked_again() -> None:
     assert (result.stop_reason, result.calls, result.loops) == ("refused", 2, 1)
 
 
-@pytest.mark.parametrize("later", [True, False])
-async def test_a_run_may_be_let_go_on_for_as_many_rounds_again(later: bool) -> None:
-    ends: list[ISMResult] = []
-
-    async def promised(answer: bool) -> bool:
-        return answer
-
-    def goes_on(result: ISMResult) -> object:
-        ends.append(result)
-        return promised(len(ends) < 3) if later else len(ends) < 3
-
-    chooser = Chooser(choose("A"))
-    result = await run(
-        chooser, Deeds().actions("A"), max_loops=2, goes_on=goes_on, bound=in_turn("", "calls")
-    )
-    assert [(one.stop_reason, one.loops) for one in ends] == [("calls", 1), ("loops", 3), ("loops", 5)]
-    assert (result, len(chooser.prompts)) == (ends[-1], 5)
+async def test_a_run_may_be_let_go_on_for_as_many_rounds_again() -> None:
+    chooser = Chooser(choose("A"), bounds=[None, "calls"], goings=[True, True])
+    result = await run(chooser, Deeds().actions("A"), max_loops=2)
+    ends = [(one.stop_reason, one.loops) for one in chooser.ends]
+    assert ends == [("calls", 1), ("loops", 3), ("loops", 5)]
+    assert (result, len(chooser.prompts)) == (chooser.ends[-1], 5)
     assert chooser.prompts[-1].question == "This is round 2 of 2. Choose."
     assert grows(chooser.prompts[1:])
     assert chooser.prompts[1].parts[:1] == chooser.prompts[0].parts
