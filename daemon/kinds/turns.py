@@ -98,6 +98,15 @@ class CarriedOver(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered(StepEvent):
+    """What is to be summed up of a DM, in whichever of its conversations it was said."""
+
+    kind: ClassVar[str] = "gathered"
+    brings: ClassVar[bool] = True
+    seqs: Seqs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(engine.Asked):
     """A question. `to` may answer; those in `owners` only as long as they own the soul.
 

@@ -4,7 +4,7 @@ of it is in sight.
 
 from __future__ import annotations
 
-from daemon.kinds import ContextCleared
+from daemon.kinds import ContextCleared, Gathered
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.afterthoughts import SUMMARIZING
 from daemon.mind.asking import quiet
@@ -22,9 +22,11 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
         older = conversation[: seqs.index(last) + 1]
         asked = fill(turn.text("prompts/summarize"), name=name_of(turn.text(SOUL)))
         memory = working_memory(older)
+        made_of = tuple(memory.seq for memory in older if memory.seq) if in_dm else ()
+        if in_dm:
+            await turn.once(Gathered(seqs=made_of))
         _, text = await summarize(turn, memory, asked, name="sum-up", ask=quiet(turn))
         if text:
-            made_of = tuple(memory.seq for memory in older if memory.seq) if in_dm else ()
             await turn.once(ContextCleared(text=text, last=last, seqs=made_of))
     return working_memory(())
 

@@ -57,6 +57,7 @@ const KINDS = {
   texts: ({ texts }) => step("has in mind", `${Object.keys(texts).length} of the owner's texts`),
   claim: (body, { key }) => step(CLAIMS[key.split(":")[0]] ?? `does only once: ${key}`),
   "carried-over": ({ seqs }) => step("knows what was said in this DM", several(seqs.length, "message")),
+  gathered: ({ seqs }) => step("sums up what was said in this DM", several(seqs.length, "message")),
   overheard: ({ whole }) => step("looks for what was said before", whole === false ? "and Slack does not say" : ""),
   "life-began": ({ after }) => step("wakes up", after === "kill" ? "after it was killed" : ""),
   "life-ended": () => step("is told to stop"),
