@@ -65,9 +65,16 @@ KNOWS = (
     rule(
         "a note of a DM is not found in a channel",
         "knowledge/memories.py",
+        "for channel in self._places.known(here)]",
+        "for channel in self._places._channels.values()]",
+        "tests/knowledge/test_memories.py::test_a_secret_of_a_dm_is_known_in_that_dm_alone",
+    ),
+    rule(
+        "what may not be known crowds out nothing that may",
+        "knowledge/memories.py",
         " and line.channel in (select value from json_each(:channels))",
         "",
-        "tests/knowledge/test_memories.py::test_a_secret_of_a_dm_is_known_in_that_dm_alone",
+        "tests/knowledge/test_memories.py::test_what_may_not_be_known_crowds_out_nothing_that_may",
     ),
     rule(
         "what was learned in a DM is not used in a channel",

@@ -13,7 +13,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Woke
 from daemon.kinds import SOUL_KINDS, Afterthought, Corrected, Press, Remembered, SharedFile, StopAsked, Timer
 from daemon.knowledge.journal_index import JournalIndex
-from daemon.knowledge.memories import PAGE, SAID, Memories
+from daemon.knowledge.memories import HITS, PAGE, SAID, Memories
 from daemon.knowledge.places import Places
 from daemon.ports import Said
 from tests.clock import FakeClock
@@ -39,6 +39,15 @@ async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memori
         elsewhere = await office.open(channel, audience)
         await office.say(elsewhere, "Alice", "What did I tell you?")
         assert await found(memories, "marzipan secret", elsewhere) == []
+
+
+async def test_what_may_not_be_known_crowds_out_nothing_that_may(office: Office, memories: Memories) -> None:
+    public, dm = await office.open("C1"), await office.open("D1", "dm")
+    await office.say(public, "Bob", "Somewhere in a long sentence about much else somebody had marzipan.")
+    for _ in range(HITS + 1):
+        await office.say(dm, "Alice", "marzipan")
+    elsewhere = await office.open("C2")
+    assert len(await found(memories, "marzipan", elsewhere)) == 1
 
 
 async def test_what_was_said_in_public_is_found_by_who_where_and_when(
