@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 DM = "tests/stories/test_dm_goes_on.py::"
+GONE = "tests/stories/test_forgetting_dm.py::"
 TOP = "tests/stories/test_top_of_dm.py::"
 BURST = f"{DM}test_of_a_burst_each_root_hears_what_waits_in_the_others"
 APART = f"{DM}test_nothing_of_one_dm_is_in_another"
@@ -44,7 +45,7 @@ CARRIED = (
         "soul/past.py",
         "kept += [seq for seq in entry.event.seqs if seq not in kept]",
         "kept = [*(seq for seq in entry.event.seqs if seq not in kept), *kept]",
-        KILLED,
+        BURST,
     ),
     rule(
         "what waits in other conversations of a DM is heard",
@@ -75,12 +76,35 @@ CARRIED = (
         f"{DM}test_a_new_root_begins_with_what_was_said_in_the_dm",
     ),
 )
+FORGOTTEN = (
+    rule(
+        "what a DM has at hand is made anew when any of it is forgotten",
+        "soul/dms.py",
+        "self._at_hand = dict[int, Memory | None]()",
+        'self._at_hand: dict[int, Memory | None] = getattr(self, "_at_hand", {})',
+        f"{GONE}test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations",
+    ),
+    rule(
+        "what is to be summed up of a DM is brought to where it is",
+        "processes/summarizing.py",
+        "await turn.once(Gathered(seqs=made_of))",
+        "pass",
+        f"{GONE}test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations",
+    ),
+    rule(
+        "a sum of a DM that is forgotten stands for nothing any more",
+        "soul/dms.py",
+        "if text and seqs:",
+        "if seqs:",
+        f"{GONE}test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations",
+    ),
+)
 SUMMED_UP = (
     rule(
         "the sum of a DM names what it was made of",
         "processes/summarizing.py",
-        "seqs=made_of)",
-        "seqs=made_of[-1:])",
+        "last=last, seqs=made_of)",
+        "last=last, seqs=made_of[-1:])",
         f"{DM}test_over_three_days_with_a_kill_and_a_summary_it_remembers",
     ),
     rule(
@@ -114,11 +138,18 @@ AT_THE_TOP = (
         f"{TOP}test_go_on_at_the_top_brings_back_what_was_set_aside",
     ),
     rule(
-        "in another DM nothing is an answer",
+        "what asks in a channel is not answered in a DM",
+        "slack/meant.py",
+        "found and found.event.channel == message.channel and found.event.ts",
+        "found and found.event.ts",
+        f"{TOP}test_what_asks_in_a_channel_is_not_answered_in_a_dm",
+    ),
+    rule(
+        "who may not answer any more answers nothing at the top of a DM",
         "slack/meant.py",
         "answers and may_answer(question, message.author, owners)",
         "answers",
-        f"{TOP}test_an_answer_at_the_top_goes_to_what_asked",
+        f"{TOP}test_who_was_asked_as_an_owner_and_is_none_any_more_begins_anew",
     ),
     rule(
         "what was an answer stays where it went",
@@ -128,4 +159,4 @@ AT_THE_TOP = (
         f"{TOP}test_what_was_an_answer_stays_there_when_it_is_changed",
     ),
 )
-DMS = (*CARRIED, *SUMMED_UP, *AT_THE_TOP)
+DMS = (*CARRIED, *FORGOTTEN, *SUMMED_UP, *AT_THE_TOP)

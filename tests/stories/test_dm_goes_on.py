@@ -44,7 +44,7 @@ async def test_a_new_root_begins_with_what_was_said_in_the_dm(stage: Stage) -> N
     assert "Where does it live?" in second
     assert len({entry.thread for entry in stage.entries("message")}) == 2
     trailing = str(stage.model.requests[-1]["messages"][-1]["content"][-1])
-    assert "engaged" in trailing.casefold(), trailing
+    assert "Your mood is engaged." in trailing
     assert not verify(stage.soul.journal).violations
 
 
@@ -141,6 +141,9 @@ async def test_of_a_burst_each_root_hears_what_waits_in_the_others(stage: Stage)
     assert str(now).count("first of three") == 1
     assert await stage.answers(ALICE, first) == ["One."]
     assert await stage.answers(ALICE, second) == ["Two.", "Both."]
+    stage.model.say(reply("Still both."))
+    await stage.say("alice", ALICE, "and still?", second)
+    assert prompt(stage)[: len(now)] == now, "what came of the others stays where it was appended"
 
 
 async def test_nothing_of_one_dm_is_in_another(stage: Stage) -> None:

@@ -96,8 +96,8 @@ async def assert_gone(stage: Stage, *secrets: str) -> None:
 
 
 async def never_asked(stage: Stage, second: str, *secrets: str) -> list[str]:
-    """What is asked from now on, none of which holds any of it: in a new conversation, in an old one, for a new
-    sum, and after a start."""
+    """What is asked from now on: in a new conversation, in an old one, for a new sum, and after a start. None
+    of it holds any of these."""
     before = len(stage.model.requests)
     await stage.say("alice", ALICE, "Hello?")
     await stage.say("alice", ALICE, "And here?", second)

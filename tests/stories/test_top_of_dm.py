@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from daemon.processes import PROCESSES
+from rehearsal import people
 from tests.stories.choosing import ASKED, answers, choice, deciding, ended, turning
 from tests.stories.midway import POINTS, amid, heard
-from tests.stories.stage import ALICE, BOB, Stage, reply
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
+from tests.stories.test_answering import asking
 
 ASK = {"name": "AskPerson", "args": {"question": "Which ferry do you mean?"}}
 DONE = "It is the new timetable."
@@ -46,6 +49,8 @@ async def test_what_was_an_answer_stays_there_when_it_is_changed(stage: Stage) -
     assert await stage.answers(ALICE, top) == []
     assert roots(stage) == 1
     assert DONE in await stage.answers(ALICE, ts)
+    [said, _, changed] = stage.entries("message", "heard")
+    assert (changed.event.text, changed.thread) == ("the day ferry", said.thread)
 
 
 async def test_go_on_at_the_top_brings_back_what_was_set_aside(stage: Stage) -> None:
@@ -63,3 +68,26 @@ async def test_go_on_at_the_top_brings_back_what_was_set_aside(stage: Stage) -> 
     assert (await stage.answers(ALICE, ts))[-1] == DONE
     assert await stage.answers(ALICE, top) == []
     assert ended(stage) == ["finished"]
+
+
+async def test_what_asks_in_a_channel_is_not_answered_in_a_dm(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(ASK))
+    await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    answers(stage, reply("Which night ferry?"))
+    top = await stage.say("alice", ALICE, "the night ferry")
+    assert await stage.answers(ALICE, top) == ["Which night ferry?"]
+    assert len(stage.pending("asked")) == 1
+
+
+async def test_who_was_asked_as_an_owner_and_is_none_any_more_begins_anew(stage: Stage) -> None:
+    await stage.sleep()
+    asks = asking(to=(people.ALICE.id,), owners=(people.ALICE.id,), resumes=True)
+    stage.processes = {**PROCESSES, "conversation": asks}
+    await stage.wake(owner_user_ids=frozenset({people.ALICE.id}))
+    await stage.say("alice", ALICE, "hello")
+    await stage.sleep()
+    await stage.wake(owner_user_ids=frozenset({people.BOB.id}))
+    await stage.say("alice", ALICE, "go on")
+    assert roots(stage) == 2
+    assert not stage.entries("answered")
