@@ -24,7 +24,7 @@ from daemon.kinds import (
 from daemon.knowledge.projection import Projection
 from daemon.memory import Memory
 from daemon.mind.answer import speaks
-from daemon.mind.recall import remember
+from daemon.mind.recall import recall, remember
 
 MOST = 32_000
 """Characters that a conversation begins with at the most: about 8,000 tokens."""
@@ -100,6 +100,14 @@ class DMs(Projection):
         """What other conversations of this DM kept between these two entries."""
         others = [one for one in self._of_thread(thread).kept if one.thread != thread and one.seq >= since]
         return latest(self._remembered(_last_of(_seqs(others, before))), MOST)
+
+    def recalled(self, seqs: Sequence[int]) -> list[Memory]:
+        """How these entries look to the model. An answer at hand is not taken apart again."""
+        self.fold()
+        known = {seq: memory for seq in seqs if (memory := self._at_hand.get(seq))}
+        unknown = [seq for seq in seqs if seq not in known]
+        known.update(zip(unknown, recall(self.journal.many(unknown)), strict=True))
+        return [known[seq] for seq in seqs]
 
     def _since_sum(self, thread: str, before: int) -> tuple[list[Memory], list[Memory]]:
         dm = self._of_thread(thread)

@@ -15,7 +15,6 @@ from daemon.engine.event import Entry, StepEvent, only
 from daemon.engine.journal import Journal
 from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
 from daemon.memory import Memory
-from daemon.mind.recall import recall
 from daemon.soul.dms import DMs
 
 MOST = 20_000
@@ -142,7 +141,7 @@ class Pasts:
             if start:
                 yield
             some = unknown[start : start + PIECE]
-            known.update(zip(some, recall(self._journal.many(some)), strict=True))
+            known.update(zip(some, self.dms.recalled(some), strict=True))
         dropped = len(known) > len(seqs)
         memories = {seq: known[seq] for seq in seqs} if dropped else known
         in_sight = {memory.seq: memory for memory in memories.values()}

@@ -40,7 +40,7 @@ from daemon.kinds import (
 from daemon.limits import ITERATIONS, Limits
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.payloads import element
-from daemon.mind.recall import recall, remember
+from daemon.mind.recall import remember
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
 from daemon.soul import node, questions
@@ -226,7 +226,7 @@ class Turn(Voice):
 
     def carry_over(self, found: Entry[CarriedOver]) -> None:
         """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
-        said = recall(self.world.journal.many(found.event.seqs))
+        said = self.world.pasts.dms.recalled(found.event.seqs)
         unique = {memory.seq: memory for memory in said if self.is_new(memory.seq)}
         self._carried = list(unique.values())
         self._carried_seqs = frozenset({*found.event.seqs, *unique})
