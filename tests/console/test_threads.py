@@ -60,13 +60,13 @@ async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_in
         await page.goto(address)
         await page.get_by_role("button", name="general").click()
         await _begin(page, "Good morning, all of you.")
+        await page.locator(".thread.open .reply-button").click()
         await page.get_by_role("radio", name="Alice").press("ArrowRight")
         await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
         await _reply(page, "Good morning, Alice.", by="Bob")
-        await page.locator(".thread.open .reply textarea").fill("A draft")
+        await page.locator("#panel-composer textarea").fill("A draft")
         await _put_away_and_back(page)
-        await expect(page.locator(".thread.open .reply textarea")).to_have_value("A draft")
-        await page.locator(".thread").click()
+        await expect(page.locator("#panel-composer textarea")).to_have_value("A draft")
         await _reply(page, "Still here.", by="Bob")
 
 
@@ -78,6 +78,7 @@ async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_wha
         await page.goto(address)
         await page.get_by_role("button", name="general").click()
         await _begin(page, "Good morning, all of you.")
+        await page.locator(".thread.open .reply-button").click()
         said = asyncio.Event()
 
         async def late(route: Route) -> None:
@@ -86,11 +87,11 @@ async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_wha
 
         await page.route("**/api/conversations.list", late, times=1)
         await page.get_by_role("radio", name="Alice").press("ArrowRight")
-        await page.locator(".thread.open .reply textarea").fill("Good morning, Alice.")
+        await page.locator("#panel-composer textarea").fill("Good morning, Alice.")
         async with page.expect_response("**/api/chat.postMessage"):
             await page.keyboard.press("Enter")
         said.set()
-        await expect(page.locator(".thread.open .replies .by b")).to_have_text("Bob")
+        await expect(page.locator("#panel .replies .by b")).to_have_text("Bob")
 
 
 async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path, browser: Browsing) -> None:
@@ -130,10 +131,10 @@ async def _begin(page: Page, text: str) -> None:
 
 
 async def _reply(page: Page, text: str, by: str) -> None:
-    await page.locator(".thread.open .reply textarea").fill(text)
+    await page.locator("#panel-composer textarea").fill(text)
     await page.keyboard.press("Enter")
-    await expect(page.locator(".thread.open .replies .message").last).to_contain_text(text)
-    await expect(page.locator(".thread.open .replies .by b").last).to_have_text(by)
+    await expect(page.locator("#panel .replies .message").last).to_contain_text(text)
+    await expect(page.locator("#panel .replies .by b").last).to_have_text(by)
 
 
 async def _put_away_and_back(page: Page) -> None:

@@ -97,6 +97,7 @@ async def _look_through_threads(page: Page) -> None:
     await rows.click()
     await expect(page.locator("#journal")).to_contain_text("Please clean up the old logs.")
     await expect(page.locator("#journal")).not_to_contain_text("menu")
+    await _go_back_and_forth(page)
     await page.get_by_label("Search threads").fill("")
     await page.get_by_text("Failed", exact=True).click()
     await expect(rows.locator(".began")).to_have_text(["Read the log of last night."])
@@ -105,6 +106,23 @@ async def _look_through_threads(page: Page) -> None:
     await page.get_by_text("Any", exact=True).click()
     await page.get_by_label("Channel", exact=True).select_option(label="#general")
     await expect(rows.locator(".where")).to_have_text(["#general"])
+
+
+async def _go_back_and_forth(page: Page) -> None:
+    """The thread that one has clicked is in the address: back leads out of it, a reload keeps it."""
+    journal, clicked = page.locator("#journal"), page.url
+    assert "#threads/sess-" in clicked
+    await page.go_back()
+    await expect(page.locator(".threads .row[aria-current]")).to_have_count(0)
+    await expect(journal).to_contain_text("menu")
+    await page.go_forward()
+    await expect(journal).not_to_contain_text("menu")
+    assert page.url == clicked
+    await page.reload()
+    await expect(page.locator("#view-title")).to_have_text("Threads")
+    await expect(page.locator(".threads .row[aria-current] .began")).to_contain_text("clean up the old logs")
+    await expect(journal).to_contain_text("Please clean up the old logs.")
+    await expect(journal).not_to_contain_text("menu")
 
 
 async def _look_at_questions(page: Page) -> None:

@@ -1,27 +1,43 @@
-// The middle pane: one channel or DM, its threads in order, live.
+// The middle pane: one channel or DM, its threads in order, live; and one of them in a panel beside it.
 
 import { announce, atEnd, byId, el, toEnd } from "./dom.js";
 import { day } from "./format.js";
+import { ListedThread } from "./listed.js";
 import { News } from "./news.js";
+import { Panel } from "./panel.js";
 import { gesture } from "./slack.js";
-import { Thread } from "./thread.js";
 
 const PAGE = 30;
+/** So many of the last replies to a message stand beneath it: in a DM, whose answers are all such replies, more. */
+const TAIL = { channel: 2, dm: 4 };
 
 export class Conversation {
-  /** `onThread(channel, ts)` hears which thread is open (ts null: none). */
-  constructor({ onThread }) {
+  /** `onThread(channel, ts)` hears which thread is open (ts null: none), `onBeside()` that `beside` is another one. */
+  constructor({ onThread, onBeside }) {
     this.onThread = onThread;
+    this.onBeside = onBeside;
     this.box = byId("messages");
     this.threads = new Map();
     this.missed = [];
     this.news = new News({ id: "chat-news", onPress: () => toEnd(this.box) });
     this.news.watch(this.box);
+    this.beside = null;
+    this.panel = new Panel({
+      post: (text, files) => this.post(text, files, this.panel.ts),
+      stop: () => this.stop(this.panel.ts),
+      onClose: () => this.closeBeside(),
+    });
   }
 
-  /** Show this place as this person sees it. `world` is {slack, members, names, soul, mentions}. */
-  async open(place, world, statuses) {
-    if (this.place?.id !== place.id) this.clear();
+  /** Show this place as this person sees it. `world` is {slack, members, names, soul, mentions}; `beside` is the
+      thread that stands beside it: where one is there already, the same one. */
+  async open(place, world, statuses, beside = null) {
+    const same = this.place?.id === place.id;
+    if (!same) this.clear();
+    if (beside || !same) {
+      this.closeBeside();
+      this.beside = beside;
+    }
     this.place = place;
     this.world = { ...world, channel: place.id };
     byId("place").textContent = place.member ? place.label : `# ${place.label}`;
@@ -45,8 +61,9 @@ export class Conversation {
     if (!messages.length) this.box.append(hello(this.place, this.world));
     if (more) this.box.prepend(this.earlier());
     for (const event of events) this.hear(event);
-    this.select(this.threads.has(this.selected) ? this.selected : (this.inOrder().at(-1)?.ts ?? null));
-    if (writing) this.threads.get(this.selected)?.turnTo();
+    if (this.beside) this.openBeside(this.beside);
+    else this.select(this.threads.has(this.selected) ? this.selected : (this.inOrder().at(-1)?.ts ?? null));
+    if (writing) this.threads.get(this.selected)?.write();
     toEnd(this.box);
     this.news.clear();
   }
@@ -60,12 +77,16 @@ export class Conversation {
   async read(latest) {
     const { slack } = this.world;
     const channel = this.place.id;
-    const repliesTo = ({ ts, reply_count: count }) =>
-      count ? slack.all("conversations.replies", "messages", { channel, ts }) : [];
+    const repliesTo = ({ ts, reply_count: count }) => (count ? this.readThread(ts) : []);
     const { messages, has_more: more } = await slack.call("conversations.history", { channel, latest, limit: PAGE });
     const roots = messages.reverse();
     const replies = await Promise.all(roots.map(repliesTo));
     return { messages: [...roots, ...replies.flat()], more };
+  }
+
+  /** The messages of this thread. */
+  readThread(ts) {
+    return this.world.slack.all("conversations.replies", "messages", { channel: this.place.id, ts });
   }
 
   inOrder() {
@@ -80,31 +101,38 @@ export class Conversation {
     if (event.type === "ephemeral") this.put(event.message);
     if (event.type === "deleted") this.drop(event.ts);
     if (event.type === "status") this.think(event);
-    if (event.type === "session") this.threads.get(event.thread_ts)?.work(event.user, event.working);
+    if (event.type === "session") for (const thread of this.shown(event.thread_ts)) thread.work(event.user, event.working);
     if (stay) toEnd(this.box);
     else if (event.type === "message" && event.message.user !== this.world.me) this.news.add(1);
     if (event.message) this.tell(event);
   }
 
-  put(message) {
-    const root = message.thread_ts ?? message.ts;
-    const thread = this.threads.get(root) ?? (root === message.ts ? this.begin(message) : null);
-    thread?.put(message);
+  /** Where this thread is shown: in the list, beside it, or both. */
+  shown(ts) {
+    return [this.threads.get(ts), this.panel.ts === ts && this.panel].filter(Boolean);
   }
 
-  begin(root) {
-    const thread = new Thread(root, this.world, {
-      post: (text, files) => this.post(text, files, root.ts),
-      stop: () => this.stop(root.ts),
-      onOpen: () => this.select(root.ts),
+  put(message) {
+    const root = message.thread_ts ?? message.ts;
+    if (root === message.ts && !this.threads.has(root)) this.begin(root);
+    for (const thread of this.shown(root)) thread.put(message);
+  }
+
+  begin(ts) {
+    const dm = Boolean(this.place.member);
+    const thread = new ListedThread(ts, this.world, {
+      post: dm ? (text, files) => this.post(text, files, ts) : null,
+      tail: dm ? TAIL.dm : TAIL.channel,
+      stop: () => this.stop(ts),
+      onOpen: () => this.select(ts),
+      onBeside: () => this.openBeside(ts, true),
     });
     this.box.querySelector(".hello")?.remove();
-    const later = this.inOrder().find((other) => other.ts > root.ts);
-    this.threads.set(root.ts, thread);
-    thread.select(root.ts === this.selected);
+    const later = this.inOrder().find((other) => other.ts > ts);
+    this.threads.set(ts, thread);
+    thread.select(ts === this.selected);
     this.box.insertBefore(thread.node, later?.node ?? null);
     this.markDays();
-    return thread;
   }
 
   markDays() {
@@ -119,6 +147,7 @@ export class Conversation {
 
   drop(ts) {
     for (const thread of this.threads.values()) thread.drop(ts);
+    this.panel.thread?.drop(ts);
     const emptied = this.threads.get(ts);
     if (emptied && !emptied.messages.size) {
       emptied.node.remove();
@@ -128,7 +157,7 @@ export class Conversation {
 
   think({ thread_ts, user, status, loading_messages }) {
     const words = status || loading_messages?.[0];
-    this.threads.get(thread_ts)?.think(status && words ? `${this.world.names[user]} ${words}` : "");
+    for (const thread of this.shown(thread_ts)) thread.think(status && words ? `${this.world.names[user]} ${words}` : "");
   }
 
   /** Press Stop; that there is nothing to stop any more needs no words. */
@@ -142,6 +171,7 @@ export class Conversation {
     const said = { channel, text: mentions(text), thread_ts };
     const ts = files.length ? await slack.share(files, said) : (await slack.call("chat.postMessage", said)).ts;
     if (thread_ts || this.place.id !== channel) return;
+    this.closeBeside();
     this.select(ts);
     toEnd(this.box);
   }
@@ -151,6 +181,54 @@ export class Conversation {
     this.selected = ts;
     for (const thread of this.threads.values()) thread.select(thread.ts === ts);
     this.onThread(this.place.id, ts);
+    if (this.beside && this.beside !== ts) this.openBeside(ts);
+  }
+
+  /** This thread is the one that is to be shown; where `beside` the list, there. */
+  turnTo(beside) {
+    this.closeBeside();
+    this.beside = beside;
+  }
+
+  /** Show this thread beside the list; where `write`, one goes on there. */
+  async openBeside(ts, write = false) {
+    this.beside = ts;
+    this.select(ts);
+    const listed = this.threads.get(ts);
+    const messages = listed ? listed.all() : await this.readThread(ts).catch(() => []);
+    if (this.beside !== ts) return;
+    if (!messages.length) return this.closeBeside(); // it is not there any more
+    const place = this.place.member ? this.place.label : `# ${this.place.label}`;
+    this.panel.show(ts, messages, { world: this.world, place });
+    if (listed) this.panel.thread.goOnLike(listed);
+    if (write) this.panel.write();
+    this.markBeside();
+  }
+
+  /** The list alone again: who was in the panel goes on at the thread that stood there. */
+  closeBeside() {
+    if (this.beside === null) return;
+    const { ts, focused } = this.panel;
+    this.beside = null;
+    this.panel.hide();
+    if (focused) this.threads.get(ts)?.resume();
+    this.markBeside();
+  }
+
+  markBeside() {
+    for (const thread of this.threads.values()) thread.mark(thread.ts === this.panel.ts);
+    this.onBeside();
+  }
+
+  /** The view of this message, which can be seen from now on; null where it is not known here. */
+  reveal(ts) {
+    const beside = this.panel.view(ts);
+    const thread = this.inOrder().find((one) => one.view(ts));
+    if (beside || !thread) return beside;
+    const listed = thread.view(ts);
+    if (listed.hidden) this.openBeside(thread.ts);
+    else if (!listed.checkVisibility({ visibilityProperty: true })) this.closeBeside(); // the panel lies upon it
+    return this.panel.view(ts) ?? listed;
   }
 
   /** Read out what others say once it stands. */

@@ -15,15 +15,16 @@ export function crossing(journal, workspace) {
 }
 
 async function toChat(workspace, { ts, thread }) {
-  if (!messageAt(ts)) {
-    const { opened } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}?limit=1`);
-    if (opened) await workspace.goTo(opened.body.channel, opened.body.ts);
-  }
-  const message = messageAt(ts);
+  const message = workspace.reveal(ts) ?? (await elsewhere(workspace, ts, thread));
   if (!message) return;
   document.body.classList.remove("journal-open");
   message.scrollIntoView({ block: "center" });
   flash(message);
 }
 
-const messageAt = (ts) => document.querySelector(`.message[data-ts="${CSS.escape(ts)}"]`);
+/** In another place than the one that is shown: there. */
+async function elsewhere(workspace, ts, thread) {
+  const { opened } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}?limit=1`);
+  if (opened) await workspace.goTo(opened.body.channel, opened.body.ts);
+  return workspace.reveal(ts);
+}

@@ -17,6 +17,8 @@ const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
 const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health" };
 /** What these entries are changes what stands in the header. */
 const TOLD = new Set(["model-call", "asked", "answered", "withdrawn", "turn-ended"]);
+/** What stands there where there is neither a link nor a local workspace. */
+const HOME = "threads";
 let due = 0;
 let linked = null;
 const asked = location.hash.slice(1);
@@ -39,11 +41,11 @@ const journal = new Journal({
 });
 
 const faults = new Faults();
-const views = new Views({ onThread: openThread, onEntry: openEntry });
+const views = new Views({ onThread: turnToThread, onEntry: openEntry });
 const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: () => views.close() });
 const toChat = crossing(journal, workspace);
 const tour = new Tour(workspace);
-if (views.has(asked)) views.open(asked);
+if (views.has(viewIn(asked))) views.show(viewIn(asked));
 
 async function refresh() {
   const state = await ask("/console/state");
@@ -55,7 +57,7 @@ async function refresh() {
   if (state.rehearsed.workspace) await workspace.start();
   if (state.rehearsed.model) await tour.offer(state);
   linked ??= openLink(asked);
-  if (!state.rehearsed.workspace && !views.current) views.show("threads");
+  if (!state.rehearsed.workspace && !views.current) views.show(HOME);
 }
 
 /** Many entries at once ask for one look at the purse. */
@@ -90,7 +92,6 @@ function closeCall() {
 
 /** Who is not writing goes on at the button that opens it again. */
 function closeJournal(writing) {
-  if (!document.body.classList.contains("journal-open")) return;
   showJournal(false);
   if (!writing) byId("journal-toggle").focus();
 }
@@ -99,6 +100,14 @@ function showJournal(open) {
   document.body.classList.toggle("journal-open", open);
   byId("journal-toggle").setAttribute("aria-expanded", String(open));
   if (open) journal.toEnd();
+}
+
+/** What lies on top goes away. */
+function closeTop(writing) {
+  if (faults.open) faults.show(false);
+  else if (!byId("call").hidden) closeCall();
+  else if (document.body.classList.contains("journal-open")) closeJournal(writing);
+  else if (!views.current) workspace.conversation.closeBeside();
 }
 
 /** In the journal from entry to entry; in an open call from call to call. */
@@ -110,9 +119,7 @@ function move(step) {
 
 function onKey(event) {
   const writing = event.target.closest("textarea, select, input:not([type='radio'], [type='checkbox'])");
-  if (event.key === "Escape" && faults.open) faults.show(false);
-  else if (event.key === "Escape" && !byId("call").hidden) closeCall();
-  else if (event.key === "Escape") closeJournal(writing);
+  if (event.key === "Escape") closeTop(writing);
   if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in STEPS) move(STEPS[event.key]);
   if (event.key in TABS) views.open(TABS[event.key]);
@@ -134,17 +141,42 @@ document.addEventListener("keydown", onKey);
 addEventListener("unhandledrejection", (event) => event.reason instanceof Unreachable && event.preventDefault());
 
 /** A link to an entry, `#72`, or to a thread, `#sess-…`: its entries, and where there is a local workspace its
-    place and messages; or to a view, `#people`. */
+    place and messages; to a view, `#people`, and a thread beside it, `#threads/sess-…`; or to a place. */
 async function openLink(id) {
-  if (views.has(id)) return views.current === views.known[id] || views.open(id);
+  const link = id || (document.body.dataset.world === "none" ? HOME : "");
+  if (views.has(viewIn(link))) return openView(link);
   if (SEQ.test(id)) return openEntry(Number(id));
-  if (!id.startsWith("sess-")) return;
+  if (!id.startsWith("sess-")) return workspace.follow(id);
   document.body.dataset.thread = id;
   journal.showThread();
   const { opened } = await ask(`/console/threads/${encodeURIComponent(id)}?limit=1`);
   const local = opened && document.body.dataset.world === "local";
   if (local) views.close();
   if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);
+}
+
+/** The view that a link begins with. */
+function viewIn(link) {
+  return link.split("/")[0];
+}
+
+/** A view, and the thread whose journal stands beside it; where the link names none, that of everything. */
+async function openView(link) {
+  const [name, thread] = link.split("/");
+  if (views.current !== views.known[name]) views.show(name);
+  if (thread) return openThread(thread);
+  if (!document.body.dataset.thread) return;
+  delete document.body.dataset.thread;
+  if (journal.filter === "thread") journal.show("turns");
+  await journal.openThread(null);
+  views.current.refresh();
+}
+
+/** One turns to a thread of a view: the way back leads to where one was. */
+function turnToThread(id) {
+  const link = `#${document.body.dataset.view}/${id}`;
+  if (location.hash !== link) history.pushState(null, "", link);
+  return openThread(id);
 }
 
 /** A thread of a view: its journal, beside it. */

@@ -1,52 +1,35 @@
-// A thread in the middle pane: its root, the replies beneath it, who is thinking, and where one replies.
+// A thread: its root, the replies beneath it, who is thinking.
 
-import { Composer } from "./composer.js";
 import { el } from "./dom.js";
 import { messageView } from "./message.js";
 
 export class Thread {
-  /** `post(text, files)` replies; `stop()` presses Stop; `onOpen()` is called when one turns to this thread. */
-  constructor(root, world, { post, stop, onOpen }) {
+  /** Of its replies the last `tail` stand here; `onAll()` is asked for all of them. `stop()` presses Stop. */
+  constructor(ts, world, { stop, tail = Infinity, onAll = () => {} }) {
     this.world = world;
-    this.ts = root.ts;
+    this.ts = ts;
+    this.tail = tail;
     this.messages = new Map();
-    this.onOpen = onOpen;
     this.root = el("div", {});
+    this.more = el("button", { type: "button", className: "all-replies", hidden: true, onclick: onAll });
     this.replies = el("div", { className: "replies" });
     this.words = el("span", { className: "doing" });
     this.stop = el("button", { type: "button", className: "stop", hidden: true, onclick: stop }, "Stop");
     this.status = el("p", { className: "status", hidden: true }, this.words, this.stop);
     this.working = new Set();
-    const form = el("form", { className: "reply" });
-    this.composer = new Composer(form, { send: post });
-    this.composer.turnTo(root.ts, "Reply in this thread");
-    const button = el("button", { type: "button", className: "reply-button", onclick: () => this.turnTo() }, "Reply");
-    this.node = el(
-      "section",
-      {
-        className: "thread",
-        dataset: { ts: root.ts },
-        "aria-label": "Thread",
-        onclick: onOpen,
-        onfocusin: ({ target }) => this.onFocus(target, button),
-      },
-      this.root,
-      this.replies,
-      this.status,
-      button,
-      form,
-    );
-    this.put(root);
+    const parts = [this.root, this.more, this.replies, this.status];
+    this.node = el("section", { className: "thread", dataset: { ts }, "aria-label": "Thread" }, parts);
   }
 
-  /** Who comes by keyboard opens it. A mouse does so by its click: what moves before that, it would miss. */
-  onFocus(target, button) {
-    if (target !== button && target.matches(":focus-visible")) this.onOpen();
+  /** Its messages, from the first one. */
+  all() {
+    const known = [...this.messages.values()].map(({ message }) => message);
+    return known.sort((one, other) => (one.ts < other.ts ? -1 : 1));
   }
 
-  turnTo() {
-    this.onOpen();
-    this.composer.field.focus();
+  /** How this message looks here; null where it is not of this thread. */
+  view(ts) {
+    return this.messages.get(ts)?.view ?? null;
   }
 
   /** Show a message of this thread, new or changed. */
@@ -57,6 +40,7 @@ export class Thread {
     if (known) known.view.replaceWith(view);
     else if (message.ts === this.ts) this.root.append(view);
     else this.insert(view, message.ts);
+    this.fold();
   }
 
   insert(view, ts) {
@@ -67,6 +51,22 @@ export class Thread {
   drop(ts) {
     this.messages.get(ts)?.view.remove();
     this.messages.delete(ts);
+    this.fold();
+  }
+
+  /** Of many replies only the last ones stand here, and how many there are. */
+  fold() {
+    const replies = [...this.replies.children];
+    const folded = Math.max(0, replies.length - this.tail);
+    for (const [index, reply] of replies.entries()) reply.hidden = index < folded;
+    this.more.hidden = !folded;
+    this.more.textContent = `Show all ${replies.length} replies`;
+  }
+
+  /** Somebody thinks and works here as there. */
+  goOnLike(other) {
+    this.working = new Set(other.working);
+    this.think(other.words.textContent);
   }
 
   think(text) {
@@ -83,9 +83,5 @@ export class Thread {
   showStatus() {
     this.stop.hidden = !this.working.size;
     this.status.hidden = !this.words.textContent && this.stop.hidden;
-  }
-
-  select(open) {
-    this.node.classList.toggle("open", open);
   }
 }

@@ -12,11 +12,15 @@ import { Slack } from "./slack.js";
 const KINDS = "public_channel,private_channel,mpim,im";
 
 export class Workspace {
-  /** `onPlace()` hears that one turns to a channel or DM. */
+  /** `onThread(key)` hears which thread is open, `onPlace()` that one turns to a channel or DM. */
   constructor({ onThread, onPlace }) {
     this.onPlace = onPlace;
+    this.beside = null; // the thread that is to stand beside what is opened next
     const key = (channel, ts) => ts && `${this.state.team}:${channel}:${ts}`;
-    this.conversation = new Conversation({ onThread: (channel, ts) => onThread(key(channel, ts)) });
+    this.conversation = new Conversation({
+      onThread: (channel, ts) => onThread(key(channel, ts)),
+      onBeside: () => this.tellAddress(),
+    });
     this.places = new Places({ onOpen: (id) => this.visit(id) });
   }
 
@@ -34,7 +38,7 @@ export class Workspace {
     this.soul = this.state.soul;
     const last = this.state.people.find(({ id }) => id === localStorage.getItem("person")) ?? this.state.people[0];
     this.known = await this.meet(new Slack(last.token));
-    this.place = location.hash.slice(1);
+    [this.place, this.beside] = addressed(location.hash.slice(1));
     this.composer = new Composer(byId("composer"), {
       send: (text, files) => this.conversation.post(text, files),
       drop: byId("conversation"),
@@ -51,11 +55,25 @@ export class Workspace {
     const sees = ({ id }) => there?.kind === "channel" || there?.members.includes(id);
     const person = this.state.people.find(({ id }) => id === this.world.me && sees({ id })) ?? this.state.people.find(sees);
     if (!person) return false;
+    const { conversation } = this;
     this.place = channel;
-    this.conversation.selected = ts;
+    conversation.selected = ts;
+    if (conversation.beside) this.beside = ts;
     await this.turnInto(person);
-    this.conversation.threads.get(ts)?.node.scrollIntoView({ block: "center" });
-    return this.conversation.selected === ts;
+    if (!conversation.threads.has(ts)) await conversation.openBeside(ts); // it is further back than the list goes
+    conversation.threads.get(ts)?.node.scrollIntoView({ block: "center" });
+    return conversation.selected === ts;
+  }
+
+  /** Turn to what this address names, `#C0GENERAL` or `#C0GENERAL/179….3`, where it is a place that one sees. */
+  async follow(address) {
+    const [place, beside] = addressed(address);
+    if (!this.all?.some(({ id }) => id === place)) return;
+    this.onPlace();
+    if (place === this.place && beside === this.conversation.beside) return this.tellAddress();
+    if (place === this.place && !beside) return this.conversation.closeBeside();
+    this.beside = beside;
+    await this.open(place);
   }
 
   /** Say this as this person in the channel of this name, or, without one, in their DM with the soul. */
@@ -136,13 +154,27 @@ export class Workspace {
 
   async open(id) {
     const place = this.all.find((one) => one.id === id);
+    const { beside } = this;
     this.place = id;
-    if (!document.body.dataset.view) history.replaceState(null, "", `#${id}`);
+    this.beside = null;
     this.places.select(id);
     this.composer.turnTo(id, place.member ? `Message ${place.label}` : `Message #${place.label}`);
     const here = ({ channel }) => channel === id;
     const statuses = this.look().then((state) => [...state.statuses, ...state.sessions].filter(here));
-    await this.conversation.open(place, this.world, statuses);
+    await this.conversation.open(place, this.world, statuses, beside);
+    this.tellAddress();
+  }
+
+  /** The address says where one is, unless that is one of the views. */
+  tellAddress() {
+    if (document.body.dataset.view) return;
+    const parts = [this.place, this.conversation.beside].filter(Boolean);
+    history.replaceState(null, "", `#${parts.join("/")}`);
+  }
+
+  /** The message of this ts, in sight from now on; null where it does not stand here. */
+  reveal(ts) {
+    return this.conversation.reveal(ts);
   }
 
   hear(event) {
@@ -164,6 +196,12 @@ export class Workspace {
     };
     return el("fieldset", { className: "people" }, el("legend", {}, "Post as"), this.state.people.map(choice));
   }
+}
+
+/** The place of an address, and the root of the thread that stands beside it, or null. */
+function addressed(address) {
+  const [place, ts = null] = address.split("/");
+  return [place, ts];
 }
 
 /** What Slack's own clients do with "@Name": the id in its place. */
