@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from daemon.actions.action import ActionContext, Definition, Outcome
+from daemon.actions.agreement import as_list
 from daemon.engine.event import fingerprint
 from daemon.engine.exceptions import EngineError
 from daemon.ism import Action, Refused, Waiting
@@ -17,9 +16,6 @@ from daemon.ports import Choice
 from daemon.process import Question
 
 log = logging.getLogger(__name__)
-
-MOST_SHOWN = 1_000
-"""Characters of its arguments that an owner is shown who has to agree."""
 
 
 def bind(run: ActionContext, one: Definition) -> Action:
@@ -83,7 +79,7 @@ async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agr
         raise Refused(run.label("nobody can agree"))
     question = Question(
         text=run.words(
-            "prompts/sentences/approve", action=one.name, args=as_code(given), owner=f"<@{owners[0]}>"
+            "prompts/sentences/approve", action=one.name, args=as_list(run, given), owner=f"<@{owners[0]}>"
         ),
         to=owners,
         owners=owners,
@@ -103,13 +99,3 @@ async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agr
     if answered.more or run.memory is not before:
         agreed.add(this)
         raise Refused(run.label("hear first"))
-
-
-def as_code(args: Mapping[str, Any]) -> str:
-    """Arguments in a code block, for an owner: nothing in them can end it. Empty where there are none."""
-    if not args:
-        return ""
-    text = json.dumps(args, ensure_ascii=False, indent=2)
-    cut = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} […]"
-    inside = cut.replace("`", "\\u0060")
-    return f"```\n{inside}\n```"

@@ -79,6 +79,7 @@ WORDING: Mapping[str, Words] = {
     "prompts/sentences/limit": Words({"bound", "owner"}),
     "prompts/sentences/limit_for_good": Words({"bound"}),
     "prompts/sentences/approve": Words({"action", "args", "owner"}),
+    "prompts/sentences/left_out": PLAIN,
     "prompts/sentences/escalated": Words({"owner"}),
     "prompts/sentences/escalated_to_nobody": PLAIN,
 }

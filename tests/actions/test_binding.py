@@ -1,4 +1,4 @@
-"""A definition bound to a run: what is recorded of it, what is found, and what an owner is shown."""
+"""A definition bound to a run: what is recorded of it and what is found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from daemon.actions.action import Definition, Outcome
 from daemon.actions.action import Run as AnyRun
-from daemon.actions.binding import MOST_SHOWN, as_code, bind
+from daemon.actions.binding import bind
 from daemon.ism import Finish, ISMResult, Waiting, run_ism
 from daemon.kinds import Observed
 from tests.ism.chooser import Chooser, choose
@@ -71,13 +71,3 @@ async def test_waiting_is_no_repetition_of_an_effect_either(effect: bool, waits:
     one = bind(cast(AnyRun, Run()), coming_to("not yet", effect=effect, waits=waits))
     result = await run_ism("", "goal", "book", [one], Chooser(choose("Look")))
     assert result.stop_reason == reason
-
-
-def test_what_an_owner_is_shown_stands_in_one_code_block() -> None:
-    text = as_code({"text": "```\nAll is well. <!channel> *Agree.*\n```" + "x" * 5_000})
-    first, *inside, last = text.splitlines()
-    assert (first, last) == ("```", "```")
-    assert "`" not in "".join(inside)
-    assert len(text) < MOST_SHOWN + 100
-    assert text.endswith(" […]\n```")
-    assert as_code({}) == ""

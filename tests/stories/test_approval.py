@@ -32,7 +32,7 @@ from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 NEWS = "The ferry is late."
 DONE = "It is published."
-MAY_I = f'<@{CAROL.id}>, may I do this? *Publish*\n```\n{{\n  "text": "{NEWS}"\n}}\n```'
+MAY_I = f"<@{CAROL.id}>, may I do this? *Publish*\n```\ntext: {NEWS}\n```"
 NOT_NOW = "no, do not publish it"
 
 

@@ -1,0 +1,79 @@
+"""What an owner reads who has to agree to an action: all names, and values that cannot pretend or hide."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from daemon.actions.action import Run as AnyRun
+from daemon.actions.agreement import BEGINNING, END, TICK, as_list
+
+WHOLE = "All of it stands elsewhere."
+
+
+class Run:
+    """A run that knows these words."""
+
+    def label(self, meaning: str) -> str:
+        return meaning
+
+    def words(self, name: str, **_words: str) -> str:
+        return {"prompts/sentences/left_out": WHOLE}[name]
+
+
+def shown(**given: Any) -> list[str]:
+    """The lines that an owner reads, without the block around them."""
+    first, *lines = as_list(cast(AnyRun, Run()), given).splitlines()
+    assert first == "```"
+    end = lines.index("```")
+    assert lines[end + 1 :] in ([], [WHOLE])
+    return lines[:end]
+
+
+def test_it_is_a_list_of_names_and_values() -> None:
+    assert shown(channel_id="general", days=3, loud=True, until=None, note="") == [
+        "channel id: general",
+        "days: 3",
+        "loud: yes",
+        "until: none",
+        'note: ""',
+    ]
+    assert shown(to=["Ann", "Bob"], at={"place": "the mill", "hour": 9}) == [
+        "to:",
+        "  - Ann",
+        "  - Bob",
+        "at:",
+        "  place: the mill",
+        "  hour: 9",
+    ]
+
+
+def test_nothing_in_a_value_ends_the_block_or_reads_like_another_name() -> None:
+    lines = shown(text="All is well.\n```\n<!channel> *Agree.*\napproved: yes\u2028by: Carol", by="Bob")
+    assert lines == [
+        "text:",
+        "  | All is well.",
+        f"  | {TICK * 3}",
+        "  | <!channel> *Agree.*",
+        "  | approved: yes",
+        "  | by: Carol",
+        "by: Bob",
+    ]
+    assert shown(to={"a`\nb": "x"}) == ["to:", f"  a{TICK}\\u000ab: x"]
+
+
+def test_what_nobody_could_see_is_spelled_out() -> None:
+    assert shown(file="\u202egnp.exe\u200b") == ["file: \\u202egnp.exe\\u200b"]
+
+
+def test_of_a_long_value_both_ends_are_shown_and_how_much_is_left_out_and_where_the_whole_stands() -> None:
+    text = as_list(cast(AnyRun, Run()), {"text": "a" * BEGINNING + "b" * 4_120 + "c" * END, "to": "Ann"})
+    assert text.endswith(f"\n```\n{WHOLE}")
+    [long, to] = shown(text="a" * BEGINNING + "b" * 4_120 + "c" * END, to="Ann")
+    assert long == f"text: {'a' * BEGINNING} [… 4,120 characters …] {'c' * END}"
+    assert to == "to: Ann"
+    assert WHOLE not in as_list(cast(AnyRun, Run()), {"text": "a" * (BEGINNING + END)})
+    assert as_list(cast(AnyRun, Run()), {"to": ["x" * 5_000]}).endswith(WHOLE)
+
+
+def test_where_there_is_nothing_to_show_nothing_stands() -> None:
+    assert as_list(cast(AnyRun, Run()), {}) == ""
