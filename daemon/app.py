@@ -15,7 +15,7 @@ from aiohttp import web
 from config import Settings
 from daemon.actions.function import ActionFunction
 from daemon.actions.own import own_actions, usable
-from daemon.behaviour import world_of
+from daemon.behaviour import processes_of, world_of
 from daemon.clock import SystemClock
 from daemon.connections import (
     Rehearsal,
@@ -41,6 +41,7 @@ from daemon.process import Process
 from daemon.processes import PROCESSES
 from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
+from daemon.services import Services
 from daemon.slack.surface import Slack
 from daemon.soul.budget import Budget
 from daemon.soul.eraser import Clear, Eraser
@@ -111,33 +112,16 @@ async def awake(
         app, listener, here = await _port(stack, settings, clock, rehearsal)
         journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
         texts = _texts(words or root(), journal, own, processes or {})
-        claude = await enter(claude_for(settings, clock, here))
-        budget = Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids)
-        reach = Reach(journal, clock, models_of(settings))
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
-        index = stack.enter_context(index_of(journal))
-        thinking = Thinking()
-        show(app, settings, journal, index, clock, texts, budget, slack, reach, thinking)
+        services = await _services(stack, settings, clock, journal, texts, slack, here)
+        show(app, services)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        world = world_of(
-            settings,
-            stack.enter_context(ExitStack()),
-            journal,
-            index,
-            clock,
-            budget=budget,
-            reach=reach,
-            texts=texts,
-            llm=claude,
-            slack=slack,
-            here=here,
-            own=own,
-            processes=processes,
-            open=sandbox or (await enter(sandboxes_for(settings))).open,
-            onlookers=thinking,
-        )
+        if not processes:
+            processes = processes_of(services, stack.enter_context(ExitStack()), own)
+        open = sandbox or (await enter(sandboxes_for(settings))).open
+        world = world_of(services, processes, open)
         worker = await _at_work(stack, settings, world, grace, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
         await slack.connect()
@@ -146,9 +130,35 @@ async def awake(
             url=here,
             journal=journal,
             slack=slack,
-            budget=budget,
+            budget=services.budget,
             worker=worker,
         )
+
+
+async def _services(
+    stack: AsyncExitStack,
+    settings: Settings,
+    clock: Clock,
+    journal: Journal,
+    texts: Texts,
+    slack: Slack,
+    here: str,
+) -> Services:
+    """What there is once for all, until the stack ends; Slack begins later."""
+    claude = await stack.enter_async_context(claude_for(settings, clock, here))
+    return Services(
+        settings=settings,
+        clock=clock,
+        url=here,
+        journal=journal,
+        index=stack.enter_context(index_of(journal)),
+        texts=texts,
+        claude=claude,
+        slack=slack,
+        budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
+        reach=Reach(journal, clock, models_of(settings)),
+        thinking=Thinking(),
+    )
 
 
 async def _at_work(

@@ -12,14 +12,12 @@ from daemon.actions.function import ActionFunction, Expert, Means
 from daemon.actions.run import Player
 from daemon.claude.models import window
 from daemon.connections import models_of
-from daemon.engine.journal import Journal
 from daemon.inner.notes import Notes
 from daemon.knowledge.folders import Folders
-from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.recollections import Recollections
-from daemon.ports import LLM, Clock, Onlookers, Open, Readings
+from daemon.ports import Open, Readings
 from daemon.process import Process
 from daemon.processes import (
     DEEP_READING,
@@ -34,38 +32,26 @@ from daemon.processes import (
     remembering,
     thinking,
 )
-from daemon.slack.surface import Slack
-from daemon.soul.budget import Budget
+from daemon.services import Services
 from daemon.soul.limits import Gauge
 from daemon.soul.past import Pasts
-from daemon.soul.reach import Reach
-from daemon.soul.texts import Texts
 from daemon.soul.world import World
-from daemon.within import alive, kept_of, means_of, state_of
+from daemon.within import alive, kept_of, means_of
 
 
 def processes_of(
-    settings: Settings,
-    stack: ExitStack,
-    journal: Journal,
-    index: JournalIndex,
-    clock: Clock,
-    texts: Texts,
-    slack: Slack,
-    own: Sequence[ActionFunction],
+    services: Services, stack: ExitStack, own: Sequence[ActionFunction]
 ) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life.
 
     The folders that they search are open until the stack is.
     """
+    settings, slack, journal = services.settings, services.slack, services.journal
     folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
     library = stack.enter_context(folders) if folders else None
-    means = None
-    if settings.inner:
-        state = state_of(journal, index, slack.places)
-        means = means_of(settings, settings.inner, journal, clock, slack, state, library)
+    means = means_of(services, settings.inner, library) if settings.inner else None
     given = Means(
-        memories=Memories(journal, slack.places, index),
+        memories=Memories(journal, slack.places, services.index),
         library=library,
         shelf=slack.shelf,
         expert=Expert(bool(settings.claude_model_expert)),
@@ -77,7 +63,7 @@ def processes_of(
     if not settings.ism_enabled:
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)
-    return played(processes, player, texts.playbooks, expert=bool(settings.claude_model_expert))
+    return played(processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert))
 
 
 def readings_of(settings: Settings, open: Open) -> Readings:
@@ -91,53 +77,48 @@ def readings_of(settings: Settings, open: Open) -> Readings:
     return Readings(limits=settings.reading, open=open, models=settings.rlm_models, windows=windows)
 
 
-def world_of(
-    settings: Settings,
-    stack: ExitStack,
-    journal: Journal,
-    index: JournalIndex,
-    clock: Clock,
-    *,
-    budget: Budget,
-    reach: Reach,
-    texts: Texts,
-    llm: LLM,
-    slack: Slack,
-    here: str,
-    own: Sequence[ActionFunction],
-    processes: Mapping[str, Process] | None,
-    open: Open,
-    onlookers: Onlookers,
-) -> World:
-    """What its turns can reach, how it behaves, and how far it goes by itself; the page is `here`."""
-    turn, thread, person = settings.limit_turn, settings.limit_thread, settings.limit_person
-    processes = processes or processes_of(settings, stack, journal, index, clock, texts, slack, own)
-    inner = settings.inner.usd if settings.inner else 0.0
-    kept = kept_of(journal, index, slack.places)
+def world_of(services: Services, processes: Mapping[str, Process], open: Open) -> World:
+    """What its turns can reach, how it behaves, and how far it goes by itself."""
+    settings, journal, slack = services.settings, services.journal, services.slack
+    kept = kept_of(journal, services.index, slack.places)
     processes = remembering(processes, Recollections(journal, slack.places, slack.speaker.direct, kept))
     playbooks = list[str]()
     if settings.ism_enabled:
-        playbooks = [name for name in texts.playbooks if name != EXPERT]
+        playbooks = [name for name in services.texts.playbooks if name != EXPERT]
     return World(
         journal=journal,
-        llm=llm,
+        llm=services.claude,
         speaker=slack.speaker,
-        clock=clock,
-        budget=budget,
-        gauge=Gauge(journal, clock, budget, turn=turn, thread=thread, person=person, inner=inner),
+        clock=services.clock,
+        budget=services.budget,
+        gauge=_gauge(services),
         pasts=Pasts(journal),
         people=PersonModels(journal, slack.places),
-        reach=reach,
-        texts=texts,
+        reach=services.reach,
+        texts=services.texts,
         surroundings=slack.surroundings,
         processes=processes,
         initial=INITIAL,
         offered=offered(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION, DEEP_READING]),
         owners=tuple(sorted(settings.owner_user_ids)),
-        console=settings.page(here),
+        console=settings.page(services.url),
         depth=settings.spawn_max_depth,
         readings=readings_of(settings, open),
-        onlookers=onlookers,
+        onlookers=services.thinking,
         fits=Notes(journal).fits,
+    )
+
+
+def _gauge(services: Services) -> Gauge:
+    """What measures how far it may go."""
+    settings = services.settings
+    return Gauge(
+        services.journal,
+        services.clock,
+        services.budget,
+        turn=settings.limit_turn,
+        thread=settings.limit_thread,
+        person=settings.limit_person,
+        inner=settings.inner.usd if settings.inner else 0.0,
     )

@@ -8,7 +8,6 @@ from typing import Any
 
 from aiohttp import web
 
-from config import Settings
 from daemon.claude.models import model
 from daemon.claude.request import request
 from daemon.console.inside import Inside
@@ -16,67 +15,55 @@ from daemon.console.metrics import Metrics
 from daemon.console.overview import Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
-from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.introduction import elsewhere
 from daemon.kinds import ModelCall
-from daemon.knowledge.journal_index import JournalIndex
 from daemon.mind.recall import seen_by
 from daemon.mind.wording import SOUL, name_of
-from daemon.ports import Clock
+from daemon.services import Services
 from daemon.slack.access import SLACK
 from daemon.slack.surface import Slack
-from daemon.soul.budget import Budget
-from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
 from daemon.within import state_of
 
 
-def show(
-    app: web.Application,
-    settings: Settings,
-    journal: Journal,
-    index: JournalIndex,
-    clock: Clock,
-    texts: Texts,
-    budget: Budget,
-    slack: Slack,
-    reach: Reach,
-    thinking: Thinking,
-) -> None:
+def show(app: web.Application, services: Services) -> None:
     """Add the page, and what a scraper may know, to this application."""
+    journal, settings, budget = services.journal, services.settings, services.budget
+    places = services.slack.places
     inside = Inside(
         journal=journal,
-        state=state_of(journal, index, slack.places),
+        state=state_of(journal, services.index, places),
         limits=settings.inner,
-        now=clock.now,
+        now=services.clock.now,
         spent=lambda: budget.today().inner,
     )
-    purse = Purse(daily=budget.daily, now=clock.now)
-    overview = Overview(journal, slack.places, purse, settings.owner_user_ids)
+    purse = Purse(daily=budget.daily, now=services.clock.now)
+    overview = Overview(journal, places, purse, settings.owner_user_ids)
     console = Console(
         journal=journal,
-        rebuild=partial(_rebuild, journal, texts),
-        state=partial(_state, settings, texts, budget, slack, reach, inside, overview),
-        health=partial(_health, journal, slack, reach, budget),
+        rebuild=partial(_rebuild, journal, services.texts),
+        state=partial(_state, services, inside, overview),
+        health=partial(_health, services),
         inner=inside,
-        thinking=thinking,
+        thinking=services.thinking,
     )
     mount(app, console)
     mount_overview(app, overview)
-    _metrics(journal, slack, reach, budget).mount(app)
+    _metrics(services).mount(app)
 
 
-def _metrics(journal: Journal, slack: Slack, reach: Reach, budget: Budget) -> Metrics:
+def _metrics(services: Services) -> Metrics:
     """What a scraper may know: what the journal says, and how well the soul hears."""
-    shown, hearing = Metrics(journal), slack.hearing
+    slack = services.slack
+    shown, hearing = Metrics(services.journal), slack.hearing
     gauge, counter = shown.gauge, shown.counter
     gauge(
         "soul_faults",
         "Things that only an owner can mend; /healthz says which.",
-        lambda: len(_wrong(slack, reach, budget)),
+        lambda: len(_wrong(services)),
     )
     gauge("soul_deaf", "1 when no message can come in.", lambda: hearing.deaf)
     gauge("soul_sockets_alive", "Sockets on which Slack sends events.", lambda: hearing.alive)
@@ -98,41 +85,35 @@ def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Ma
     return seen, digest(seen) == call.event.saw
 
 
-def _state(
-    settings: Settings,
-    texts: Texts,
-    budget: Budget,
-    slack: Slack,
-    reach: Reach,
-    inside: Inside,
-    overview: Overview,
-) -> Mapping[str, Any]:
+def _state(services: Services, inside: Inside, overview: Overview) -> Mapping[str, Any]:
+    settings, budget = services.settings, services.budget
     return {
-        "name": name_of(texts.as_it_is(SOUL)),
+        "name": name_of(services.texts.as_it_is(SOUL)),
         "rehearsed": {"workspace": settings.slack == "rehearsed", "model": settings.claude == "rehearsed"},
         "workspace_at": elsewhere(settings.slack_api_url, SLACK) if settings.slack == "real" else "",
         "model_at": elsewhere(settings.anthropic_base_url, ""),
         "budget": budget.daily,
         "spent": budget.today().cost,
         "worth": budget.today().worth,
-        "wrong": _wrong(slack, reach, budget),
+        "wrong": _wrong(services),
         "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
         "inner": inside.there,
         "questions": overview.waiting,
     }
 
 
-def _wrong(slack: Slack, reach: Reach, budget: Budget) -> Sequence[str]:
+def _wrong(services: Services) -> Sequence[str]:
     """What only an owner can mend: of the model's account, the app in Slack, and what may be spent."""
-    return [*reach.wrong, *slack.wrong, *budget.wrong]
+    return [*services.reach.wrong, *services.slack.wrong, *services.budget.wrong]
 
 
-def _health(journal: Journal, slack: Slack, reach: Reach, budget: Budget) -> Mapping[str, Any]:
+def _health(services: Services) -> Mapping[str, Any]:
     """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
+    journal, slack = services.journal, services.slack
     hearing = slack.hearing
     return {
         "ok": journal.well and not hearing.deaf,
-        "wrong": _wrong(slack, reach, budget),
+        "wrong": _wrong(services),
         "deaf": hearing.deaf,
         "sockets": hearing.alive,
         "inbound_age": hearing.inbound_age,

@@ -30,7 +30,7 @@ from daemon.knowledge.places import Places
 from daemon.limits import InnerLimits
 from daemon.ports import Clock, Library
 from daemon.processes import Life
-from daemon.slack.surface import Slack
+from daemon.services import Services
 
 
 def index_of(journal: Journal) -> JournalIndex:
@@ -56,19 +56,12 @@ def kept_of(journal: Journal, index: JournalIndex, places: Places) -> Kept:
     return Kept(journal, places, Records(journal, Views(places), index))
 
 
-def means_of(
-    settings: Settings,
-    limits: InnerLimits,
-    journal: Journal,
-    clock: Clock,
-    slack: Slack,
-    state: State,
-    library: Library | None,
-) -> Means:
+def means_of(services: Services, limits: InnerLimits, library: Library | None) -> Means:
     """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
+    journal, slack, settings = services.journal, services.slack, services.settings
     return Means(
-        state=state,
-        reach=Reach(journal, clock, slack.doors, slack.neighbours, slack.meetings),
+        state=state_of(journal, services.index, slack.places),
+        reach=Reach(journal, services.clock, slack.doors, slack.neighbours, slack.meetings),
         limits=limits,
         meetings=settings.mesh_daily,
         library=library,

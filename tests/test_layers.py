@@ -20,6 +20,7 @@ ROOMS = (
     ("app", "terminal", "trace", "rules"),
     ("view", "behaviour", "turn_lines"),
     ("within",),
+    ("services",),
     ("server", "clock", "log", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
     ("processes",),
@@ -46,6 +47,7 @@ WIRING = (
     "view",
     "behaviour",
     "within",
+    "services",
     "introduction",
     "connections",
 )
