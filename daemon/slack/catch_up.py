@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
 from daemon.kinds import CaughtUp, Opened, Said
-from daemon.ports import Clock
 from daemon.slack.archive import Archive
 from daemon.slack.inbox import Inbox
 from daemon.slack.missed import Missed, Progress
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.watermarks import Marks, marks, move
 from daemon.slack.web import pause
+from daemon.slack.workspace import Workspace
 
 DORMANT = 30 * 86_400.0
 """Seconds without a word, after which a thread of the soul's is not asked for replies any more."""
@@ -32,19 +30,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class CatchUp:
-    """Reads what was missed, until its context ends. `tell` lets a thread take its turn.
+    """Reads what was missed, until its context ends.
 
     Only a run that came to its end moves the watermark. One that fails goes on where it stopped; one that is
     killed leaves marks of what it has read. Not found are replies in threads that are neither the soul's of
     the last thirty days nor begun by the last 200 messages of a conversation.
     """
 
+    workspace: Workspace
     archive: Archive
     inbox: Inbox
-    journal: Journal
-    team: str
-    tell: Callable[[str], None]
-    clock: Clock
     max_age: float
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: bool = False
@@ -54,11 +49,11 @@ class CatchUp:
 
     async def __aenter__(self) -> CatchUp:
         """Raises JournalError. At the first start on a journal there is nothing to catch up with."""
-        found = marks(self.journal, self.team, self.archive.now())
+        found = marks(self.workspace.journal, self.workspace.me.team, self.archive.now())
         if found is None:
             mark = CaughtUp(until=self.archive.now())
-            await move(self.journal, self.team, mark)
-            found = Marks(journal=self.journal, team=self.team, whole=mark)
+            await move(self.workspace.journal, self.workspace.me.team, mark)
+            found = Marks(journal=self.workspace.journal, team=self.workspace.me.team, whole=mark)
         self._marks = found
         self._living = asyncio.create_task(self._live(), name="catch-up")
         self._living.add_done_callback(_report)
@@ -101,7 +96,7 @@ class CatchUp:
     async def _complete(self) -> None:
         """Go on until everything has been read that Slack lets us read; what was missed since, too."""
         for attempt in count(1):
-            await self.clock.sleep(pause(attempt))
+            await self.workspace.web.clock.sleep(pause(attempt))
             try:
                 if await self._run():
                     return
@@ -126,16 +121,16 @@ class CatchUp:
         since = self.archive.now() - DORMANT
         conversations, own = await asyncio.gather(
             self.archive.conversations(),
-            self.journal.apart(lambda reading: own_threads(reading, self.team, since)),
+            self.workspace.journal.apart(lambda reading: own_threads(reading, self.workspace.me.team, since)),
         )
         begun = self.archive.now()
         await self._marks.write()
-        self._marks = marks(self.journal, self.team, begun) or self._marks
+        self._marks = marks(self.workspace.journal, self.workspace.me.team, begun) or self._marks
         return Missed(
             archive=self.archive,
             inbox=self.inbox,
-            clock=self.clock,
-            tell=self.tell,
+            clock=self.workspace.web.clock,
+            tell=self.workspace.wake,
             max_age=self.max_age,
             marks=self._marks,
             begun=begun,

@@ -18,11 +18,11 @@ from daemon.errors import SpeechFailed
 from daemon.kinds import AudienceNoted, Opened
 from daemon.ports import Hold
 from daemon.slack.audience import Audiences
-from daemon.slack.names import DM, GROUP, People
+from daemon.slack.names import DM, GROUP
 from daemon.slack.place import open_channel, place_of, thread_key
-from daemon.slack.policy import Me
 from daemon.slack.refusals import NOT_SLACK, OUT_OF_REACH, final, why
 from daemon.slack.web import Web, free
+from daemon.slack.workspace import Workspace
 
 T = TypeVar("T")
 MOST, PAGES = 1_000, 10
@@ -36,15 +36,12 @@ class Doors:
     Implements inner/reaching.py's Doors.
     """
 
-    web: Web
-    journal: Journal
-    me: Me
-    people: People
+    workspace: Workspace
     audiences: Audiences
 
     async def direct(self, person: str) -> str:
         """The thread of what is said to them unasked; empty where there can be none. Raises SpeechFailed."""
-        thread = await _answered(open_direct(self.web, self.journal, self.me.team, person, free))
+        thread = await _answered(open_direct(self.workspace, person, free))
         if thread is None:
             return ""
         await self.look(thread)
@@ -52,15 +49,15 @@ class Doors:
 
     async def top(self, channel: str) -> str:
         """The thread of what is said unasked in a channel; empty where there can be none."""
-        known = self.journal.get(thread_key(self.me.team, channel, ""))
+        known = self.workspace.journal.get(thread_key(self.workspace.me.team, channel, ""))
         if known is None:
-            audience = await self.people.audience(channel)
-            name = self.people.known(channel)
+            audience = await self.workspace.people.audience(channel)
+            name = self.workspace.people.known(channel)
             if not name:
                 return ""
             known = await open_channel(
-                self.journal,
-                team=self.me.team,
+                self.workspace.journal,
+                team=self.workspace.me.team,
                 channel=channel,
                 where="group" if name == GROUP else "channel",
                 place=name,
@@ -72,23 +69,23 @@ class Doors:
 
     async def look(self, thread: str) -> None:
         """Write down who can read a conversation now, if that is news."""
-        place = place_of(self.journal, thread)
+        place = place_of(self.workspace.journal, thread)
         await self.audiences.look(place.channel, place.user if place.where == "dm" else place.channel)
 
     async def are_in(self, channel: str, user: str) -> bool:
         """Are both this user and the soul in the channel? Raises SpeechFailed."""
-        return {user, self.me.user} <= (await _answered(self._members(channel)) or set())
+        return {user, self.workspace.me.user} <= (await _answered(self._members(channel)) or set())
 
     async def name(self, user: str) -> str:
         """What someone is called; empty where Slack does not say."""
-        return await self.people.name(user)
+        return await self.workspace.people.name(user)
 
     async def _members(self, channel: str) -> set[str]:
+        web = self.workspace.web
+        ask = web.client.conversations_members
         members, cursor = set[str](), ""
         for _ in range(PAGES):
-            answer = await self.web.call(
-                free, self.web.client.conversations_members, channel=channel, limit=MOST, cursor=cursor
-            )
+            answer = await web.call(free, ask, channel=channel, limit=MOST, cursor=cursor)
             members.update(map(str, answer.get("members") or ()))
             cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
             if not cursor:
@@ -106,11 +103,12 @@ async def _answered(asked: Awaitable[T]) -> T | None:
         raise SpeechFailed(f"Slack did not answer: {why(failure)}") from failure
 
 
-async def open_direct(web: Web, journal: Journal, team: str, person: str, hold: Hold) -> str:
+async def open_direct(workspace: Workspace, person: str, hold: Hold) -> str:
     """The thread of what is said to them unasked. Raises SlackApiError and OUT_OF_REACH."""
+    journal, team = workspace.journal, workspace.me.team
     channel, audience = _known(journal, team, person)
     if not channel:
-        channel = await _open(web, person, hold)
+        channel = await _open(workspace.web, person, hold)
     place = await open_channel(
         journal, team=team, channel=channel, where="dm", place=DM, audience=audience, user=person
     )

@@ -12,19 +12,15 @@ from slack_sdk.errors import SlackApiError
 
 from daemon import kinds
 from daemon.engine.event import only
-from daemon.engine.journal import Journal
 from daemon.kinds import context_key
-from daemon.knowledge.forgotten import ForgottenWords
-from daemon.knowledge.places import Places
 from daemon.ports import Earlier, Heard
 from daemon.slack.message import SPOKEN, Message, said
-from daemon.slack.names import People
 from daemon.slack.payload import Malformed
 from daemon.slack.place import moment, opened, place_of, thread_key
-from daemon.slack.policy import Allowed, Me
 from daemon.slack.refusals import OUT_OF_REACH, why
-from daemon.slack.web import Item, Web, free, pages
+from daemon.slack.web import Item, free, pages
 from daemon.slack.words import command
+from daemon.slack.workspace import Workspace
 
 LAST = 100
 """Messages that are taken from before a call in a thread, besides the root."""
@@ -49,13 +45,7 @@ class History:
     thread that takes it, so that another one may take the same, and catch-up knows nothing of it.
     """
 
-    web: Web
-    people: People
-    me: Me
-    allowed: Allowed
-    journal: Journal
-    places: Places
-    forgotten: ForgottenWords
+    workspace: Workspace
 
     async def earlier(self, thread: str) -> Earlier | None:
         """The root and the last messages before the one that called the soul in; or, where that one is the
@@ -63,7 +53,7 @@ class History:
 
         None: Slack did not show them.
         """
-        place = place_of(self.journal, thread)
+        place = place_of(self.workspace.journal, thread)
         if place.is_whole:
             return Earlier()
         try:
@@ -79,7 +69,7 @@ class History:
     async def _before(self, place: kinds.Opened) -> list[Message]:
         root: list[Message] = []
         last: deque[Message] = deque(maxlen=LAST)
-        ask = partial(self.web.call, free, self.web.client.conversations_replies)
+        ask = partial(self.workspace.web.call, free, self.workspace.web.client.conversations_replies)
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
         async for page in pages(ask, "messages", PAGES, **where):
             for item in page:
@@ -94,17 +84,19 @@ class History:
 
     async def _above(self, thread: str, place: kinds.Opened) -> Earlier:
         """What stands above the call in the channel, and what the soul said to it, and unasked."""
-        if self.places.said_unasked(place.team, place.channel, place.ts):
+        if self.workspace.places.said_unasked(place.team, place.channel, place.ts):
             return Earlier()  # its own words are what it is asked about
         heard, own = list[Heard](), list[int]()
         size = 0
         for item in await self._recent(place):
             ts = str(item.get("ts"))
-            if self.me.said(item.get("user"), item.get("bot_id")):
-                own.append(self.places.said_unasked(place.team, place.channel, ts))
+            if self.workspace.me.said(item.get("user"), item.get("bot_id")):
+                own.append(self.workspace.places.said_unasked(place.team, place.channel, ts))
                 continue
             message = self._said_by_others(place, item)
-            if message is None or not self._may_be_heard(place, message) or command(message, self.me):
+            if message is None or not self._may_be_heard(place, message):
+                continue
+            if command(message, self.workspace.me):
                 continue
             size += len(message.text)
             if heard and (len(heard) == ABOVE or size > LONGEST):
@@ -117,19 +109,19 @@ class History:
         """The last messages above the call, newest first."""
         since = moment(place.called_by) - RECENT
         where = {"channel": place.channel, "latest": place.called_by, "oldest": str(since)}
-        ask = partial(self.web.call, free, self.web.client.conversations_history)
+        ask = partial(self.workspace.web.call, free, self.workspace.web.client.conversations_history)
         async for page in pages(ask, "messages", 1, **where):
             return page
         return ()
 
     def _answered(self, place: kinds.Opened, ts: str) -> list[int]:
         """What the soul answered at first, before this call, to the message of this ts, if that called it."""
-        known = opened(self.journal, thread_key(place.team, place.channel, ts))
+        known = opened(self.workspace.journal, thread_key(place.team, place.channel, ts))
         if known is None or not known.event.begins_with_call:
             return []
         answers = list[int]()
-        for turn in self.journal.of(known.thread, kinds.TurnBegan, most=1):
-            for receipt in only(kinds.Spoken, self.journal.recorded(turn.event.execution)):
+        for turn in self.workspace.journal.of(known.thread, kinds.TurnBegan, most=1):
+            for receipt in only(kinds.Spoken, self.workspace.journal.recorded(turn.event.execution)):
                 said_before = moment(receipt.event.ts) < moment(place.called_by)
                 if said_before and receipt.event.text and not receipt.event.taken_from:
                     answers.append(receipt.seq)
@@ -143,19 +135,21 @@ class History:
             message = said(item, channel=place.channel, kind=place.where)
         except Malformed:
             return None
-        ours = self.me.said(message.user, message.bot)
-        return None if ours or moment(message.ts) <= self.forgotten.until(message.author) else message
+        if self.workspace.me.said(message.user, message.bot):
+            return None
+        forgotten = self.workspace.forgotten.until(message.author)
+        return message if moment(message.ts) > forgotten else None
 
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
-        known = self.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
-        return known is not None or self.me.called_in(message)
+        known = self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
+        return known is not None or self.workspace.me.called_in(message)
 
     def _may_be_heard(self, place: kinds.Opened, message: Message) -> bool:
         """Do the settings let whoever said it speak to the soul there?"""
         if message.by_bot:
-            return self.allowed.names(message)
-        return self.allowed.may_speak(message.author, place.channel, place.where)
+            return self.workspace.allowed.names(message)
+        return self.workspace.allowed.may_speak(message.author, place.channel, place.where)
 
     async def _heard(self, key: str, message: Message) -> Heard:
-        words = await self.people.describe(message)
+        words = await self.workspace.people.describe(message)
         return Heard(key=key, author=message.author, event=kinds.Heard(**words))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,22 +19,19 @@ from slack_bolt.response import BoltResponse
 from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
-from daemon.inner.neighbours import Neighbours
-from daemon.knowledge.forgotten import ForgottenWords
-from daemon.knowledge.places import Places
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.meant import meant
 from daemon.slack.message import Message, message_of
-from daemon.slack.names import People, Words
+from daemon.slack.names import Words
 from daemon.slack.noticing import Noticing, reaction_of
 from daemon.slack.order import Order
 from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import moment, opened, thread_key
-from daemon.slack.policy import Address, Allowed, Me, judge
+from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
 from daemon.slack.stopping import Stop, heeded, stop_of, thread_of
 from daemon.slack.words import command
+from daemon.slack.workspace import Workspace
 
 BOTS = "bots"
 """Stands for all of them where messages are put in order."""
@@ -49,36 +46,23 @@ log = logging.getLogger(__name__)
 
 
 class Inbox:
-    """Turns envelopes into entries until it is closed. `wake` makes a thread take its turn.
+    """Turns envelopes into entries until it is closed.
 
-    `owners` are the ids of those who may stop anything, and are always heard. With `notes` it keeps for an
-    inner life what concerns no conversation.
+    With `notes` it keeps for an inner life what concerns no conversation.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        people: People,
-        me: Me,
-        allowed: Allowed,
-        wake: Callable[[str], None],
-        owners: frozenset[str],
-        neighbours: Neighbours,
-        places: Places,
-        forgotten: ForgottenWords,
-        notes: bool = False,
-    ) -> None:
-        self._journal = journal
-        self._people = people
-        self._me = me
-        self._allowed = allowed
-        self._wake = wake
-        self.audiences = Audiences(journal, people, me.team)
-        self._noticing = Noticing(journal, people, me, allowed, self.audiences) if notes else None
-        self._owners = owners
-        self._neighbours = neighbours
-        self._places = places
-        self._forgotten = forgotten
+    def __init__(self, workspace: Workspace, *, notes: bool = False) -> None:
+        self._journal = workspace.journal
+        self._people = workspace.people
+        self._me = workspace.me
+        self._allowed = workspace.allowed
+        self._wake = workspace.wake
+        self._owners = workspace.owners
+        self._meetings = workspace.meetings
+        self._places = workspace.places
+        self._forgotten = workspace.forgotten
+        self.audiences = Audiences(self._journal, self._people, self._me.team)
+        self._noticing = Noticing(workspace, self.audiences) if notes else None
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -246,7 +230,7 @@ class Inbox:
 
     def _enough(self, message: Message) -> bool:
         """Is no bot answered in its thread any more?"""
-        return self._neighbours.enough(self._me.team, message.channel, message.root)
+        return self._meetings.enough(self._me.team, message.channel, message.root)
 
     async def _complete(self, entry: Entry[kinds.Said], message: Message, words: Words) -> None:
         """The mention of a message came first, without the files: write it down once more, with them."""

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken
 from daemon.slack.audience import Audiences
 from daemon.slack.message import Message
-from daemon.slack.names import People
 from daemon.slack.payload import identity, part, stamp, told
 from daemon.slack.place import conversation_with, open_channel, opened, thread_key
-from daemon.slack.policy import Allowed, Me
 from daemon.slack.text import named
+from daemon.slack.workspace import Workspace
 
 OURS: tuple[type[Event], ...] = (SpeechStarted, Spoken, CardShown)
 """What names a message of the soul's own by its ts."""
@@ -64,13 +62,11 @@ def reaction_of(event: Mapping[str, Any]) -> Reaction | None:
 class Noticing:
     """Writes it down, of those alone who may speak to the soul. Its methods raise JournalError."""
 
-    def __init__(
-        self, journal: Journal, people: People, me: Me, allowed: Allowed, audiences: Audiences
-    ) -> None:
-        self._journal = journal
-        self._people = people
-        self._me = me
-        self._allowed = allowed
+    def __init__(self, workspace: Workspace, audiences: Audiences) -> None:
+        self._journal = workspace.journal
+        self._people = workspace.people
+        self._me = workspace.me
+        self._allowed = workspace.allowed
         self._audiences = audiences
 
     async def message(self, message: Message) -> None:

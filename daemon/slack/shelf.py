@@ -14,22 +14,18 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.documents.document import Document, DocumentError, in_parts
 from daemon.documents.loading import read_document
-from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.errors import FileRefused
 from daemon.kinds import Opened, Said, SharedFile
-from daemon.knowledge.forgotten import ForgottenWords
-from daemon.knowledge.places import Places
 from daemon.limits import DAY
 from daemon.ports import Files
 from daemon.slack.archive import Archive, Conversation, at
 from daemon.slack.message import SPOKEN, Message, said
-from daemon.slack.names import People
 from daemon.slack.payload import Malformed
 from daemon.slack.place import moment, place_of
-from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
+from daemon.slack.workspace import Workspace
 
 MOST_FILES = 20
 """Files that are read at once."""
@@ -54,13 +50,9 @@ NO_MEMBER = "You are not a member of {name}: I read a channel only for those who
 class SlackShelf:
     """Brings documents out of one workspace. Each method raises DocumentError with a sentence for people."""
 
+    workspace: Workspace
     archive: Archive
-    people: People
-    me: Me
     fetcher: Files
-    journal: Journal
-    places: Places
-    forgotten: ForgottenWords
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
@@ -106,7 +98,7 @@ class SlackShelf:
 
     def _place(self, thread: str) -> Opened:
         try:
-            return place_of(self.journal, root_of(thread))
+            return place_of(self.workspace.journal, root_of(thread))
         except LookupError as nowhere:
             raise DocumentError(NOWHERE) from nowhere
 
@@ -114,7 +106,7 @@ class SlackShelf:
         """What was shared in the conversation, each file once, the oldest first."""
         root = root_of(thread)
         found: dict[str, SharedFile] = {}
-        said = [entry for entry in self.journal.of(root, Said) if float(entry.event.ts) <= until]
+        said = [entry for entry in self.workspace.journal.of(root, Said) if float(entry.event.ts) <= until]
         for entry in said:
             for file in entry.event.files:
                 found[file.id or file.name] = file
@@ -123,9 +115,9 @@ class SlackShelf:
     async def _other(self, thread: str, here: Opened, name: str, askers: Sequence[str]) -> Opened:
         """Another channel, if all who read here could read there, and whoever asks does."""
         wanted = name.strip().lstrip("#").casefold()
-        await self.places.update()
-        channel = self.places.of(thread)
-        for there in self.places.known(channel) if channel else ():
+        await self.workspace.places.update()
+        channel = self.workspace.places.of(thread)
+        for there in self.workspace.places.known(channel) if channel else ():
             if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):
                 continue
             if there.channel != here.channel and not await self._are_members(askers, there.channel):
@@ -157,25 +149,26 @@ class SlackShelf:
 
     async def _parts(self, place: Opened, items: Iterable[Item]) -> AsyncIterator[tuple[str, str]]:
         """Each message with its link, in the order in which they were said."""
+        me = self.workspace.me
         conversation = Conversation(id=place.channel, kind=place.where)
         found = [one for one in (_message(item, conversation) for item in items) if one]
-        gone = self.forgotten.unsaid()
+        gone = self.workspace.forgotten.unsaid()
         messages = [one for one in found if one.ts not in gone and not self._is_forgotten(one)]
         for message in sorted(messages, key=lambda one: moment(one.ts)):
-            words = await self.people.describe(message)
+            words = await self.workspace.people.describe(message)
             when = datetime.fromtimestamp(float(message.ts), UTC)
             files = "".join(f" [file: {file.name}]" for file in message.files)
-            name = self.me.name if self.me.said(message.user, message.bot) else words["name"]
+            name = me.name if me.said(message.user, message.bot) else words["name"]
             text = f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
             yield self._link(message), text
 
     def _is_forgotten(self, message: Message) -> bool:
-        return moment(message.ts) <= self.forgotten.until(message.author)
+        return moment(message.ts) <= self.workspace.forgotten.until(message.author)
 
     def _link(self, message: Message) -> str:
         """The permalink of a message, as Slack makes it."""
         number = message.ts.replace(".", "")
-        link = f"{self.me.url or 'https://slack.com/'}archives/{message.channel}/p{number}"
+        link = f"{self.workspace.me.url or 'https://slack.com/'}archives/{message.channel}/p{number}"
         if message.root != message.ts:
             link += f"?thread_ts={message.root}&cid={message.channel}"
         return link

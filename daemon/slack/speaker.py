@@ -15,23 +15,21 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.engine.journal import Journal
 from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
 from daemon.kinds import CardShown, Planned, SpeechStarted, Spoken
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.checklist import checklist
 from daemon.slack.doors import open_direct
 from daemon.slack.draft import EVENT, GONE, Draft
-from daemon.slack.names import People
 from daemon.slack.pages import cut, pages
 from daemon.slack.place import moment
-from daemon.slack.policy import Me
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
 from daemon.slack.status import Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import Item, Method, Web, free
+from daemon.slack.web import Item, Method, free
 from daemon.slack.web import pages as pages_of
+from daemon.slack.workspace import Workspace
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -53,15 +51,16 @@ log = logging.getLogger(__name__)
 
 
 class SlackSpeaker:
-    """Speaks in threads that the journal knows, one message at a time in each; can mention `owners` only."""
+    """Speaks in threads that the journal knows, one message at a time in each; mentions only whom it may."""
 
-    def __init__(self, web: Web, journal: Journal, me: Me, owners: frozenset[str], people: People) -> None:
-        self._web = web
-        self._journal = journal
-        self._me = me
-        self._owners = owners
-        self._people = people
-        self._status = Status(web, journal, me.team)
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._web = workspace.web
+        self._journal = workspace.journal
+        self._me = workspace.me
+        self._mentioned = workspace.mentioned
+        self._people = workspace.people
+        self._status = Status(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
         self._streams: dict[str, Stream] = {}
         self._direct: dict[str, str] = {}
@@ -167,7 +166,7 @@ class SlackSpeaker:
         with saying():
             try:
                 for page in pages(text):
-                    said = quiet(page.text, self._owners)
+                    said = quiet(page.text, self._mentioned)
                     await self._web.call(hold, post, **where, markdown_text=said)
             except SlackApiError as refusal:
                 if not final(refusal):
@@ -178,9 +177,7 @@ class SlackSpeaker:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
         if person not in self._direct:
             with saying():
-                self._direct[person] = await open_direct(
-                    self._web, self._journal, self._me.team, person, hold
-                )
+                self._direct[person] = await open_direct(self._workspace, person, hold)
         return self._direct[person]
 
     async def name(self, person: str) -> str:
@@ -210,7 +207,7 @@ class SlackSpeaker:
         return posted
 
     def _draft(self, thread: str, key: str) -> Draft:
-        return Draft(self._web, self._place_of(thread), key, self._owners)
+        return Draft(self._web, self._place_of(thread), key, self._mentioned)
 
     async def _ended(self, thread: str, ts: str, final: str, hold: Hold, choices: Choices | None) -> bool:
         """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""

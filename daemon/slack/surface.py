@@ -34,6 +34,7 @@ from daemon.slack.shelf import SlackShelf
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT
+from daemon.slack.workspace import Workspace
 
 BOLT = "daemon.slack.bolt"
 
@@ -71,7 +72,6 @@ class Slack:
         self._scopes = Scopes()
         self.places = Places(journal)
         """Which conversations there are: one for all who ask, since after a start it is folded anew."""
-        self._forgotten = ForgottenWords(journal)
         self.neighbours = allowed.neighbours
         """The bots that can be mentioned."""
         self.meetings = Neighbours(journal, clock, allowed.daily, self.places)
@@ -86,59 +86,45 @@ class Slack:
         Raises ConfigError where Slack does not want us, and waits where it is away.
         """
         async with AsyncExitStack() as opening:
-            timeout = ClientTimeout(total=TIMEOUT)
-            session = ClientSession(headers=self._access.headers, timeout=timeout)
+            session = ClientSession(headers=self._access.headers, timeout=ClientTimeout(total=TIMEOUT))
             await opening.enter_async_context(session)
-            self._web = web = web_of(self._access, session, self._clock, self._scopes)
-            me = await arrive(web, self._access)
-            self.name = me.name
-            people = People(web, me)
+            workspace = await self._arrived(session)
+            self.name = workspace.me.name
+            self._web = web = workspace.web
             self.files = SlackFiles(web=web, access=self._access)
-            self.shelf = SlackShelf(
-                archive=Archive(web),
-                people=people,
-                me=me,
-                fetcher=self.files,
-                journal=self._journal,
-                places=self.places,
-                forgotten=self._forgotten,
+            self.shelf = SlackShelf(workspace=workspace, archive=Archive(web), fetcher=self.files)
+            self.surroundings = History(workspace)
+            self.speaker = SlackSpeaker(workspace)
+            self._inbox = Inbox(workspace, notes=self._notes)
+            self.doors = Doors(workspace, self._inbox.audiences)
+            catch_up = CatchUp(
+                workspace=workspace, archive=Archive(web), inbox=self._inbox, max_age=self._max_age
             )
-            self.surroundings = History(
-                web, people, me, self._allowed, self._journal, self.places, self._forgotten
-            )
-            called = self._owners | self.neighbours
-            self.speaker = SlackSpeaker(web, self._journal, me, called, people)
-            self._inbox = Inbox(
-                self._journal,
-                people,
-                me,
-                self._allowed,
-                self._wake,
-                self._owners,
-                self.meetings,
-                self.places,
-                self._forgotten,
-                notes=self._notes,
-            )
-            self.doors = Doors(web, self._journal, me, people, self._inbox.audiences)
-            self.catch_up = await opening.enter_async_context(
-                CatchUp(
-                    archive=Archive(web),
-                    inbox=self._inbox,
-                    journal=self._journal,
-                    team=me.team,
-                    tell=self._wake,
-                    clock=self._clock,
-                    max_age=self._max_age,
-                )
-            )
-            app = _app(web.client, me, self._inbox)
-            self._sockets = Sockets(app, web, self._access, session, self.hearing, self.catch_up.wake)
+            self.catch_up = await opening.enter_async_context(catch_up)
+            app = _app(web.client, workspace.me, self._inbox)
+            self._sockets = Sockets(app, web, self._access, session, self.hearing, catch_up.wake)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
             self._open = opening.pop_all()
         return self
+
+    async def _arrived(self, session: ClientSession) -> Workspace:
+        """Where we are, and who."""
+        web = web_of(self._access, session, self._clock, self._scopes)
+        me = await arrive(web, self._access)
+        return Workspace(
+            web=web,
+            me=me,
+            people=People(web, me),
+            allowed=self._allowed,
+            owners=self._owners,
+            journal=self._journal,
+            wake=self._wake,
+            places=self.places,
+            forgotten=ForgottenWords(self._journal),
+            meetings=self.meetings,
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()

@@ -36,7 +36,7 @@ EDGES = (
     Mutant(
         rule="a message that addresses the soul is never context",
         file="daemon/slack/history.py",
-        old="return known is not None or self.me.called_in(message)",
+        old="return known is not None or self.workspace.me.called_in(message)",
         new="return known is not None",
         shown_by=HISTORY + "test_what_was_said_to_it_and_not_answered_is_no_context",
     ),
@@ -50,8 +50,8 @@ EDGES = (
     Mutant(
         rule="of those above a call only they are heard who may speak to the soul",
         file="daemon/slack/history.py",
-        old="or not self._may_be_heard(place, message) or",
-        new="or",
+        old="if message is None or not self._may_be_heard(place, message):",
+        new="if message is None:",
         shown_by=HISTORY + "test_above_a_call_only_those_are_heard_who_may_speak_to_it",
     ),
     Mutant(

@@ -1,0 +1,40 @@
+"""The workspace that the soul is in, as all that speaks or listens there is given it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from daemon.engine.journal import Journal
+from daemon.inner.neighbours import Neighbours
+from daemon.knowledge.forgotten import ForgottenWords
+from daemon.knowledge.places import Places
+from daemon.slack.names import People
+from daemon.slack.policy import Allowed, Me
+from daemon.slack.web import Web
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Who we are there, who else is, and what the journal knows of it.
+
+    `owners` are ids of people: they may stop anything, and are always heard. `wake` makes a thread take its
+    turn.
+    """
+
+    web: Web
+    me: Me
+    people: People
+    allowed: Allowed
+    owners: frozenset[str]
+    journal: Journal
+    wake: Callable[[str], None]
+    places: Places
+    forgotten: ForgottenWords
+    meetings: Neighbours
+    """How much there is between the bots that it answers and the soul."""
+
+    @property
+    def mentioned(self) -> frozenset[str]:
+        """Who may be mentioned: the owners, and those of the bots that can be."""
+        return self.owners | self.allowed.neighbours
