@@ -4,6 +4,7 @@ which these ended. So it only grows at its end, and each next conversation begin
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,29 +41,69 @@ AT_HAND = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What a turn that ended with the entry `seq` kept in this conversation of a DM."""
+    """What the turn that ended with the entry `seq` kept in this conversation of a DM: of all that was kept
+    there what stands from the place `first` up to `upto`. From the turn `alone` on there was no other
+    conversation.
+    """
 
     seq: int
     thread: str
-    keep: tuple[int, ...]
+    first: int
+    upto: int
+    alone: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """The entry `seq` stands for all up to the entry `last`, which the turn at the place `turn` kept."""
+    """The entry `seq` stands for all that was kept up to the place `upto`, in the turns before `turn` and in
+    that one."""
 
     seq: int
-    last: int
+    upto: int
     turn: int
+
+
+NOTHING = Sum(seq=0, upto=0, turn=0)
+"""Where nothing was summed up."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DM:
     """All that was kept in one DM, and felt."""
 
-    kept: list[Kept] = field(default_factory=list)
+    turns: list[Kept] = field(default_factory=list)
+    seqs: list[int] = field(default_factory=list)
+    """All entries that were kept, each once."""
+    places: dict[int, int] = field(default_factory=dict)
+    """Where in that list each of them stands."""
     sums: list[Sum] = field(default_factory=list)
     moods: list[tuple[int, str]] = field(default_factory=list)
+
+    def ended(self, before: int) -> int:
+        """How many turns had ended before this entry."""
+        return bisect_left(self.turns, before, key=lambda one: one.seq)
+
+    def add(self, ended: Entry[TurnEnded]) -> None:
+        """A turn more."""
+        first, last = len(self.seqs), self.turns[-1] if self.turns else None
+        for seq in ended.event.keep:
+            if seq not in self.places:
+                self.places[seq] = len(self.seqs)
+                self.seqs.append(seq)
+        alone = last.alone if last and last.thread == ended.thread else len(self.turns)
+        kept = Kept(seq=ended.seq, thread=ended.thread, first=first, upto=len(self.seqs), alone=alone)
+        self.turns.append(kept)
+
+    def sum_up(self, seq: int, last: int) -> None:
+        """From now on this entry stands for all up to the entry `last`."""
+        if last in self.places:
+            upto = self.places[last] + 1
+            turn = bisect_left(self.turns, upto, key=lambda one: one.upto)
+            self.sums.append(Sum(seq=seq, upto=upto, turn=turn))
+
+    def last_sum(self, before: int) -> Sum:
+        """The last one before this entry."""
+        return next((one for one in reversed(self.sums) if one.seq < before), NOTHING)
 
 
 class DMs(Projection):
@@ -86,20 +127,24 @@ class DMs(Projection):
         Nothing, as long as that was one conversation, which is summed up for itself.
         """
         dm = self._of_thread(thread)
-        if len({one.thread for one in _since(dm, _last_sum(dm, before), before)}) < 2:
+        ended = dm.ended(before)
+        if not ended or dm.turns[ended - 1].alone <= dm.last_sum(before).turn:
             return []
-        summed_up, said = self._since_sum(thread, before)
+        summed_up, said = self._since_sum(dm, before)
         return [*summed_up, *said]
 
     def beginning(self, thread: str, before: int) -> list[Memory]:
         """What a conversation of this DM begins with: the last sum, and the latest of what was said since."""
-        summed_up, said = self._since_sum(thread, before)
+        summed_up, said = self._since_sum(self._of_thread(thread), before)
         return [*summed_up, *latest(said, MOST - _size(summed_up))]
 
     def elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
         """What other conversations of this DM kept between these two entries."""
-        others = [one for one in self._of_thread(thread).kept if one.thread != thread and one.seq >= since]
-        return latest(self._remembered(_last_of(_seqs(others, before))), MOST)
+        dm = self._of_thread(thread)
+        ended = dm.ended(before)
+        turns = dm.turns[max(dm.ended(since), ended - MANY) : ended]
+        seqs = [seq for one in turns if one.thread != thread for seq in dm.seqs[one.first : one.upto]]
+        return latest(self._remembered(seqs[-MANY:]), MOST)
 
     def recalled(self, seqs: Sequence[int]) -> list[Memory]:
         """How these entries look to the model. An answer at hand is not taken apart again."""
@@ -109,14 +154,11 @@ class DMs(Projection):
         known.update(zip(unknown, recall(self.journal.many(unknown)), strict=True))
         return [known[seq] for seq in seqs]
 
-    def _since_sum(self, thread: str, before: int) -> tuple[list[Memory], list[Memory]]:
-        dm = self._of_thread(thread)
-        found = _last_sum(dm, before)
-        seqs = _seqs(_since(dm, found, before), before)
-        if found:
-            seqs = seqs[seqs.index(found.last) + 1 :]
-        said = latest(self._remembered(_last_of(seqs)), SUMMED_UP)
-        return self._remembered([found.seq] if found else []), said
+    def _since_sum(self, dm: DM, before: int) -> tuple[list[Memory], list[Memory]]:
+        found, ended = dm.last_sum(before), dm.ended(before)
+        upto = dm.turns[ended - 1].upto if ended else 0
+        said = latest(self._remembered(_last_of(dm.seqs, found.upto, upto)), SUMMED_UP)
+        return self._remembered([found.seq] if found is not NOTHING else []), said
 
     def _of_thread(self, thread: str) -> DM:
         self.fold()
@@ -152,11 +194,9 @@ class DMs(Projection):
             return
         match event:
             case TurnEnded(keep=keep) if keep:
-                dm.kept.append(Kept(seq=entry.seq, thread=entry.thread, keep=keep))
+                dm.add(entry)
             case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
-                turns = [place for place, one in enumerate(dm.kept) if last in one.keep]
-                if turns:
-                    dm.sums.append(Sum(seq=entry.seq, last=last, turn=turns[0]))
+                dm.sum_up(entry.seq, last)
             case MoodChanged(mood=mood) if mood:
                 dm.moods.append((entry.seq, mood))
 
@@ -177,27 +217,12 @@ def _size(memories: Sequence[Memory]) -> int:
     return sum(len(memory.content) for memory in memories)
 
 
-def _last_sum(dm: DM, before: int) -> Sum | None:
-    return next((one for one in reversed(dm.sums) if one.seq < before), None)
-
-
-def _since(dm: DM, summed_up: Sum | None, before: int) -> list[Kept]:
-    """What was kept since that sum, with the rest of what the last turn in it kept."""
-    kept = dm.kept[summed_up.turn :] if summed_up else dm.kept
-    return [one for one in kept if one.seq < before]
-
-
-def _seqs(kept: Sequence[Kept], before: int) -> list[int]:
-    """What these turns kept, of those that ended before this entry; each once."""
-    seqs = [seq for one in kept if one.seq < before for seq in one.keep]
-    return list(dict.fromkeys(seqs))
-
-
-def _last_of(seqs: Sequence[int]) -> Sequence[int]:
-    """The last of them, no more than MANY, so that the first one of them stays the same for a while."""
+def _last_of(seqs: Sequence[int], since: int, upto: int) -> Sequence[int]:
+    """The last of those between these places, no more than MANY, so that the first one stays the same for a
+    while."""
     half = MANY // 2
-    halves = (max(len(seqs) - MANY, 0) + half - 1) // half
-    return seqs[halves * half :]
+    halves = (max(upto - since - MANY, 0) + half - 1) // half
+    return seqs[since + halves * half : upto]
 
 
 def _was_said(entry: Entry[Any]) -> bool:

@@ -110,8 +110,8 @@ SUMMED_UP = (
     rule(
         "one conversation alone is summed up once, by itself",
         "soul/dms.py",
-        "before)}) < 2:",
-        "before)}) < 1:",
+        "dm.turns[ended - 1].alone <= dm.last_sum(before).turn",
+        "False",
         "tests/stories/test_summarizing.py::test_a_long_thread_is_summed_up_once_and_grows_again_from_there",
     ),
     rule(
