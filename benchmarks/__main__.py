@@ -20,6 +20,7 @@ from benchmarks.pages import pages
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
+from benchmarks.roots import roots
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
@@ -41,6 +42,7 @@ ALL = (
     crowd,
     start,
     recall,
+    roots,
     looking_up,
     records,
     pages,

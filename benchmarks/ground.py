@@ -203,14 +203,18 @@ def message(text: str, ts: str) -> Message:
 
 @asynccontextmanager
 async def ground(
-    folder: Path, model: AbstractAsyncContextManager[str] | None = None
+    folder: Path,
+    model: AbstractAsyncContextManager[str] | None = None,
+    kept_by: type[Journal] = Journal,
+    speaker: str = MODEL,
 ) -> AsyncIterator[Ground]:
-    """While inside, there is a journal in this folder and a model: this one, or the instant one."""
+    """While inside, there is a journal in this folder and a model: this one, or the instant one;
+    `speaker` is what it is called that speaks."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(model or instant())
-        journal = await stack.enter_async_context(Journal(folder / "journal.db", clock, SOUL_KINDS))
-        models: dict[Role, str] = {"speak": MODEL, "fast": CHOOSER, "fallback": MODEL}
+        journal = await stack.enter_async_context(kept_by(folder / "journal.db", clock, SOUL_KINDS))
+        models: dict[Role, str] = {"speak": speaker, "fast": CHOOSER, "fallback": MODEL}
         claude = await stack.enter_async_context(
             Claude(api_key="any", models=models, clock=clock, base_url=url)
         )

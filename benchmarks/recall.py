@@ -86,12 +86,12 @@ async def _live_long(here: Ground, thread: str, entries: int) -> None:
 def _appended(journal: Journal, thread: str, asked: int) -> Iterator[Awaitable[object]]:
     """The appends of a turn whose first entry is this one."""
     began, speech = asked + 1, asked + 3
-    for event in _turn(thread, asked):
+    for event in turn_of(thread, asked):
         closes = [asked, began, speech] if isinstance(event, TurnEnded) else []
         yield journal.append(thread, event, key=f"{asked}/{event.kind}", cause=began, closes=closes)
 
 
-def _turn(thread: str, asked: int) -> Sequence[Event]:
+def turn_of(thread: str, asked: int) -> Sequence[Event]:
     """The events of an ordinary turn, the first of which is this entry."""
     call = ModelCall(
         name="think",

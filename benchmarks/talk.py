@@ -114,12 +114,12 @@ async def _never(_context: str, _log: list[str]) -> None:
 async def talking(folder: Path, rounds: int) -> AsyncIterator[Talk]:
     """A conversation whose runs have so many rounds; its journal is in this folder, its model has a cache."""
     understudy = Understudy(SystemClock(), pace=0)
-    async with ground(folder, _served(understudy)) as here:
+    async with ground(folder, served(understudy)) as here:
         yield Talk(here, understudy, rounds)
 
 
 @asynccontextmanager
-async def _served(understudy: Understudy) -> AsyncIterator[str]:
+async def served(understudy: Understudy) -> AsyncIterator[str]:
     """The URL of this model, while inside."""
     app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
     understudy.mount(app)

@@ -22,6 +22,7 @@ from benchmarks.pages import pages
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
+from benchmarks.roots import roots
 from benchmarks.rounds import rounds
 from benchmarks.speech import speech
 from benchmarks.start import start
@@ -46,6 +47,7 @@ TINY = {
     "crowd": partial(crowd, threads=2, pings=1, seconds=0.2),
     "start": partial(start, rounds=1),
     "recall": partial(recall, entries=80, rounds=1),
+    "roots": partial(roots, counts=(3,), rounds=1),
     "looking_up": partial(looking_up, entries=800, conversations=4, rounds=1),
     "records": partial(records, entries=60, conversations=4, rounds=1),
     "pages": partial(pages, entries=30, searched=60, readers=3, rounds=1),

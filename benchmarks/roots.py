@@ -1,0 +1,195 @@
+"""What a new conversation costs in a DM in which there were ten before, and ten thousand.
+
+Beside each figure stands, as its floor, the same in the DM with the fewest. The understudy counts, as
+Anthropic does, what of a prompt it has seen before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.figure import Figure
+from benchmarks.ground import Ground, ground, place
+from benchmarks.ism import SPEAKER
+from benchmarks.lag import Held
+from benchmarks.recall import TEXT, turn_of
+from benchmarks.talk import served
+from daemon.clock import SystemClock
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.engine.tables import Stored
+from daemon.kinds import ContextCleared, ModelCall, TurnEnded, thread_key
+from daemon.soul.carrying import carry_over
+from rehearsal.claude.understudy import Understudy
+
+FLAT = 2.0
+"""How many times that of the fewest a new conversation may cost."""
+LATE = 20.0
+"""Milliseconds for which others may be held up while the DM is folded after a start."""
+CACHED = 0.8
+"""What share of a new conversation's prompt is to come from the cache."""
+SUMMED_UP, LEFT = 40, 20
+"""After so many conversations all but the last ones are summed up: as often as after so much was said."""
+AT_ONCE = 500
+"""Conversations that are written together, to get there soon."""
+LENGTH = 9
+"""Entries of one of them."""
+ANSWER = f"<aside>I see.</aside><say>{TEXT}</say><mood>engaged</mood>"
+
+
+class Counting(Journal):
+    """A journal that counts what is read of it."""
+
+    taken = 0
+
+    def _entry(self, row: Stored) -> Entry[Any]:
+        self.taken += 1
+        return super()._entry(row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A new conversation: milliseconds of the loop's thread, and rows, until its process is asked; and what
+    share of its prompt was cached."""
+
+    took: float
+    rows: int
+    cached: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What it costs beside so many others; `held` is how long it holds the loop at most to
+    fold the DM after a start."""
+
+    name: str
+    took: float
+    rows: float
+    cached: float
+    held: float
+
+
+async def roots(
+    folder: Path, *, counts: Sequence[int] = (10, 1_000, 10_000), rounds: int = 15
+) -> Sequence[Figure]:
+    """DMs of so many conversations, in each of which so many more begin; the fewest first. The last one is as
+    large, and was never summed up: no model could be asked."""
+    costs = [await _cost(_new(folder, count), count, rounds) for count in counts]
+    costs.append(await _cost(_new(folder, 0), counts[-1], rounds, summed_up=False))
+    return [figure for cost in costs for figure in _figures(cost, costs[0])]
+
+
+def _figures(cost: Cost, fewest: Cost) -> Iterator[Figure]:
+    yield _flat(f"{cost.name}, on the loop", cost.took, fewest.took, "ms")
+    yield _flat("… rows read", cost.rows, fewest.rows, "rows")
+    yield Figure(
+        name="… of its prompt from the cache",
+        value=cost.cached * 100,
+        unit="%",
+        aim=f"at least {CACHED:.0%}",
+        met=cost.cached >= CACHED,
+    )
+    yield Figure(
+        name="… folded after a start, the longest that it holds the loop",
+        value=cost.held,
+        unit="ms",
+        aim=f"under {LATE:g} ms",
+        met=cost.held < LATE,
+    )
+
+
+def _flat(name: str, value: float, floor: float, unit: str) -> Figure:
+    aim = f"at most {FLAT:g} times the floor"
+    return Figure(name=name, value=value, unit=unit, floor=floor, aim=aim, met=value <= FLAT * floor)
+
+
+def _new(folder: Path, conversations: int) -> Path:
+    """Where the journal with so many of them is to be."""
+    at = folder / str(conversations)
+    at.mkdir()
+    return at
+
+
+async def _cost(folder: Path, conversations: int, rounds: int, *, summed_up: bool = True) -> Cost:
+    async with ground(folder) as here:
+        await _live(here, conversations, summed_up)
+    understudy = Understudy(SystemClock(), pace=0)
+    async with ground(folder, served(understudy), Counting, SPEAKER) as here:
+        held = Held()
+        async with held:
+            await here.world.people.update()
+            await here.world.pasts.ready("sess-new", here.world.journal.last() + 1)
+        _, *later = [await _begin(here, understudy, n) for n in range(rounds + 1)]
+    return Cost(
+        name=f"a conversation more in a DM of {conversations:,}{'' if summed_up else ', never summed up'}",
+        took=min(one.took for one in later),
+        rows=median(one.rows for one in later),
+        cached=median(one.cached for one in later),
+        held=held.most * 1e3,
+    )
+
+
+async def _begin(here: Ground, understudy: Understudy, number: int) -> Begun:
+    """A conversation more: all that is read before its process is asked, and then its turn."""
+    journal = here.world.journal
+    assert isinstance(journal, Counting)
+    understudy.say(ANSWER, model=SPEAKER)
+    ts = f"{2_000_000_000 + number}.000100"
+    opened, _ = await journal.open_thread(thread_key("T", "dm", ts), _place(ts))
+    said = await here.say(opened.thread, TEXT, ts)
+    rows, began = journal.taken, time.thread_time()
+    execution = await here.begin(said)
+    turn = here.recalled(execution)
+    await carry_over(turn)
+    took, rows = time.thread_time() - began, journal.taken - rows
+    assert len(turn.memory.conversation) > number + 1, "it knows what was said in the others"
+    assert await here.turns().take(opened.thread)
+    usage = journal.kind(ModelCall)[-1].event.usage
+    return Begun(took=took * 1e3, rows=rows, cached=usage.cache_read / usage.prompt)
+
+
+def _place(ts: str) -> Any:
+    return replace(place("dm"), where="dm", ts=ts, called_by=ts)
+
+
+async def _live(here: Ground, conversations: int, summed_up: bool) -> None:
+    """Conversations of one turn each, as they leave a DM; now and then they are summed up, or never."""
+    journal, calls, first = here.world.journal, list[int](), 0
+    for begin in range(0, conversations, AT_ONCE):
+        numbers = range(begin, min(begin + AT_ONCE, conversations))
+        writes = list[Awaitable[object]]()
+        seq = journal.last()
+        for number in numbers:
+            writes += _written(journal, number, seq)
+            calls.append(seq + 4)
+            seq += LENGTH
+            if summed_up and number % SUMMED_UP == SUMMED_UP - 1:
+                last = calls[-LEFT]
+                made_of = tuple(one for one in calls[first:] if one <= last)
+                cleared = ContextCleared(text=TEXT * 4, last=last, seqs=made_of)
+                writes.append(journal.append(_thread(number), cleared, key=f"{number}/sum-up"))
+                first = len(calls) - LEFT + 1
+                seq += 1
+        await asyncio.gather(*writes)
+
+
+def _thread(number: int) -> str:
+    return f"sess-{number:08x}"
+
+
+def _written(journal: Journal, number: int, last: int) -> Iterator[Awaitable[object]]:
+    """The appends of a conversation of one turn, after the entry `last`."""
+    thread, ts = _thread(number), f"{1_000_000_000 + number}.000100"
+    asked = last + 2
+    yield journal.append(thread, _place(ts), key=thread_key("T", "dm", ts), author="core")
+    for event in turn_of(thread, asked):
+        if isinstance(event, ModelCall):
+            event = replace(event, name="pipeline", text=ANSWER)
+        closes = [asked, asked + 1, asked + 3] if isinstance(event, TurnEnded) else []
+        yield journal.append(thread, event, key=f"{asked}/{event.kind}", cause=asked, closes=closes)
