@@ -22,13 +22,14 @@ WAITING = 20
 async def carry_over(turn: Turn) -> None:
     """Fix it once for each execution, as of its first begin; one that begins again sees the same again."""
     key = turn.ctx.key("carried-over")
-    found: Entry[CarriedOver] | None = turn.read(key)
+    recorded: Entry[CarriedOver] | None = turn.read(key)
     for before in turn.execution.entries(CarriedOver):
-        found = found or before
+        recorded = recorded or before
+    found = recorded.event if recorded else None
     if found is None and turn.in_dm and turn.apart is None and not turn.execution.record.replaying:
         seqs = tuple(memory.seq for memory in _said_elsewhere(turn) if memory.seq)
         if seqs:
-            found = await turn.append(CarriedOver(seqs=seqs, before=turn.number), key=key)
+            found = await turn.execution.append_soon(CarriedOver(seqs=seqs, before=turn.number), key)
     if found:
         turn.carry_over(found)
 

@@ -224,12 +224,12 @@ class Turn(Voice):
         """Has this thread not seen this entry yet?"""
         return seq not in self.past.seen and seq not in self._carried_seqs
 
-    def carry_over(self, found: Entry[CarriedOver]) -> None:
+    def carry_over(self, found: CarriedOver) -> None:
         """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
-        said = self.world.pasts.dms.recalled(found.event.seqs)
+        said = self.world.pasts.dms.recalled(found.seqs)
         unique = {memory.seq: memory for memory in said if self.is_new(memory.seq)}
         self._carried = list(unique.values())
-        self._carried_seqs = frozenset({*found.event.seqs, *unique})
+        self._carried_seqs = frozenset({*found.seqs, *unique})
         self.memory = self._recall()
 
     def said_in_dm(self) -> Sequence[Memory]:

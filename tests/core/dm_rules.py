@@ -15,8 +15,8 @@ CARRIED = (
     rule(
         "what a turn of a DM knows is fixed as it begins first",
         "soul/carrying.py",
-        "found: Entry[CarriedOver] | None = turn.read(key)",
-        "found: Entry[CarriedOver] | None = None",
+        "recorded: Entry[CarriedOver] | None = turn.read(key)",
+        "recorded: Entry[CarriedOver] | None = None",
         KILLED,
     ),
     rule(
