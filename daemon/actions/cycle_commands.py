@@ -99,12 +99,7 @@ def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
         return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
 
     return (
-        command(
-            "cycle.responses",
-            "Set how many of your own last replies you see.",
-            _responses,
-            Responses,
-        ),
+        command("cycle.responses", "Set how many of your own last replies you see.", _responses, Responses),
         command(
             "cycle.mode",
             "Choose whether notes are only counted and listed, or shown if they fit a filter.",
@@ -117,22 +112,12 @@ def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
             _filter,
             NoteFilter,
         ),
-        command(
-            "cycle.pause",
-            "Set how long the pause between two ticks is.",
-            pause,
-            Pause,
-        ),
+        command("cycle.pause", "Set how long the pause between two ticks is.", pause, Pause),
         command(
             "cycle.idle",
             "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
             _idle(log),
             Idle,
         ),
-        command(
-            "cleanup.responses",
-            "Put your own earlier replies out of your sight.",
-            _cleanup,
-            Nothing,
-        ),
+        command("cleanup.responses", "Put your own earlier replies out of your sight.", _cleanup, Nothing),
     )

@@ -81,18 +81,16 @@ class Execution:
         self._unawaited = Unawaited(journal, self.record, self._written)
         self.fix_log()
         self._answers = Answers(journal, began, only(Answered, [*self.log, *mine]))
-        self._received = {
-            seq for entry in mine if isinstance(entry.event, Received) for seq in entry.event.inputs
-        }
+        self._received = {seq for entry in only(Received, mine) for seq in entry.event.inputs}
         self._outages = [
-            cast(Entry[Outage], entry)
-            for entry in beside
-            if isinstance(entry.event, Outage) and entry.key.startswith(f"{self.path}{PART}")
+            entry for entry in only(Outage, beside) if entry.key.startswith(f"{self.path}{PART}")
         ]
-        still = journal.still_pending([entry.seq for entry in self._outages])
-        self.outages = Outages(
-            self, around, next((entry for entry in self._outages if entry.seq in still), None)
-        )
+        self.outages = Outages(self, around, self._outage_that_lasts())
+
+    def _outage_that_lasts(self) -> Entry[Outage] | None:
+        still = self.journal.still_pending([entry.seq for entry in self._outages])
+        lasting = [entry for entry in self._outages if entry.seq in still]
+        return lasting[0] if lasting else None
 
     def _read(self, current: str) -> tuple[list[Entry[Event]], list[Entry[Event]]]:
         """What is recorded under its path, and what is recorded of it beside that."""
@@ -109,8 +107,7 @@ class Execution:
         """What the executions did that this one stands for, once nothing of it is half done any more."""
         log = list[Entry[StepEvent]]()
         for path in self.abandoned:
-            found = [entry for entry in self.journal.under(path) if isinstance(entry.event, StepEvent)]
-            log += cast(list[Entry[StepEvent]], found)
+            log += only(StepEvent, self.journal.under(path))
         self.record.log = log
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from daemon.engine.event import Entry, Input, Rank
+from daemon.engine.event import Entry, Input, Rank, only
 from daemon.engine.kinds import Spawned
 from daemon.engine.program import Taken as EngineTaken
 from daemon.engine.program import question_of
@@ -64,32 +64,29 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     if waiting[0].thread == INNER:
         return Taken(inputs=waiting, process=INNER_LIFE)
     questions = journal.pending(Asked, thread=waiting[0].thread)
-    stops = [entry for entry in waiting if entry.event.rank is Rank.STOP]
+    stops = _ranked(waiting, Rank.STOP)
     goes_on = bool(questions or from_within(waiting) or journal.pending(Spawned, thread=waiting[0].thread))
     heeded = [entry for entry in stops if goes_on or not _words(entry)]
     if heeded:
         return Taken(inputs=_ended_by(heeded, waiting), process=STOPPING)
-    answers = [entry for entry in waiting if entry.event.rank is Rank.ANSWER]
+    answers = _ranked(waiting, Rank.ANSWER)
     if answers:
         return _answered(journal, answers[0], owners)
-    wishes = [entry for entry in waiting if isinstance(entry.event, Wish)]
+    wishes = only(Wish, waiting)
     if wishes:
         return Taken(inputs=wishes[:1], process=RELAYING)
-    unasked = [entry for entry in waiting if isinstance(entry.event, ToSay)]
+    unasked = only(ToSay, waiting)
     others = [entry for entry in waiting if entry not in unasked]
     messages = [entry for entry in others if entry.event.rank is Rank.MESSAGE or entry in stops]
     if messages:
         return _said(questions, messages, waiting, owners)
     if unasked:
         return _unasked(unasked[0])
-    ended_waits = [entry for entry in waiting if entry.event.rank is Rank.RESUME]
-    if ended_waits and isinstance(ended_waits[0].event, ForgetDone):
-        return Taken(inputs=ended_waits[:1], process=REMEMBERING)
-    if ended_waits:
-        return Taken(inputs=ended_waits[:1], resumes=question_of(journal, ended_waits[0]))
-    first = waiting[0]
-    assert isinstance(first.event, Afterthought), first.kind
-    return Taken(inputs=[first], process=first.event.process, params=first.event.params)
+    return _left(journal, waiting)
+
+
+def _ranked(waiting: Sequence[Entry[Input]], rank: Rank) -> list[Entry[Input]]:
+    return [entry for entry in waiting if entry.event.rank is rank]
 
 
 def _words(entry: Entry[Input]) -> str:
@@ -134,14 +131,25 @@ def _said(
             return Taken(inputs=[first], resumes=question)
         if question.event.words and theirs:
             return Taken(inputs=theirs, resumes=question)
-    afterthoughts = [entry for entry in waiting if entry.event.rank is Rank.AFTER]
+    afterthoughts = _ranked(waiting, Rank.AFTER)
     return Taken(inputs=[*messages, *afterthoughts])
 
 
-def _unasked(wanted: Entry[Input]) -> Taken:
+def _unasked(wanted: Entry[ToSay]) -> Taken:
     """What the inner life wants said is said by itself, or first an owner is asked."""
-    assert isinstance(wanted.event, ToSay)
     return Taken(inputs=[wanted], process=ASKING_LEAVE if wanted.event.leave else SAYING)
+
+
+def _left(journal: Reading, waiting: Sequence[Entry[Input]]) -> Taken:
+    """Where nobody has said anything: the end of a wait, or an afterthought."""
+    ended_waits = _ranked(waiting, Rank.RESUME)
+    if not ended_waits:
+        first = waiting[0]
+        assert isinstance(first.event, Afterthought), first.kind
+        return Taken(inputs=[first], process=first.event.process, params=first.event.params)
+    if isinstance(ended_waits[0].event, ForgetDone):
+        return Taken(inputs=ended_waits[:1], process=REMEMBERING)
+    return Taken(inputs=ended_waits[:1], resumes=question_of(journal, ended_waits[0]))
 
 
 def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> bool:
