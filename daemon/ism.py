@@ -198,7 +198,7 @@ class _Run:
             came.append(one)
             if one.end:
                 return came
-        came += [self.once_only(chosen) for chosen in choice.twice()]
+        came += [Came(note=filled(self.wording.twice, name=plain(one.name))) for one in choice.twice()]
         if choice.ends():
             came.append(self.end(came))
         return came
@@ -238,10 +238,6 @@ class _Run:
         note = filled(self.wording.not_run, name=plain(name), reason=reason)
         self.log.append(note)
         return Came(note=note, ok=False, end=end)
-
-    def once_only(self, chosen: Chosen) -> Came:
-        """It was chosen more than once."""
-        return Came(note=filled(self.wording.twice, name=plain(chosen.name)))
 
     def end(self, beside: Sequence[Came]) -> Came:
         """DONE, unless something new came, or something that was chosen beside it was not carried out."""

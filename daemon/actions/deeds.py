@@ -76,13 +76,13 @@ class Deeds:
         self.called = True
         await self._turn.tell(code, InnerMessage(text=text, code=code, count=count))
 
-    async def remark(self, meaning: str, more: str = "", *, calls: bool = True, count: int = 0) -> None:
+    async def remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
         """A remark of the core in the owner's words."""
         words = self._words.get(meaning, meaning)
         code = meaning.replace(" ", "-")
         text = element("system-note", f"{words}{more}", code=code)
         if calls:
-            await self.tell(text, code=code, count=count)
+            await self.tell(text, code=code)
         else:
             await self.note(text)
 

@@ -6,13 +6,12 @@ A run asks it what a playbook offers, the inner life which commands there are; `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition
-from daemon.inner.helping import KINDS, Described, help_page
+from daemon.inner.helping import Described, argument_lines, help_page
 from daemon.mind.choice import DONE
 from daemon.mind.playbook import Playbook
 
@@ -93,27 +92,8 @@ def _command(one: Described) -> str:
 
 def _section(one: Definition) -> str:
     """An action with its arguments and what holds for it."""
-    schema = one.args.model_json_schema() if one.args else {}
-    arguments = "\n".join(_arguments(schema))
+    arguments = "\n".join(argument_lines(one.args))
     return "\n\n".join(filter(None, (f"## {one.name}", one.description, arguments, _conditions(one)))) + "\n"
-
-
-def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
-    needed = schema.get("required", ())
-    for name, one in schema.get("properties", {}).items():
-        said = "" if name in needed else ", may be left out"
-        yield f"- `{name}` ({_kind(one)}{said}): {one.get('description', 'no more is said of it')}"
-
-
-def _kind(schema: Mapping[str, Any]) -> str:
-    """What sort of value a JSON schema stands for, for a person."""
-    if choices := schema.get("enum"):
-        return f"one of {', '.join(map(str, choices))}"
-    if several := schema.get("anyOf"):
-        return " or ".join(_kind(one) for one in several if one.get("type") != "null")
-    if schema.get("type") == "array":
-        return f"list, each a {_kind(schema.get('items', {}))}"
-    return KINDS.get(schema.get("type", ""), "value")
 
 
 def _conditions(one: Definition) -> str:

@@ -278,16 +278,14 @@ class Journal(Reading):
             closes=[forgotten.seq],
         )
 
-    async def open_thread(
-        self, key: str, event: E, prefix: str = "sess-", author: str = "core"
-    ) -> tuple[Entry[E], bool]:
+    async def open_thread(self, key: str, event: E) -> tuple[Entry[E], bool]:
         """The first entry of a thread, under a natural key; the thread's id is assigned when it is new.
 
         Eight digits collide at about nine thousand threads: on conflict, one digit more.
         """
-        for thread in _ids(key, prefix):
+        for thread in _ids(key):
             try:
-                return await self.append(thread, event, key=key, author=author)
+                return await self.append(thread, event, key=key, author="core")
             except Conflict:
                 continue
         raise JournalError(f"no free id for {key}")
@@ -363,10 +361,10 @@ class Journal(Reading):
         self._changed = asyncio.Event()
 
 
-def _ids(key: str, prefix: str = "sess-") -> Iterator[str]:
+def _ids(key: str) -> Iterator[str]:
     """The ids that a thread opened under this key may have, in the order in which they are tried."""
     digits = hashlib.sha256(key.encode()).hexdigest()
-    return (f"{prefix}{digits[:length]}" for length in range(8, len(digits)))
+    return (f"sess-{digits[:length]}" for length in range(8, len(digits)))
 
 
 def _check_names(thread: str, key: str, author: str) -> None:

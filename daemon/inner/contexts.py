@@ -20,7 +20,7 @@ from daemon.inner.views import PUBLIC
 from daemon.kinds import CommandRan, ModelCall
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
-from daemon.mind.recall import fenced, plain
+from daemon.mind.recall import fenced, plain, shortened
 from daemon.mind.sections import without_thoughts
 
 LONGEST_REPLY = 4_000
@@ -114,7 +114,7 @@ class Contexts:
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
-        text = _cut(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
+        text = shortened(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
         return f'<reply tick="{tick.tick}" at="{date(line.entry.at)}">\n{fenced(text)}\n</reply>'
 
     # 2
@@ -138,7 +138,7 @@ class Contexts:
         done = "yes" if ran.ok else "no"
         head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
         text = f"{ran.text}: its id is {seq}" if ran.ok and ran.name.endswith(".add") else ran.text
-        return f"{head}{fenced(_cut(text, LONGEST_RESULT))}</result>"
+        return f"{head}{fenced(shortened(text, LONGEST_RESULT))}</result>"
 
     # 3
 
@@ -242,8 +242,4 @@ def _process(process: Process) -> str:
     if process.slots:
         attributes["slots"] = ", ".join(f"{name}={value}" for name, value in process.slots.items())
     begun = element("process", **attributes).removesuffix("/>")
-    return f"{begun}>{fenced(_cut(process.result, LONGEST_RESULT))}</process>"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} […]"
+    return f"{begun}>{fenced(shortened(process.result, LONGEST_RESULT))}</process>"

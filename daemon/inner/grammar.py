@@ -288,11 +288,9 @@ def _said(place: Sequence[int | str], kind: str, message: str) -> str:
 
 def _unread(answer: str, one: Unread, known: Known) -> Fault:
     """The fault of what could not be read, with the command that it may have been."""
-    head = (
-        answer[one.begin : min(one.upto, one.begin + PEEK)]
-        if answer[one.begin : one.begin + 1] == "{"
-        else ""
-    )
+    head = answer[one.begin : min(one.upto, one.begin + PEEK)]
+    if not head.startswith("{"):
+        head = ""
     cmd_id, name = MEANT_ID.search(head), MEANT_NAME.search(head)
     return _fault(
         answer,

@@ -52,7 +52,7 @@ def help_page(one: Described) -> str:
     lines = [help_line(one.name, one.args, one.description)]
     if other:
         lines.append(f"Also called {', '.join(other)}.")
-    return "\n".join((*lines, *_arguments(_schema(one.args))))
+    return "\n".join((*lines, *argument_lines(one.args)))
 
 
 def help_text(commands: Sequence[Described], about: str = "") -> str:
@@ -81,20 +81,21 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return 'write {"type": "help"} for all that there are'
 
 
-def _schema(args: Model) -> Mapping[str, Any]:
-    """The schema of arguments; one that holds itself says only where it stands."""
-    schema = args.model_json_schema() if args else {}
-    name = schema.get("$ref", "").rpartition("/")[2]
-    return {**schema["$defs"][name], "$defs": schema["$defs"]} if name else schema
-
-
-def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each argument."""
+def argument_lines(args: Model) -> Iterator[str]:
+    """What each argument means, a line each."""
+    schema = _schema(args)
     needed = schema.get("required", ())
     for name, one in schema.get("properties", {}).items():
         said = "" if name in needed else ", may be left out"
         form = _form(one, schema.get("$defs", {}), 0)
         yield f"- `{name}` ({form}{said}): {one.get('description', 'no more is said of it')}"
+
+
+def _schema(args: Model) -> Mapping[str, Any]:
+    """The schema of arguments; one that holds itself says only where it stands."""
+    schema = args.model_json_schema() if args else {}
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return {**schema["$defs"][name], "$defs": schema["$defs"]} if name else schema
 
 
 def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:

@@ -236,13 +236,15 @@ def _switch(around: Around, tried: int) -> Mapping[str, Any]:
 
 
 def _neighbour(around: Around, tried: int) -> Mapping[str, Any]:
-    whom = random.Random(around.seed).choice(sorted(around.neighbours))
-    return {"words": {"neighbour": whom}}
+    return {"words": {"neighbour": _one_of(around.neighbours, around)}}
 
 
 def _owner(around: Around, tried: int) -> Mapping[str, Any]:
-    whom = random.Random(around.seed).choice(sorted(around.owners))
-    return {"words": {"owner": whom}}
+    return {"words": {"owner": _one_of(around.owners, around)}}
+
+
+def _one_of(people: Sequence[str], around: Around) -> str:
+    return random.Random(around.seed).choice(sorted(people))
 
 
 def _pause(around: Around, tried: int) -> Mapping[str, Any]:
@@ -257,30 +259,28 @@ def _may_ask_owner(around: Around) -> bool:
     return bool(around.owners) and (asked is None or around.now - asked >= OWNER_EVERY)
 
 
-PAUSE = Strategy(name="pause", rung=4, most=0, possible=lambda around: True, change=_pause)
+def _always(_around: Around) -> bool:
+    return True
+
+
+def _has_diary(around: Around) -> bool:
+    return bool(around.diary)
+
+
+def _has_tasks(around: Around) -> bool:
+    return bool(around.tasks)
+
+
+def _has_neighbours(around: Around) -> bool:
+    return bool(around.neighbours)
+
+
+PAUSE = Strategy(name="pause", rung=4, most=0, possible=_always, change=_pause)
 LADDER: Sequence[Strategy] = (
-    Strategy(name="rephrase", rung=1, most=0, possible=lambda around: True, change=_rephrase),
-    Strategy(
-        name="flashback",
-        rung=2,
-        most=3,
-        possible=lambda around: bool(around.diary),
-        change=_flashback,
-    ),
-    Strategy(
-        name="switch",
-        rung=2,
-        most=3,
-        possible=lambda around: bool(around.tasks),
-        change=_switch,
-    ),
-    Strategy(
-        name="neighbour",
-        rung=3,
-        most=2,
-        possible=lambda around: bool(around.neighbours),
-        change=_neighbour,
-    ),
+    Strategy(name="rephrase", rung=1, most=0, possible=_always, change=_rephrase),
+    Strategy(name="flashback", rung=2, most=3, possible=_has_diary, change=_flashback),
+    Strategy(name="switch", rung=2, most=3, possible=_has_tasks, change=_switch),
+    Strategy(name="neighbour", rung=3, most=2, possible=_has_neighbours, change=_neighbour),
     Strategy(name="owner", rung=3, most=2, possible=_may_ask_owner, change=_owner),
     PAUSE,
 )
@@ -295,11 +295,11 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
     """
     tried = {one.strategy for one in _since_new(history)}
     recently = Counter(one.strategy for one in history[-RECENT:])
-    left = [
-        one
-        for one in LADDER
-        if one.name not in tried and not 0 < one.most <= recently[one.name] and one.possible(around)
-    ]
+    left = list[Strategy]()
+    for one in LADDER:
+        too_often = 0 < one.most <= recently[one.name]
+        if one.name not in tried and not too_often and one.possible(around):
+            left.append(one)
     if not left:
         return PAUSE
     rung = min(one.rung for one in left)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from string import Template
 
 from daemon.mind.recall import fenced as safe
-from daemon.mind.recall import plain
+from daemon.mind.recall import plain, shortened
 
 CHOOSING = "prompts/choosing"
 PART = re.compile(r"^=== (\w+)[ \t]*\n", re.MULTILINE)
@@ -96,5 +96,4 @@ def result_of(name: str, text: str) -> str:
 
 def fenced(text: str, most: int = MOST_ERROR) -> str:
     """A text of the world's: not longer than this, and without our tags."""
-    cut = text if len(text) <= most else f"{text[:most]} […]"
-    return safe(cut)
+    return safe(shortened(text, most))

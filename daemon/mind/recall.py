@@ -147,6 +147,11 @@ def fenced(text: str) -> str:
     return FENCE.sub(_fence, text)
 
 
+def shortened(text: str, most: int) -> str:
+    """No more of it than so many characters."""
+    return text if len(text) <= most else f"{text[:most]} […]"
+
+
 def framed(tag: str, text: str, **attributes: str) -> str:
     """What somebody wrote, in a frame of ours."""
     begun = element(tag, **attributes).removesuffix("/>")

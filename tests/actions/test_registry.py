@@ -57,8 +57,8 @@ def test_the_page_says_of_each_what_it_takes_and_what_holds_for_it() -> None:
         "Look\n\nLook it.\n\n"
         "- `words` (text): what to look for\n"
         "- `most` (whole number, may be left out): how many at the most\n"
-        "- `sort` (one of new, old, may be left out): no more is said of it\n"
-        "- `kinds` (list, each a text, may be left out): of which sort\n\n"
+        '- `sort` ("new" or "old", may be left out): no more is said of it\n'
+        "- `kinds` ([text, …], may be left out): of which sort\n\n"
         "## Mend\n\nMend it.\n\n"
         "It ends the run. It is chosen alone. An owner has to agree first. "
         "It is not done again where nobody knows whether it was done.\n"

@@ -48,8 +48,8 @@ CHOOSES = (
     rule(
         "nothing that was found ends its fence",
         "mind/choosing.py",
-        "    return safe(cut)",
-        "    return cut",
+        "    return safe(shortened(text, most))",
+        "    return shortened(text, most)",
         RESEARCH + "test_a_file_that_poses_as_an_instruction_stays_in_its_fence",
     ),
     rule(
