@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from aiohttp import ClientResponse
+from aiohttp import ClientResponse, ClientSession
 from playwright.async_api import expect
 
 from daemon.console.readers import ROOM
 from daemon.console.unrecorded import LONGEST, Thinking
+from rehearsal.people import SOUL
+from tests.attention import until
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
 from tests.console.site import console, frames
 from tests.console.test_slow_readers import is_served, reader
 from tests.console.theatre import theatre
+from tests.stories.process import around, ended, into, running
 
 SECRET = "She must not hear of the kingfisher."
 ANSWER = f"<aside>{SECRET}</aside>\n<say>Good morning, Alice.</say>\n<mood>engaged</mood>"
+KEY = "sk-ant-nobody-may-read-this"
 MIDDLE = ANSWER.index(" of the kingfisher")
 
 
@@ -101,6 +106,30 @@ async def test_of_an_endless_answer_only_so_much_is_held() -> None:
             hear("x" * 10_000)
         [told] = thinking._news({})
         assert len(told["text"]) == LONGEST
+
+
+async def test_what_streams_to_the_page_is_in_no_line_of_the_log_and_no_secret_is(tmp_path: Path) -> None:
+    async with around(tmp_path) as place:
+        settings = into(place.url) | {"ANTHROPIC_API_KEY": KEY, "LOG_LEVEL": "debug"}
+        async with (
+            running(tmp_path / "soul", **settings) as (process, address),
+            ClientSession() as http,
+            http.get(f"{address}/console/journal") as stream,
+        ):
+            gate = asyncio.Event()
+            place.model.say(ANSWER, chunk=5, until=gate, first=MIDDLE)
+            ts = await place.say("Good morning!")
+            told = ""
+            while "must not hear" not in told:
+                told += "".join(one.get("text", "") for one in await thoughts(stream, 1))
+            gate.set()
+            await until(lambda: place.answers(ts) and not place.working)
+            process.send_signal(signal.SIGTERM)
+            status, said = await ended(process)
+    assert status == 0
+    assert "daemon.turn_lines" in said, "it was logged at all"
+    for private in ("must not hear", "kingfisher", KEY, SOUL.bot_token, SOUL.app_token):
+        assert private not in said
 
 
 @WITH_CHROMIUM
