@@ -11,6 +11,7 @@ import pytest
 from daemon.project import root
 from rehearsal.people import SOUL
 from rehearsal.tour import FILES, OWNER, Stop, sample, stops
+from tests.rehearsal.test_inner_ticks import pass_by
 from tests.stories.choosing import pressed, questions, stop_button
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
@@ -53,6 +54,12 @@ def thoughts(stage: Stage) -> list[str]:
     return [entry.event.text for entry in stage.entries("model-call") if entry.event.name == "think"]
 
 
+def kept(stage: Stage) -> list[str]:
+    """What it wrote in its diary."""
+    commands = [entry.event for entry in stage.entries("command")]
+    return [command.args["text"] for command in commands if command.name == "diary.add"]
+
+
 def moods(stage: Stage) -> list[str]:
     return [entry.event.mood for entry in stage.entries("mood")]
 
@@ -78,6 +85,18 @@ async def test_what_it_is_told_in_a_dm_it_uses_in_a_later_one(stage: Stage) -> N
     assert "I was told before: “I am allergic to walnuts" in thought
     assert chosen(stage) == [("Research", "cake friday")]
     assert not stage.pending()
+
+
+async def test_what_it_is_told_in_a_dm_is_used_in_a_later_one_though_it_was_not_noted(stage: Stage) -> None:
+    stage.model.say("- She likes her tea strong.", asks="Write them anew")
+    await play(stage, "tell")
+    assert [entry.event.text for entry in stage.entries("person")] == ["- She likes her tea strong."]
+    asked = len(stage.model.requests)
+    _, answer = await play(stage, "use")
+    assert answer.endswith("Not for you: Carrot cake. You told me that you cannot eat walnuts.")
+    *before, last = stage.model.requests[asked]["messages"]
+    assert words(TOUR["tell"]) in str(before), "the DM goes on"
+    assert "walnuts" not in str(last)
 
 
 async def test_it_finds_its_way_without_being_told_to_look(stage: Stage) -> None:
@@ -136,3 +155,17 @@ async def test_it_reads_what_is_long_by_a_program(stage: Stage) -> None:
     assert len(stage.entries("cell")) == 1
     assert endings(stage) == [("answered", False)]
     assert not any(text.splitlines()[199] in asked for asked in stage.asked()), "it stands in no prompt"
+
+
+async def test_left_alone_it_keeps_what_it_hears_and_sleeps_again(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        await stage.wake(inner_life_enabled=True, inner_life_min_pause=1.0)
+        await pass_by(stage, 3)
+        assert kept(stage) == []
+        assert await play(stage, "inner") == []
+        await pass_by(stage, 3)
+        assert kept(stage) == [], "it sleeps, for nobody wants anything of it"
+        await stage.say("alice", ALICE, "Good morning!")
+        await pass_by(stage, 6)
+        assert kept(stage) == [f"Alice, in #general: “{words(TOUR['inner'])}”"]
+        assert stage.entries("command")[-1].event.name == "cycle.idle"
