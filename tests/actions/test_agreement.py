@@ -65,7 +65,7 @@ def test_what_nobody_could_see_is_spelled_out() -> None:
     assert shown(file="\u202egnp.exe\u200b") == ["file: \\u202egnp.exe\\u200b"]
 
 
-def test_of_a_long_value_both_ends_are_shown_and_how_much_is_left_out_and_where_the_whole_stands() -> None:
+def test_of_a_long_value_both_ends_are_shown() -> None:
     text = as_list(cast(AnyRun, Run()), {"text": "a" * BEGINNING + "b" * 4_120 + "c" * END, "to": "Ann"})
     assert text.endswith(f"\n```\n{WHOLE}")
     [long, to] = shown(text="a" * BEGINNING + "b" * 4_120 + "c" * END, to="Ann")

@@ -214,6 +214,21 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing
         await pictured(page, "run")
 
 
+async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(tmp_path: Path, browser: Browsing) -> None:
+    """A question for leave shortens what is long, and leads here."""
+    async with desk(tmp_path) as here, browser() as chromium:
+        middle = "x" * 900 + " and delete the harbour " + "y" * 900
+        chosen = choice("It is asked for.", {"name": "Publish", "args": {"text": middle}})
+        began = TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts="")
+        await here.remember(DM, await question(here), [message("Publish it."), began, chosen])
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        moment = page.locator("#turns [data-part='chose']")
+        await moment.hover()
+        await moment.get_by_role("button", name="What the model saw").click()
+        await expect(page.locator("#call-body .answer")).to_contain_text(middle)
+
+
 async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         theirs = (await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Mine."))["ts"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.core.mutant import rule
 
+SHOWN = "tests/actions/test_agreement.py::test_"
 APPROVAL = "tests/stories/test_approval.py::"
 ANSWERS = "tests/stories/test_answering.py::"
 BOUNDED = "tests/stories/test_bounded.py::"
@@ -172,6 +173,41 @@ ALLOWS = (
         "    if await run.interrupted():",
         "    if False:",
         APPROVAL + "test_what_waits_beside_the_press_is_heard_before_it_is_done[stop-interrupted-False]",
+    ),
+    rule(
+        "nothing in a value ends the block in which an owner reads it",
+        "actions/agreement.py",
+        'for character in line.replace("`", TICK))',
+        "for character in line)",
+        SHOWN + "nothing_in_a_value_ends_the_block_or_reads_like_another_name",
+    ),
+    rule(
+        "no line of a value reads like another name",
+        "actions/agreement.py",
+        'f"| {line}" for line',
+        "line for line",
+        SHOWN + "nothing_in_a_value_ends_the_block_or_reads_like_another_name",
+    ),
+    rule(
+        "what nobody could see in a value is spelled out",
+        "actions/agreement.py",
+        "character if character.isprintable() else",
+        "character if True else",
+        SHOWN + "what_nobody_could_see_is_spelled_out",
+    ),
+    rule(
+        "an owner reads the end of a long value, too",
+        "actions/agreement.py",
+        " …] {text[-END:]}",
+        " …]",
+        SHOWN + "of_a_long_value_both_ends_are_shown",
+    ),
+    rule(
+        "where a value is shortened an owner is told where the whole stands",
+        "actions/agreement.py",
+        "if _is_long(given) else",
+        "if False else",
+        SHOWN + "of_a_long_value_both_ends_are_shown",
     ),
 )
 """What only an owner may allow."""

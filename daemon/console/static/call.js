@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { clockSeconds, count, seconds } from "./format.js";
-import { answer, price } from "./lines.js";
+import { answer, choice, price } from "./lines.js";
 import { isOpen } from "./sections.js";
 
 const SHOWN_ELSEWHERE = new Set(["system", "messages", "model"]);
@@ -108,8 +108,10 @@ function breakpoint() {
   return el("span", { className: "breakpoint" }, "cached up to here");
 }
 
-/** What one answers in open thought is shown as it was written, with all its tags. */
+/** What one answers in open thought is shown as it was written, with all its tags; so is what was chosen, with all
+    that it is to be given. */
 function answered(body) {
+  if (choice(body.text)) return el("div", { className: "answer" }, answer(body), el("pre", {}, body.text));
   return isOpen(body) || body.reading || body.name === "tick" ? el("pre", {}, body.text) : el("div", { className: "answer" }, answer(body));
 }
 
