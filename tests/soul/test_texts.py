@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from daemon.engine.journal import Journal
+from daemon.engine.writer import Append, Result, Writer
 from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS, Fault
 from daemon.mind.wording import PLAIN, WORDING, Catalogue, catalogue
@@ -54,6 +55,25 @@ async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Jour
     assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= texts.named(
         await texts.current()
     ).keys()
+
+
+class Counting(Writer):
+    """A writer that counts its commits."""
+
+    commits = 0
+
+    def commit(self, batch: Sequence[Append]) -> list[Result]:
+        self.commits += 1
+        return super().commit(batch)
+
+
+async def test_all_are_taken_up_together(words: Path, tmp_path: Path) -> None:
+    """The first start does not wait for the disk once for each of a hundred texts."""
+    async with Journal(tmp_path / "new.db", FakeClock(), SOUL_KINDS, Counting) as journal:
+        texts = Texts(words, journal, SHIPPED)
+        known = texts.named(await texts.current())
+        assert isinstance(journal._writer, Counting)
+        assert journal._writer.commits < len(known) / 2
 
 
 async def test_a_changed_playbook_and_a_new_one_are_read(words: Path, journal: Journal) -> None:
