@@ -139,7 +139,17 @@ def _round(body: Body, question: str) -> str:
         findings(seen[-1])
         or FAILED + " ".join(html.unescape(seen[-1]).replace("<", "\u2039").split())[-300:] + "."
     )
-    return came if plain else f"FINAL({came})"
+    return came if plain else final(came)
+
+
+def final(answer: str) -> str:
+    """A final answer, in the form that ends a reading; in quotes, where a bracket would end it too soon."""
+    open_brackets = 0
+    for letter in answer:
+        open_brackets += {"(": 1, ")": -1}.get(letter, 0)
+        if open_brackets < 0:
+            return f"FINAL({answer!r})"
+    return f"FINAL({answer})"
 
 
 def _cell(question: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic_monty import CollectString, Monty
 
@@ -16,6 +16,7 @@ from daemon.documents.citing import check
 from daemon.documents.document import Document, clean_name, in_parts
 from daemon.mind.writing import written
 from daemon.sandbox.syntax import needs_cpython
+from rehearsal.claude.reading import final
 from rehearsal.claude.report import findings
 from rehearsal.claude.script import answer
 from rehearsal.claude.survey import cell, survey
@@ -89,6 +90,7 @@ def cell_of(question: str) -> str:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(question="ferry", text="the ferry :) leaves (at nine", name=")")
 @given(question=TEXTS, text=TEXTS, name=TEXTS)
 def test_whatever_is_asked_its_cell_runs_and_what_it_cites_stands_there(
     monty: Monty, question: str, text: str, name: str
@@ -100,7 +102,7 @@ def test_whatever_is_asked_its_cell_runs_and_what_it_cites_stands_there(
     assert written(f"```repl\n{code}\n```").cells == (code,), "it ends no fence"
     told = findings(ran(monty, code, {name: text}))
     assert "I looked " in told
-    assert written(f"FINAL({told})").final == told
+    assert written(final(told)).final == told
     checked = check(told, [Document(name=name, text=text)])
     assert (checked.text, checked.dropped) == (told, 0)
 
