@@ -57,8 +57,7 @@ async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
         await _look_into_the_call(page)
         await _answer_in_the_thread(page, "And what stands in the journal on the right?")
         if os.environ.get("TAKE_PICTURE"):
-            await page.mouse.move(0, 0)
-            await page.screenshot(path=PICTURE)
+            await _be_pictured(page)
         await _say(page, "Help me plan a *calm* release day.")
         await _become_bob(page)
     assert complaints == []
@@ -180,6 +179,19 @@ async def _answer_in_the_thread(page: Page, text: str) -> None:
     await expect(page.locator(".thread.open .replies .message")).to_have_count(3)
     await expect(turns).to_have_count(before + 1)
     await expect(page.locator("#messages .thread")).to_have_count(1)
+
+
+async def _be_pictured(page: Page) -> None:
+    """Two stops of the tour: what is said in one is used in the other, with the thoughts beside it."""
+    for title, answered in (("Tell it something", "I will remember"), ("See it remember", "Not for you")):
+        await page.get_by_role("button", name=title).click()
+        await expect(page.locator(".thread.open .replies")).to_contain_text(answered)
+        await expect(page.locator(".message.streaming, .status:visible")).to_have_count(0)
+        await expect(page.locator("#turns > [data-state='thinking']")).to_have_count(0)
+    await page.get_by_role("button", name="Hide").click()
+    await page.locator("#messages").evaluate("(list) => { list.scrollTop = list.scrollHeight; }")
+    await page.mouse.move(0, 0)
+    await page.screenshot(path=PICTURE)
 
 
 async def _look_into_the_call(page: Page) -> None:
