@@ -85,23 +85,31 @@ def described(commands: Sequence[Definition]) -> Sequence[Described]:
 
 def _command(one: Described) -> str:
     """A command, in the words of its help."""
-    line, *more = help_page(one).splitlines()
+    line, _, more = help_page(one).partition("\n")
     form = line.removesuffix(f": {one.description}")
-    return "\n\n".join(filter(None, (f"## {one.name}", f"`{form}`", one.description, "\n".join(more)))) + "\n"
+    return _paragraphs(f"## {one.name}", f"`{form}`", one.description, more)
 
 
 def _section(one: Definition) -> str:
     """An action with its arguments and what holds for it."""
     arguments = "\n".join(argument_lines(one.args))
-    return "\n\n".join(filter(None, (f"## {one.name}", one.description, arguments, _conditions(one)))) + "\n"
+    return _paragraphs(f"## {one.name}", one.description, arguments, _conditions(one))
+
+
+def _paragraphs(*texts: str) -> str:
+    """Those that are not empty, with a line between them."""
+    return "\n\n".join(filter(None, texts)) + "\n"
 
 
 def _conditions(one: Definition) -> str:
     """What holds for an action, a sentence each; empty where it is as usual."""
-    said = (
-        (one.terminal, "It ends the run."),
-        (one.exclusive, "It is chosen alone."),
-        (one.approval, "An owner has to agree first."),
-        (not one.repeatable, "It is not done again where nobody knows whether it was done."),
-    )
-    return " ".join(sentence for holds, sentence in said if holds)
+    said = list[str]()
+    if one.terminal:
+        said.append("It ends the run.")
+    if one.exclusive:
+        said.append("It is chosen alone.")
+    if one.approval:
+        said.append("An owner has to agree first.")
+    if not one.repeatable:
+        said.append("It is not done again where nobody knows whether it was done.")
+    return " ".join(said)

@@ -42,17 +42,22 @@ class Described:
 def help_line(name: str, args: Model, description: str = "") -> str:
     """How it is written, and what it does: `notes.read {"ids": [whole number, …]}: description`."""
     schema = _schema(args)
-    form = _form(schema, schema.get("$defs", {}), 0) if schema.get("properties") else ""
-    return " ".join(filter(None, (name, form))) + (description and f": {description}")
+    line = name
+    if schema.get("properties"):
+        line += f" {_form(schema, schema.get('$defs', {}), 0)}"
+    if description:
+        line += f": {description}"
+    return line
 
 
 def help_page(one: Described) -> str:
     """The line of a command, the names that it has besides, and what each argument means."""
-    other = [alias for alias, names in ALIASES.items() if one.name in names]
     lines = [help_line(one.name, one.args, one.description)]
+    other = [alias for alias, names in ALIASES.items() if one.name in names]
     if other:
         lines.append(f"Also called {', '.join(other)}.")
-    return "\n".join((*lines, *argument_lines(one.args)))
+    lines += argument_lines(one.args)
+    return "\n".join(lines)
 
 
 def help_text(commands: Sequence[Described], about: str = "") -> str:
@@ -64,9 +69,11 @@ def help_text(commands: Sequence[Described], about: str = "") -> str:
     if not about:
         return "\n".join(help_line(one.name, one.args, one.description) for one in commands)
     meant = ALIASES.get(about, (about,))
-    if found := [one for one in commands if one.name in meant]:
+    found = [one for one in commands if one.name in meant]
+    if found:
         return "\n\n".join(map(help_page, found))
-    if family := [one for one in commands if one.name.startswith(f"{about}.")]:
+    family = [one for one in commands if one.name.startswith(f"{about}.")]
+    if family:
         return help_text(family)
     names = [one.name for one in commands]
     raise LookupError(f"There is no command {about[:LONGEST_NAME]}: {nearest(about, names)}")
@@ -74,7 +81,10 @@ def help_text(commands: Sequence[Described], about: str = "") -> str:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """What might have been meant, as half a sentence."""
-    names = [*known, *(alias for alias, meant in ALIASES.items() if any(one in known for one in meant))]
+    names = list(known)
+    for alias, meant in ALIASES.items():
+        if not set(meant).isdisjoint(known):
+            names.append(alias)
     alike = get_close_matches(name[:LONGEST_NAME].lower(), names, n=3, cutoff=0.5)
     if alike:
         return f"is it {' or '.join(alike)}?"
@@ -102,14 +112,15 @@ def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str
     """What a value looks like, in the form of JSON with words in it."""
     if depth > DEEPEST:
         return "…"
-    if ref := schema.get("$ref"):
-        return _form(defs.get(str(ref).rpartition("/")[2], {}), defs, depth + 1)
-    if several := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+    if "$ref" in schema:
+        return _form(defs.get(str(schema["$ref"]).rpartition("/")[2], {}), defs, depth + 1)
+    several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+    if several:
         return " or ".join(_form(one, defs, depth) for one in several if one.get("type") != "null")
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
-    if choices := schema.get("enum"):
-        return " or ".join(json.dumps(one, ensure_ascii=False) for one in choices)
+    if "enum" in schema:
+        return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
     if schema.get("type") == "array":
         return f"[{_form(schema.get('items', {}), defs, depth + 1)}, …]"
     if schema.get("type") == "object":
