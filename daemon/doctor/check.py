@@ -14,7 +14,7 @@ from pathlib import Path
 from daemon.actions.built_in import catalogue as every_action
 from daemon.actions.own import Own, own_actions
 from daemon.actions.registry import Registry
-from daemon.doctor.finding import Finding, ill, line
+from daemon.doctor.finding import Finding, ill, line, well
 from daemon.doctor.ways import LEADS, circles, instead, led_to, unapproved, undescribed, unled, unoffered
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.wording import Catalogue, catalogue
@@ -57,7 +57,7 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
         return
     texts = catalogue(code.processes.values(), *(one.texts for one in code.own.actions))
     wrong = [*_prompts(folder, texts)]
-    yield from wrong or [Finding(name="prompts", said=f"{len(texts.prompts)} texts can be used")]
+    yield from wrong or [well("prompts", f"{len(texts.prompts)} texts can be used")]
     usable: list[Playbook] = []
     for name in sorted({*texts.playbooks, *_files(folder, PLAYBOOKS)}):
         said = _unusable(folder, name, texts)
@@ -102,7 +102,7 @@ def _led(
         ways = ", ".join((*offers, *(f"→ {to}" for to in one.transitions)))
         yield from (ill(name, said) for said in wrong)
         if not wrong:
-            yield Finding(name=name, said=ways)
+            yield well(name, ways)
     for circle in circles(playbooks):
         said = f"{' → '.join(circle)}: they hand it to each other for ever; take one transition away"
         yield ill(f"{PLAYBOOKS}{circle[0]}", said)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.client import KNOWN, UNLISTED, Claude
 from daemon.claude.models import is_known
-from daemon.doctor.finding import Finding, ill
+from daemon.doctor.finding import Finding, ill, well
 from daemon.memory import Memory, working_memory
 from daemon.ports import Role
 from daemon.reply import Reply
@@ -34,7 +34,7 @@ async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> Asyn
                 return
             names.remove(models["speak"])
         else:
-            yield Finding(name="claude", said="not asked, since BUDGET_DAILY_USD is 0")
+            yield well("claude", "not asked, since BUDGET_DAILY_USD is 0")
         if names:
             yield await _looked_up(llm, names, models)
 
@@ -46,9 +46,7 @@ async def _hello(llm: Claude) -> Reply:
 
 def _answered(reply: Reply, models: Mapping[Role, str]) -> Finding:
     if reply.outcome in ("ok", "cut"):
-        return Finding(
-            name="claude", said=f"{reply.model} answered in {reply.seconds:.1f} s, {_price(reply)}"
-        )
+        return well("claude", f"{reply.model} answered in {reply.seconds:.1f} s, {_price(reply)}")
     fix = FIXES.get(reply.failure, "Try again in a few minutes")
     if reply.failure in ACCOUNT:
         fix = _fix(reply.failure, reply.model, models)
@@ -63,9 +61,9 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
         return ill("models", " ".join(dict.fromkeys(wrong)))
     unsure = [name for name, word in found.items() if word != KNOWN]
     if not unsure:
-        return Finding(name="models", said=f"{', '.join(names)}: known, too")
+        return well("models", f"{', '.join(names)}: known, too")
     why = "this server has no list of models" if UNLISTED in found.values() else "it could not be asked"
-    return Finding(name="models", said=f"{', '.join(unsure)}: not looked up, {why}")
+    return well("models", f"{', '.join(unsure)}: not looked up, {why}")
 
 
 def _fix(word: str, name: str, models: Mapping[Role, str]) -> str:

@@ -13,7 +13,7 @@ from config import Settings, load, misspelt
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
-from daemon.doctor.finding import Finding, ill, line
+from daemon.doctor.finding import Finding, ill, line, well
 from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
@@ -65,7 +65,7 @@ async def examine(clock: Clock) -> AsyncIterator[Finding]:
         for wrong in str(error).splitlines():
             yield ill("settings", wrong)
         return
-    yield Finding(name="settings", said="every key that is read can be used")
+    yield well("settings", "every key that is read can be used")
     async for finding in examine_with(settings, clock):
         yield finding
 
@@ -74,7 +74,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
     """All that the settings lead to."""
     code = check.written(root(), owned=bool(settings.owner_user_ids))
     wrong = [one for one in check.examine(root(), code) if not one.ok]
-    for one in wrong or [Finding(name="texts", said="soul.md, the prompts and the playbooks can be used")]:
+    for one in wrong or [well("texts", "soul.md, the prompts and the playbooks can be used")]:
         yield one
     yield machine.disk(settings.soul_home)
     yield machine.modes(settings.soul_home)
@@ -90,7 +90,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
 
 async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.claude == "rehearsed":
-        yield Finding(name="claude", said="rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
+        yield well("claude", "rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
         return
     llm, paid = claude_for(settings, clock, ""), settings.budget_daily_usd > 0
     async for finding in claude(llm, models_of(settings), paid=paid):
@@ -100,7 +100,7 @@ async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
 async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.slack == "rehearsed":
         said = "rehearsed on this machine; for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN"
-        yield Finding(name="slack", said=said)
+        yield well("slack", said)
         return
     wanted = frozenset(_manifest()["oauth_config"]["scopes"]["bot"])
     async for finding in slack(access_for(settings), wanted, clock):

@@ -14,6 +14,11 @@ class Finding:
     ok: bool = True
 
 
+def well(name: str, said: str) -> Finding:
+    """Nothing to mend."""
+    return Finding(name=name, said=said)
+
+
 def ill(name: str, said: str) -> Finding:
     """Something to mend."""
     return Finding(name=name, said=said, ok=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from daemon.doctor.finding import Finding, ill
+from daemon.doctor.finding import Finding, ill, well
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.lock import holder
 from daemon.engine.reading import reading
@@ -39,7 +39,7 @@ def python(version: Sequence[int]) -> Finding:
         return ill(
             "python", f"{said} is too old. Install Python 3.11 or newer: make PYTHON=python3.11 install"
         )
-    return Finding(name="python", said=said)
+    return well("python", said)
 
 
 def disk(home: Path, scarce: int = SCARCE) -> Finding:
@@ -53,14 +53,14 @@ def disk(home: Path, scarce: int = SCARCE) -> Finding:
     said = f"{free / 1e9:.1f} GB free at {home}"
     if free <= scarce:
         return ill("disk", f"{said}. Make room: it needs 0.2 GB")
-    return Finding(name="disk", said=said)
+    return well("disk", said)
 
 
 def modes(home: Path, env: Path = ENV) -> Finding:
     """What holds private thoughts, and what holds tokens: nobody else can read it."""
     shown = [path for path in (home, *files(home), env) if is_shown(path)]
     if not shown:
-        return Finding(name="modes", said=f"nobody else can read {home} or {env}")
+        return well("modes", f"nobody else can read {home} or {env}")
     names = " ".join(map(shlex.quote, map(str, shown)))
     shared = "; or give SOUL_HOME a folder of its own" if home in shown else ""
     return ill("modes", f"others may look into {', '.join(map(str, shown))}. chmod go= {names}{shared}")
@@ -69,13 +69,13 @@ def modes(home: Path, env: Path = ENV) -> Finding:
 def journal(path: Path) -> Finding:
     """The journal: it can be read, and keeps its own rules. A daemon may live on it."""
     if not path.exists():
-        return Finding(name="journal", said=f"none yet; the first start makes {path}")
+        return well("journal", f"none yet; the first start makes {path}")
     try:
         with reading(path, SOUL_KINDS) as found:
             if found.last() > LONG:
                 found.check()
                 said = f"{path}: {found.last()} entries; `python -m daemon verify` looks at them all"
-                return Finding(name="journal", said=said)
+                return well("journal", said)
             verdict = verify(found)
     except (JournalDamaged, JournalOther) as error:
         return ill("journal", str(error).rstrip("."))
@@ -89,13 +89,13 @@ def journal(path: Path) -> Finding:
     said, pid = f"{path}: {verdict}", holder(path)
     if pid:
         said = f"{said}; held by process {pid}"
-    return Finding(name="journal", said=said)
+    return well("journal", said)
 
 
 async def port(host: str, number: int, path: Path) -> Finding:
     """The port: free, or held by the daemon that lives on this journal."""
     if not number:
-        return Finding(name="port", said="any that is free")
+        return well("port", "any that is free")
     try:
         bind(host, number).close()
     except ConfigError as error:
@@ -109,8 +109,8 @@ async def port(host: str, number: int, path: Path) -> Finding:
         wrong = health.get("wrong")
         if wrong:
             return ill("port", f"{number} is held by this daemon, which lives, but: {' '.join(wrong)}")
-        return Finding(name="port", said=f"{number} is held by this daemon, which lives and is well")
-    return Finding(name="port", said=f"{number} on {host} is free")
+        return well("port", f"{number} is held by this daemon, which lives and is well")
+    return well("port", f"{number} on {host} is free")
 
 
 async def _health(host: str, number: int) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from daemon.doctor.finding import Finding, ill
+from daemon.doctor.finding import Finding, ill, well
 from daemon.environment import SandboxError
 from daemon.inner.isolation import isolates
 from daemon.inner.supervising import located
@@ -18,21 +18,21 @@ from daemon.sandbox.cpython import confines
 async def sandbox(kind: str) -> Finding:
     """What RLM_SANDBOX leads to on this machine."""
     if kind == "monty":
-        return Finding(name="sandbox", said="programs run in monty alone")
+        return well("sandbox", "programs run in monty alone")
     try:
         confined = await confines()
     except SandboxError as error:
         if kind == "cpython":
             return ill("sandbox", str(error))
-        return Finding(name="sandbox", said=f"programs run in monty alone. {error}")
+        return well("sandbox", f"programs run in monty alone. {error}")
     where = "in CPython" if kind == "cpython" else "in monty, and in CPython where they need it"
-    return Finding(name="sandbox", said=f"programs run {where}; there {confined} confine them")
+    return well("sandbox", f"programs run {where}; there {confined} confine them")
 
 
 async def processes(recipes: Mapping[str, Recipe]) -> Finding:
     """What PROCESS_COMMANDS leads to on this machine."""
     if not recipes:
-        return Finding(name="processes", said="the inner life may run no programs (PROCESS_COMMANDS)")
+        return well("processes", "the inner life may run no programs (PROCESS_COMMANDS)")
     missing = [name for name, recipe in recipes.items() if located(recipe) is None]
     if missing:
         return ill(
@@ -42,4 +42,4 @@ async def processes(recipes: Mapping[str, Recipe]) -> Finding:
         )
     tool, why = await isolates()
     kept = f"{tool} keeps them from the network" if tool else f"they can reach the network: {why}"
-    return Finding(name="processes", said=f"it may run {', '.join(recipes)}; {kept}")
+    return well("processes", f"it may run {', '.join(recipes)}; {kept}")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Set
 from aiohttp import ClientSession
 from slack_sdk.errors import SlackApiError
 
-from daemon.doctor.finding import Finding, ill
+from daemon.doctor.finding import Finding, ill, well
 from daemon.errors import ConfigError
 from daemon.ports import Clock
 from daemon.slack.access import Access, away, introduce, ticket, web_of
@@ -38,7 +38,7 @@ async def _found(name: str, access: Access, looking: Awaitable[Finding]) -> Find
 
 async def _bot(web: Web, access: Access) -> Finding:
     me = await introduce(web, access)
-    return Finding(name="bot token", said=f"{me.name}, in the workspace {me.team}")
+    return well("bot token", f"{me.name}, in the workspace {me.team}")
 
 
 async def _scopes(web: Web, wanted: Set[str]) -> Finding:
@@ -49,9 +49,9 @@ async def _scopes(web: Web, wanted: Set[str]) -> Finding:
     if missing:
         fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
         return ill("scopes", f"{', '.join(missing)} are missing. {fix}")
-    return Finding(name="scopes", said=f"all {len(wanted)} that manifest.json asks for")
+    return well("scopes", f"all {len(wanted)} that manifest.json asks for")
 
 
 async def _app(web: Web, access: Access) -> Finding:
     await ticket(web, access)
-    return Finding(name="app token", said="opens a socket")
+    return well("app token", "opens a socket")
