@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.kinds import Message, Said, StopAsked
 from daemon.memory import Memory, working_memory
 from daemon.mind.asking import quiet
@@ -39,13 +39,14 @@ class News:
 async def look(turn: Turn, goal: str) -> News:
     """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
     seen = [entry for entry in await turn.look() if not _has_own_turn(entry)]
-    stops = [entry for entry in seen if isinstance(entry.event, StopAsked)]
-    commands = [entry for entry in seen if isinstance(entry.event, Message) and entry.event.command]
+    stops = only(StopAsked, seen)
+    commands = [entry for entry in only(Message, seen) if entry.event.command]
     messages = [entry for entry in seen if entry not in stops and entry not in commands]
     if stops:
         ended = [one for one in messages if _was_stopped(one, stops)]
-        turn.absorb([*ended, *stops])  # what others said, or was said after it, has its own turn
-        said = (entry for entry in (*ended, *stops) if entry.event.text)
+        ended += stops
+        turn.absorb(ended)  # what others said, or was said after it, has its own turn
+        said = [entry for entry in ended if entry.event.text]
         return News(stopped=True, memories=tuple(map(remember, said)))
     for asked in commands:
         await turn.whisper("trace", asked.event.user, traced(turn))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
-from daemon.engine.event import Entry, Rank
+from daemon.engine.event import Entry, Rank, only
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, Unbegun
 from daemon.engine.reading import Reading
@@ -39,7 +39,7 @@ def turn_of(began: Entry[TurnBegan]) -> str:
 
 def failures(journal: Reading, turn: str) -> list[Entry[AttemptFailed]]:
     """The attempts at this turn that failed by themselves, in order."""
-    found = [entry for entry in journal.parts(turn) if isinstance(entry.event, AttemptFailed)]
+    found = only(AttemptFailed, journal.parts(turn))
     return cast(list[Entry[AttemptFailed]], sorted(found, key=lambda entry: entry.seq))
 
 

@@ -310,7 +310,7 @@ class Execution:
 
     def half_done(self) -> list[Entry[Intent]]:
         """What abandoned executions were about to do, when nobody knows whether it was done."""
-        return [cast(Entry[Intent], entry) for entry in self.left_open() if isinstance(entry.event, Intent)]
+        return only(Intent, self.left_open())
 
     def left_open(self) -> list[Entry[Event]]:
         """What abandoned executions left pending."""

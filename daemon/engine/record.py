@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from daemon.engine.event import Entry, StepEvent
+from daemon.engine.event import Entry, StepEvent, only
 from daemon.engine.exceptions import Nondeterminism
 from daemon.engine.keys import ancestors, by_content, context_of, is_part, step_of
 
@@ -27,7 +27,7 @@ class Record:
         self.log: Sequence[Entry[StepEvent]] = ()
         """The steps of the executions that it stands for, in order."""
         self._entries = {entry.key: entry for entry in [*entries, *beside]}
-        steps = [entry for entry in entries if isinstance(entry.event, StepEvent)]
+        steps = only(StepEvent, entries)
         self._unread = {entry.key for entry in steps}
         self._parts = _parts_by_step(self._unread)
         self._taken = {entry.event.taken_from for entry in steps}

@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Literal, NamedTuple, cast
 
 from daemon.engine.attempts import is_overruled, rest, turn_of
-from daemon.engine.event import Entry, Event, StepEvent
+from daemon.engine.event import Entry, Event, StepEvent, only
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.kinds import TurnBegan, TurnResumed
@@ -116,7 +116,7 @@ def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]
 
 def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
     """The last attempt at this turn."""
-    resumed = [entry for entry in journal.parts(turn_of(began)) if isinstance(entry.event, TurnResumed)]
+    resumed = only(TurnResumed, journal.parts(turn_of(began)))
     last = max(resumed, key=lambda entry: entry.seq, default=began)
     return cast(Entry[TurnResumed], last)
 
@@ -243,5 +243,5 @@ class Suspects:
 
     def _rank(self, one: Suspect) -> tuple[int, int, int]:
         parts = self._journal.parts(turn_of(one.began))
-        attempts = [entry for entry in parts if isinstance(entry.event, TurnResumed)]
+        attempts = only(TurnResumed, parts)
         return one.standing.counted, len(attempts), one.began.seq

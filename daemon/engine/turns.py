@@ -17,7 +17,7 @@ from daemon.engine.attempts import (
     turn_of,
 )
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input
+from daemon.engine.event import Entry, Input, only
 from daemon.engine.exceptions import (
     ControlFlow,
     EngineError,
@@ -181,7 +181,7 @@ class Turns:
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
         """Another attempt at a half turn; an entry, too. Refused where another worker ended it."""
         turn = turn_of(began)
-        before = [entry for entry in self._journal.parts(turn) if isinstance(entry.event, TurnResumed)]
+        before = only(TurnResumed, self._journal.parts(turn))
         attempt = 2 + len(before)
         resumed, ours = await self._journal.append(
             began.thread,

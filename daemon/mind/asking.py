@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.kinds import ModelCall, Spoken, StopAsked, Unsaid
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.consent import DAY, at_bound
@@ -76,7 +76,7 @@ async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str 
 
     Only the first step after a stop sees it; what comes after that ends in silence.
     """
-    stops = [entry for entry in await turn.look() if isinstance(entry.event, StopAsked)]
+    stops = only(StopAsked, await turn.look())
     if not stops and not heard:
         await speech.settle()
         return memory
@@ -102,7 +102,7 @@ def without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 def standing(receipts: Iterable[Entry[Spoken | Unsaid]]) -> list[Entry[Spoken | Unsaid]]:
     """Those of the receipts of a message whose words stand in Slack."""
-    return [entry for entry in receipts if isinstance(entry.event, Spoken)]
+    return only(Spoken, receipts)
 
 
 def sentence(turn: Turn, name: str) -> str:

@@ -5,6 +5,7 @@ What the thread is about, and the soul's mood in it, stay as they are.
 
 from __future__ import annotations
 
+from daemon.engine.event import only
 from daemon.kinds import Spoken
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
@@ -18,7 +19,7 @@ async def saying(turn: Turn) -> WorkingMemory:
     assert wanted is not None
     text = spoken(wanted.text) if await turn.may_say() else ""
     receipts = await turn.say(text) if text else ()
-    said = [receipt for receipt in receipts if isinstance(receipt.event, Spoken)]
+    said = only(Spoken, receipts)
     await turn.became("said" if said else "refused")
     return turn.memory.with_memory(*map(remember, said))
 

@@ -231,7 +231,7 @@ class Forgetting:
             person=self._asked.event.person,
             all=not self._asked.event.seqs,
             until=self._asked.at,
-            started=[one for one in entries if isinstance(one.event, ProcessStarted)],
+            started=only(ProcessStarted, entries),
             said=[*self._said(entries)],
         )
         for clear in self._clear:

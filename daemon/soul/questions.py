@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, cast
 
-from daemon.engine.event import Entry, Input, fingerprint
+from daemon.engine.event import Entry, Input, fingerprint, only
 from daemon.engine.keys import part
 from daemon.engine.kinds import Received, Waiting
 from daemon.engine.reading import Reading
@@ -200,7 +200,7 @@ async def settle(turn: Voice, asked: Entry[Asked], answer: str) -> None:
 async def withdraw(turn: Voice) -> int:
     """Nobody needs to answer what waits in this thread; the executions that asked end with this. How many?"""
     withdrawn = await turn.ctx.withdraw()
-    asked = [entry for entry in withdrawn if isinstance(entry.event, Asked)]
+    asked = only(Asked, withdrawn)
     for question in asked:
         wish = wish_of(turn.world.journal, question.event.execution)
         if wish:

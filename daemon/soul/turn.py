@@ -139,7 +139,7 @@ class Turn(Voice):
     @property
     def silent(self) -> bool:
         """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
-        unasked = [one for one in self.inputs if isinstance(one.event, ToSay)]
+        unasked = only(ToSay, self.inputs)
         return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self.inputs)
 
     @property
