@@ -119,7 +119,13 @@ CALLS = (
         "if False",
         f"{LONG}test_what_slack_does_in_the_middle_is_made_good[answer-lost-chat.startStream]",
     ),
-    rule("broken: a status is told again", "slack/sign.py", "failures and self", "failures or self", BROKEN),
+    rule(
+        "broken: a status is told again",
+        "slack/sign.py",
+        "            if failures and self._closing:\n",
+        "            if failures:\n                spot.wanted = None\n",
+        BROKEN,
+    ),
     rule(
         "stream-expiry: what cannot be ended is rewritten",
         "slack/speaker.py",
