@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from daemon.engine.erasing import Forgotten
+from daemon.engine.erasing import Forgotten, erased_key
 from daemon.engine.event import Entry, Input, only
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -206,13 +206,13 @@ class Forgetting:
         return began.event.execution in found.executions or began.thread in found.threads
 
     def _may_mind(self, began: Entry[TurnBegan], found: Lineage) -> bool:
-        """It has seen any of it; or it began before that was forgotten, and may have it in mind."""
+        """It has seen any of it; or it began before that was gone, and may have it in mind."""
         if began.event.execution in found.executions:
             return True
-        last = max((one.seq for one in self._rounds), default=0)
-        if began.seq < last:
-            return began.seq not in self._passed
-        return not last and self._minds(began, found)
+        if not self._rounds:
+            return self._minds(began, found)
+        gone = self._journal.get(erased_key(self._rounds[-1].key))
+        return (gone is None or began.seq < gone.seq) and began.seq not in self._passed
 
     async def _stop(self, began: Entry[TurnBegan]) -> None:
         """As if somebody had said so."""

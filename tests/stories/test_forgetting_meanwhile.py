@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ from aiohttp import ClientSession
 from config import Settings
 from daemon.connections import clearing
 from daemon.engine.event import Entry
+from daemon.engine.store import Store
 from daemon.kinds import Press, ProcessStarted
 from daemon.rules import verify
 from daemon.soul.eraser import Gone
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.rehearsed import Rehearsed
+from tests.attention import CountedWriter
 from tests.stories.choosing import press, pressed, questions
-from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, lived, traces, until_told
 
 
@@ -57,6 +60,51 @@ async def test_one_that_does_not_end_is_stopped(stage: Stage) -> None:
     await stage.settled()
     assert traces(stage, *SECRETS) == []
     assert not verify(stage.soul.journal).violations
+
+
+class Late(CountedWriter):
+    """A writer that blanks what is forgotten when it may, and commits meanwhile."""
+
+    may = asyncio.Event()
+
+    def perform(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
+        return asyncio.ensure_future(self._when_it_may(do))
+
+    async def _when_it_may(self, do: Callable[[Store], object]) -> int:
+        await Late.may.wait()
+        return await super().perform(do)
+
+
+async def test_one_that_begins_before_the_words_are_gone_is_waited_for(tmp_path: Path) -> None:
+    Late.may = asyncio.Event()
+    async with staged(tmp_path) as stage:
+        stage.writer = Late
+        await stage.wake()
+        root = await lived(stage)
+        await stage.say("alice", ALICE, "!forget me")
+        await pressed_soon(stage)
+        await stage.until(lambda: stage.entries("forgotten"))
+        held = asyncio.Event()
+        stage.model.say(reply("She keeps beehives."), until=held)
+        calls = len(stage.model.requests)
+        await stage.post("bob", GENERAL, f"{ME} again?", root)
+        await stage.until(lambda: len(stage.model.requests) > calls)
+        assert "beehives" in stage.asked()[-1]
+        Late.may.set()
+        await stage.until(lambda: stage.entries("erased"))
+        await stage.clock.advance(5)
+        assert not stage.entries("forget-done")
+        held.set()
+        await until_told(stage)
+        await stage.settled()
+        assert traces(stage, *SECRETS) == []
+        assert not verify(stage.soul.journal).violations
+
+
+async def pressed_soon(stage: Stage) -> None:
+    """Alice confirms, and nobody waits for what comes of it."""
+    [question] = questions(stage)
+    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
 
 
 async def test_what_waits_on_it_is_let_go(stage: Stage) -> None:
