@@ -12,11 +12,13 @@ from pathlib import Path
 
 from daemon.kinds import CardBegan, PlanMade, Remembered
 from daemon.memory import WorkingMemory
+from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import remember
 from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
+from daemon.processes.greeting import COGNITIVE_STEPS as GREETING_STEPS
 from daemon.reply import Reply
 from tests.core.outside import FileEarlier, echo, note, read, said
 from tests.lives import Boundary
@@ -215,6 +217,18 @@ def rewritten(home: Path) -> Mapping[str, Process]:
 
     lives = len(read(home / "lives.jsonl"))
     return PROCESSES if lives == 1 else {"conversation": conversation, "greeting": conversation}
+
+
+def reworded(home: Path) -> Mapping[str, Process]:
+    """The usual process; since the second life another prompt, and all else as before."""
+
+    async def greeting(turn: Turn) -> Transition:
+        await newcomers(turn)
+        said = await converse(turn, GREETING_STEPS, "Be brief.")
+        return Transition(to="conversation", memory=said.memory)
+
+    lives = len(read(home / "lives.jsonl"))
+    return PROCESSES if lives == 1 else {**PROCESSES, "greeting": greeting}
 
 
 def planned(condition: str, done: int) -> PlanMade:

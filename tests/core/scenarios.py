@@ -32,6 +32,7 @@ from tests.core.minds import (
     refusing,
     refusing_once,
     replanning,
+    reworded,
     rewritten,
     shorter,
     stammering,
@@ -342,6 +343,17 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
         ],
         processes=rewritten,
+        restarts=True,
+    ),
+    "new-prompt": Scenario(
+        events=[dm(1, "hi")],
+        endings=[
+            ["You said: hi"],
+            ["You said: after a break: hi"],
+            [CUT, "You said: after a break: hi"],
+            ["You said: hi", "You said: after a break: hi"],
+        ],
+        processes=reworded,
         restarts=True,
     ),
     "asked-new-code": Scenario(

@@ -77,8 +77,8 @@ def test_two_daemons_that_meet_come_through_as_one() -> None:
 
 
 def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
-    """The code asks otherwise since the second life."""
-    story = SCENARIOS["new-code"]
+    """The prompt is another one since the second life."""
+    story = SCENARIOS["new-prompt"]
     begun_again = []
     for at in range(16, 34, 2):
         with home_for("restarted") as home:
