@@ -172,6 +172,7 @@ async def test_a_card_whose_answer_was_lost_is_not_posted_twice(stage: Stage) ->
 
 
 async def test_a_card_that_nobody_knew_of_is_found_again_when_it_changes(stage: Stage) -> None:
+    await stage.until(lambda: stage.entries("caught-up"))  # else what looks for news meets the refusals
     stage.wire.cut.add("chat.postMessage")
     stage.wire.refuse["conversations.replies"] = ["internal_error"] * 2
     root = await tell(stage, "plan 0 2 stay")
