@@ -135,15 +135,7 @@ class Pasts:
             return replace(past, before=before)
         if keeping:
             heard = self._left(thread, keeping, heard)
-        known = dict(past.memories)
-        unknown = [seq for seq in seqs if seq not in known]
-        for start in range(0, len(unknown), PIECE):
-            if start:
-                yield
-            some = unknown[start : start + PIECE]
-            known.update(zip(some, self.dms.recalled(some), strict=True))
-        dropped = len(known) > len(seqs)
-        memories = {seq: known[seq] for seq in seqs} if dropped else known
+        memories = yield from self._remembered(past, seqs)
         in_sight = {memory.seq: memory for memory in memories.values()}
         return Past(
             before=before,
@@ -156,6 +148,17 @@ class Pasts:
             mood=mood,
             carried=carried,
         )
+
+    def _remembered(self, past: Past, seqs: Sequence[int]) -> Generator[None, None, Mapping[int, Memory]]:
+        """How these entries look to the model, in their order; those of the past are not read again."""
+        known = dict(past.memories)
+        unknown = [seq for seq in seqs if seq not in known]
+        for start in range(0, len(unknown), PIECE):
+            if start:
+                yield
+            some = unknown[start : start + PIECE]
+            known.update(zip(some, self.dms.recalled(some), strict=True))
+        return {seq: known[seq] for seq in seqs}
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
         """What a past is made of, from a seq up to before another one, piece by piece."""
