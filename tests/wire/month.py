@@ -84,7 +84,7 @@ class Life:
 
     def __init__(self, page: Board, home: Path, story: Story) -> None:
         self._live = partial(_live, page, home, story)
-        self._pid = fork(self._live, FOREVER)
+        self._pid = self._begun()
         self.count = 1
 
     def end(self, sent: signal.Signals = signal.SIGTERM) -> int:
@@ -95,8 +95,16 @@ class Life:
     def begin_again(self) -> None:
         """After a while there is another one."""
         time.sleep(REST)
-        self._pid = fork(self._live, FOREVER)
+        self._pid = self._begun()
         self.count += 1
+
+    def _begun(self) -> int:
+        """A process that is not told to end before it listens: until then the signal waits."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            return fork(self._live, FOREVER)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def look(self) -> None:
         """It must not have ended by itself."""
@@ -119,6 +127,7 @@ async def _live(page: Board, home: Path, story: Story) -> None:
     """Until it is told to end."""
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     async with awake(settings_for(page, story, home), SwiftClock(page), WORDS) as awoken:
         gc.freeze()
         living = asyncio.create_task(live(awoken.journal.died, awoken.slack.died))
