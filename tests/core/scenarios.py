@@ -344,6 +344,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         processes=rewritten,
         restarts=True,
+        stutters=(13, 17, 19, 20, 23),  # at 19 and 20 what the new code says is cut short, too
     ),
     "new-prompt": Scenario(
         events=[dm(1, "hi")],
