@@ -12,8 +12,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from daemon.engine.tables import Row
-from daemon.engine.writer import Fence, Writer
+from daemon.engine.writer import Writer
 
 PATIENCE = float(os.environ.get("PATIENCE", "45"))
 """Real seconds after which a test gives up: far more than it ever takes, however busy the machine."""
@@ -90,16 +89,8 @@ class AttentiveLoop(asyncio.SelectorEventLoop):
 class CountedWriter(Writer):
     """The journal's writer; while it writes, there is no rest."""
 
-    def submit(
-        self,
-        row: Row,
-        fence: Fence | None,
-        requires: int | None,
-        after: str = "",
-        receipt_of: str = "",
-        opened_by: str = "",
-    ) -> asyncio.Future[int]:
-        written = super().submit(row, fence, requires, after, receipt_of, opened_by)
+    def submit(self, *args: Any, **more: Any) -> asyncio.Future[int]:
+        written = super().submit(*args, **more)
         attention().wait_for(written)
         return written
 

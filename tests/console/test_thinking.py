@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientResponse, ClientSession
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from daemon.console.readers import ROOM
 from daemon.console.unrecorded import LONGEST, Thinking
@@ -132,6 +132,14 @@ async def test_what_streams_to_the_page_is_in_no_line_of_the_log_and_no_secret_i
         assert private not in said
 
 
+async def greet(page: Page, url: str) -> None:
+    """Somebody says good morning to the soul."""
+    await page.goto(url)
+    await expect(page.locator("#place")).to_have_text("Claudius")
+    await page.locator("#composer textarea").fill("Good morning!")
+    await page.keyboard.press("Enter")
+
+
 @WITH_CHROMIUM
 @IN_ITS_LOOP
 async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_journal_s_pane(
@@ -141,10 +149,7 @@ async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_jour
         gate = asyncio.Event()
         model.say(ANSWER, chunk=5, until=gate, first=MIDDLE)
         page = await chromium.new_page()
-        await page.goto(soul.url)
-        await expect(page.locator("#place")).to_have_text("Claudius")
-        await page.locator("#composer textarea").fill("Good morning!")
-        await page.keyboard.press("Enter")
+        await greet(page, soul.url)
         live = page.locator("#turns .live")
         await expect(live).to_contain_text("She must not hear")
         await expect(live).to_contain_text("not recorded yet")
@@ -165,10 +170,7 @@ async def test_half_a_thought_is_gone_when_its_attempt_ends(tmp_path: Path, brow
         gate = asyncio.Event()
         model.say(ANSWER, chunk=5, until=gate, first=MIDDLE)
         page = await chromium.new_page()
-        await page.goto(soul.url)
-        await expect(page.locator("#place")).to_have_text("Claudius")
-        await page.locator("#composer textarea").fill("Good morning!")
-        await page.keyboard.press("Enter")
+        await greet(page, soul.url)
         await expect(page.locator("#turns .live")).to_contain_text("She must not hear")
         await page.locator(".thread.open .reply textarea").fill("stop")
         await page.keyboard.press("Enter")
