@@ -32,16 +32,15 @@ from tests.core.minds import (
     refusing,
     refusing_once,
     replanning,
-    reworded,
     rewritten,
     shorter,
     stammering,
     stubborn,
     ticking_off,
 )
+from tests.core.new_code import NEW_CODE
 from tests.core.outside import PAGE, FileEarlier, hearing
 from tests.core.readers import reading, reads
-from tests.core.seekers import asking
 from tests.core.story import Scenario, below, dm, top
 from tests.core.thinkers import at_random, branching, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
@@ -334,40 +333,6 @@ SCENARIOS: Mapping[str, Scenario] = {
     "deadly": Scenario(
         events=[dm(1, "bad")], endings=[[FAILED]], processes=deadly, max_attempts=5, stops=False
     ),
-    "new-code": Scenario(
-        events=[dm(1, "hi")],
-        endings=[
-            ["You said: hi"],
-            ["You said: after a break: hi"],
-            [CUT, "You said: after a break: hi"],
-            ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
-        ],
-        processes=rewritten,
-        restarts=True,
-        stutters=(13, 17, 19, 20, 23),  # at 19 and 20 what the new code says is cut short, too
-    ),
-    "new-prompt": Scenario(
-        events=[dm(1, "hi")],
-        endings=[
-            ["You said: hi"],
-            ["You said: after a break: hi"],
-            [CUT, "You said: after a break: hi"],
-            ["You said: hi", "You said: after a break: hi"],
-        ],
-        processes=reworded,
-        restarts=True,
-    ),
-    "asked-new-code": Scenario(
-        events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
-        endings=[
-            ["Which one?", "Which one?", "How many?", "So: three, four"],
-            ["Which one?", "How many?", "So: two, three", "Which one?"],  # the code changed before it asked
-            ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
-            ["Which one?", "Which one?", "How many?", "So: two, three", "Which one?"],
-        ],
-        processes=asking,
-        restarts=True,
-    ),
     "inner-life": Scenario(
         events=[dm(1, "hi tea", phase=2)],
         endings=[["You said: hi tea", "I thought of you."]],
@@ -407,5 +372,6 @@ SCENARIOS: Mapping[str, Scenario] = {
         stutters=(47, 61),
         extra=partial(lived_well, steps=1),
     ),
+    **NEW_CODE,
     **WAITING,
 }

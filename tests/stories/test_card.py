@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -172,12 +173,14 @@ async def test_a_card_whose_answer_was_lost_is_not_posted_twice(stage: Stage) ->
 
 
 async def test_a_card_that_nobody_knew_of_is_found_again_when_it_changes(stage: Stage) -> None:
-    await stage.until(lambda: stage.entries("caught-up"))  # else what looks for news meets the refusals
+    caught_up = asyncio.Event()
+    stage.wire.held["conversations.history"] = caught_up  # what looks for news meets none of the refusals
     stage.wire.cut.add("chat.postMessage")
     stage.wire.refuse["conversations.replies"] = ["internal_error"] * 2
     root = await tell(stage, "plan 0 2 stay")
     await stage.passing(0.5, lambda: stage.entries("card-missed"))
     stage.wire.cut.clear()
+    caught_up.set()
     await stage.passing(0.5, lambda: stage.entries("turn-ended"))
     assert [figures for *_, figures in await read(stage, root)] == ["2/3"]
 

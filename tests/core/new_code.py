@@ -1,0 +1,47 @@
+"""The stories of code that changed while an execution was on its way. scenarios.py collects them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.core.minds import reworded, rewritten
+from tests.core.seekers import asking
+from tests.core.story import Scenario, dm
+from tests.core.waiting import CUT
+
+NEW_CODE: Mapping[str, Scenario] = {
+    "new-code": Scenario(
+        events=[dm(1, "hi")],
+        endings=[
+            ["You said: hi"],
+            ["You said: after a break: hi"],
+            [CUT, "You said: after a break: hi"],
+            ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
+        ],
+        processes=rewritten,
+        restarts=True,
+        stutters=(13, 17, 19, 20, 23),  # at 19 and 20 what the new code says is cut short, too
+    ),
+    "new-prompt": Scenario(
+        events=[dm(1, "hi")],
+        endings=[
+            ["You said: hi"],
+            ["You said: after a break: hi"],
+            [CUT, "You said: after a break: hi"],
+            ["You said: hi", "You said: after a break: hi"],
+        ],
+        processes=reworded,
+        restarts=True,
+    ),
+    "asked-new-code": Scenario(
+        events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
+        endings=[
+            ["Which one?", "Which one?", "How many?", "So: three, four"],
+            ["Which one?", "How many?", "So: two, three", "Which one?"],  # the code changed before it asked
+            ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
+            ["Which one?", "Which one?", "How many?", "So: two, three", "Which one?"],
+        ],
+        processes=asking,
+        restarts=True,
+    ),
+}
