@@ -26,8 +26,8 @@ class Ledger:
         self._clock = clock
         self._began = clock.steady() - seconds
         self._slots = asyncio.Semaphore(limits.concurrency)
-        self._on_their_way = 0
-        self._reserved = 0.0
+        self._on_their_way: list[float] = []
+        """What each of these calls may cost, in dollars."""
         self._released = asyncio.Event()
         self._counted = set[int]()
         self.calls = 0
@@ -48,7 +48,7 @@ class Ledger:
     def reached(self) -> Ending | None:
         """The bound that stands in the way of another call."""
         limits = self._limits
-        if self.calls + self._on_their_way >= limits.calls:
+        if self.calls + len(self._on_their_way) >= limits.calls:
             return "calls"
         if limits.usd and self.usd >= limits.usd:
             return "money"
@@ -67,14 +67,14 @@ class Ledger:
             while not last and self._waits(amount):
                 await self._released.wait()
             reached = None if last else self._refusal(amount)
-            held = 0.0 if reached else amount
-            self._on_their_way += reached is None
-            self._reserved += held
-            try:
+            if reached:
                 yield reached
+                return
+            self._on_their_way.append(amount)
+            try:
+                yield None
             finally:
-                self._on_their_way -= reached is None
-                self._reserved -= held
+                self._on_their_way.remove(amount)
                 self._released.set()
                 self._released = asyncio.Event()
 
@@ -84,7 +84,8 @@ class Ledger:
 
     def _waits(self, amount: float) -> bool:
         """Would it fit, but for what others may cost that are on their way?"""
-        return amount > 0 and self._left() - self._reserved < amount <= self._left()
+        reserved = sum(self._on_their_way)
+        return amount > 0 and self._left() - reserved < amount <= self._left()
 
     def _refusal(self, amount: float) -> Ending | None:
         if amount > 0 and amount > self._left():

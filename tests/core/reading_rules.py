@@ -180,7 +180,7 @@ BUDGET: tuple[Mutant, ...] = (
     rule(
         "reading: calls on their way count",
         "soul/ledger.py",
-        "if self.calls + self._on_their_way >= limits.calls:",
+        "if self.calls + len(self._on_their_way) >= limits.calls:",
         "if self.calls >= limits.calls:",
         MANY,
     ),
