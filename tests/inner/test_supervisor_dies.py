@@ -107,10 +107,13 @@ async def test_the_deadline_counts_while_no_daemon_is_there(tmp_path: Path) -> N
     async with opened(tmp_path) as workshop:
         started = await workshop.start("it", 0.3)
         async with workshop.supervised({"it": shell("exec sleep 100")}):
-            await until((workshop.folder(started) / "wrapper").exists)
+            await until(lambda: holder(workshop.folder(started)))
+            wrapper = holder(workshop.folder(started))
         await until((workshop.folder(started) / "status").exists)
         async with workshop.supervised({}):
             assert (await workshop.end(started)).status == "timeout"
+        assert wrapper
+        await asyncio.to_thread(os.waitpid, wrapper, 0)
 
 
 async def test_all_died_between_the_folder_and_the_start(workshop: Workshop, tmp_path: Path) -> None:
