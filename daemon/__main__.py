@@ -101,12 +101,12 @@ def _run(_: argparse.Namespace) -> int:
     from daemon import app, lifetime  # after the settings: a bad key answers at once
 
     slack, claude = settings.slack == "rehearsed", settings.claude == "rehearsed"
-    rehearsal = None
+    rehearsal = samples = None
     if slack or claude:
         rehearsal = _rehearsal(settings, slack=slack, claude=claude)
     if claude:
-        settings = _toured(settings)
-    asyncio.run(lifetime.until_told(app.run(settings, rehearsal)))
+        settings, samples = _toured(settings)
+    asyncio.run(lifetime.until_told(app.run(settings, rehearsal, samples)))
     return 0
 
 
@@ -143,18 +143,22 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
     return Rehearsed(clock=SystemClock(), slack=path, claude=claude, name=name())
 
 
-def _toured(settings: Settings) -> Settings:
-    """What a script shows, unless it is set: it finds its own way, in sample files, and has an owner."""
-    from daemon.project import root
-    from rehearsal.tour import FILES, OWNER
+def _toured(settings: Settings) -> tuple[Settings, Path]:
+    """What a script shows, unless it is set: it finds its own way, in sample files, and has an owner.
 
-    samples = root() / FILES
-    return replace(
+    With it the folder of its sample actions.
+    """
+    from daemon.project import root
+    from rehearsal.tour import FILES, OWNER, SAMPLES
+
+    files = root() / FILES
+    shown = replace(
         settings,
         ism_enabled=settings.ism_enabled or not is_set("ISM_ENABLED"),
-        knowledge_dirs=settings.knowledge_dirs or ((samples,) if samples.is_dir() else ()),
+        knowledge_dirs=settings.knowledge_dirs or ((files,) if files.is_dir() else ()),
         owner_user_ids=settings.owner_user_ids or frozenset({OWNER}),
     )
+    return shown, root() / SAMPLES
 
 
 def _settings() -> Settings:

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.actions.function import ActionFunction
-from daemon.actions.own import own_actions, usable
+from daemon.actions.own import own_actions, usable, with_samples
 from daemon.behaviour import processes_of, world_of
 from daemon.clock import SystemClock
 from daemon.connections import (
@@ -81,9 +81,9 @@ class Awake:
     worker: Worker
 
 
-async def run(settings: Settings, rehearsal: Rehearsal | None) -> None:
+async def run(settings: Settings, rehearsal: Rehearsal | None, samples: Path | None = None) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
-    async with awake(settings, SystemClock(), rehearsal=rehearsal) as soul:
+    async with awake(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
         gc.freeze()  # what is there by now stays for good: the collector need not go through it again
         introduce(settings, soul.name, soul.budget, soul.url)
         await live(soul.journal.died, soul.slack.died)
@@ -97,16 +97,19 @@ async def awake(
     grace: float = GRACE,
     *,
     rehearsal: Rehearsal | None = None,
+    samples: Path | None = None,
     processes: Mapping[str, Process] | None = None,
     writer: type[Writer] = Writer,
     sandbox: Open | None = None,
 ) -> AsyncIterator[Awake]:
     """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
 
-    `words` is the folder of the owner's texts and actions; `rehearsal` is what the settings do not name of
-    the world; without `processes`, they are those that the settings ask for.
+    `words` is the folder of the owner's texts and actions, and `samples` one of actions besides; `rehearsal`
+    is what the settings do not name of the world; without `processes`, they are those that the settings ask
+    for.
     """
-    own = usable(own_actions(words or root()))
+    found = own_actions(words or root())
+    own = usable(with_samples(found, samples) if samples else found)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         app, listener, here = await _port(stack, settings, clock, rehearsal)

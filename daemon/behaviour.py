@@ -55,6 +55,7 @@ def processes_of(
         library=library,
         shelf=slack.shelf,
         expert=Expert(bool(settings.claude_model_expert)),
+        soul_home=settings.soul_home,
     )
     registry = registry_of(given, own, inner=commands(means) if means else ())
     processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), slack.shelf)

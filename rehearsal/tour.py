@@ -15,8 +15,9 @@ from aiohttp import web
 from rehearsal.people import ALICE, SOUL
 from rehearsal.workspace import Workspace
 
-FILES = "examples/cafe"
-"""The folder of sample files, in the project."""
+SAMPLES = "examples"
+"""The folder of samples, in the project: actions, and files to look things up in."""
+FILES = f"{SAMPLES}/cafe"
 OWNER = ALICE.id
 """Who owns the soul where nobody else does: the first one of whom one posts as."""
 
@@ -43,7 +44,7 @@ class Stop:
 
 def sample(name: str) -> Path:
     """Where the sample file of this name is."""
-    return Path(__file__).resolve().parent.parent / "examples" / name
+    return Path(__file__).resolve().parent.parent / SAMPLES / name
 
 
 def stops(name: str) -> Sequence[Stop]:

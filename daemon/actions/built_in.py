@@ -49,5 +49,5 @@ class Stand:
 def catalogue(own: Sequence[ActionFunction] = ()) -> Registry:
     """All that there could be: for checks and documents."""
     nothing: Any = Stand()
-    means = Means(memories=nothing, library=nothing, shelf=nothing, expert=Expert(True))
+    means = Means(memories=nothing, library=nothing, shelf=nothing, expert=Expert(True), soul_home=nothing)
     return registry_of(means, own, all_commands(nothing))

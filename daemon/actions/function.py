@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter
+from pathlib import Path
 from typing import Annotated, Any, NewType, Protocol, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
@@ -44,6 +45,7 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "library": (Library, Library | None),
     "shelf": (Shelf,),
     "expert": (Expert,),
+    "soul_home": (Path,),
 }
 """What the daemon gives, by the name of the parameter, with the types that may be written there."""
 WITH_STEPS = frozenset({"run", "turn", "say"})
@@ -64,6 +66,7 @@ class Means:
     library: Library | None = None
     shelf: Shelf | None = None
     expert: Expert = Expert(False)
+    soul_home: Path | None = None
 
 
 NOTHING = Means()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.actions.built_in import catalogue
@@ -55,6 +55,13 @@ def own_actions(folder: Path) -> Own:
                 actions.append(one)
             taken.add(one.name.casefold())
     return Own(actions=actions, faults=faults)
+
+
+def with_samples(own: Own, folder: Path) -> Own:
+    """These, and what stands in this folder's `actions/`, but for what is called as one of the owner's."""
+    taken = {one.name.casefold() for one in own.actions}
+    samples = [one for one in own_actions(folder).actions if one.name.casefold() not in taken]
+    return replace(own, actions=[*own.actions, *samples])
 
 
 def usable(own: Own) -> Sequence[ActionFunction]:

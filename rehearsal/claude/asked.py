@@ -26,6 +26,8 @@ MESSAGE = re.compile(
     re.S | re.X,
 )
 """Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
+PRESSED = re.compile(r"\[[^\n]+ chose “([^”\n]+)”\]")
+"""How it is told that somebody has pressed a button."""
 THREAD = re.compile(r"sess-[0-9a-f]")
 """How the name of a sender begins that is no person."""
 COLON = re.compile(
@@ -57,6 +59,10 @@ SELF = re.compile(
 """How people tell of themselves."""
 NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
 """What is noted about a person, in the note that ends a request."""
+POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
+"""How a sentence begins that wants something."""
+DEED = re.compile(rf"{POLITELY}(?:order|book|buy)\b", re.I)
+"""Wants something done in the world."""
 SIGNS = tuple(
     (re.compile(sign, re.I), re.compile(meant, re.I))
     for sign, meant in (
@@ -64,7 +70,8 @@ SIGNS = tuple(
             r"^problem.?solving$",
             r"\b(solve|find out|figure out|investigate|look (into|up)|help me with|what can (we|I) do"
             r"|broken|drips|dripping|leaks|leaking|does(n.t| not) work)\b"
-            r"|^\W*(@\S+\s+)?(which|where|when|who)\b(?! (are|were|do|did|can|could|would|have) you\b)",
+            r"|^\W*(@\S+\s+)?(which|where|when|who)\b(?! (are|were|do|did|can|could|would|have) you\b)"
+            rf"|{DEED.pattern}",
         ),
         (r"^closing$", r"^\W*(bye|goodbye|good night|see you|farewell)\b|\b(bye|that.s all|good night)\W*$"),
         (r"^stop", r"^\W*(stop|halt|cancel|enough|never ?mind)\b(?! \w+ing)"),
@@ -132,6 +139,7 @@ class Asked:
     """One request, as the understudy understands it. `answers` are the texts it gave before.
 
     `found` is what came of actions: their names and results. `notes` is what is noted about each person.
+    `pressed` is the button that was pressed last, where nothing was said since.
     """
 
     sections: tuple[Section, ...]
@@ -141,6 +149,7 @@ class Asked:
     found: tuple[tuple[str, str], ...]
     instruction: str
     notes: Mapping[str, tuple[str, ...]]
+    pressed: str
 
     @property
     def words(self) -> str:
@@ -186,6 +195,7 @@ def asked(body: Body) -> Asked:
         found=tuple(found),
         instruction=instruction,
         notes=_notes(texts(body["messages"][-1]["content"])),
+        pressed=_pressed(turns[-1]),
     )
 
 
@@ -267,6 +277,12 @@ def _notes(last: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         lines = [line.removeprefix("- ") for line in text.split("\n") if line.startswith("- ")]
         notes[person] = tuple(lines)
     return notes
+
+
+def _pressed(turn: Sequence[str]) -> str:
+    """The label of the button that was pressed in this turn; "" where none was."""
+    found = [PRESSED.fullmatch(text) for text in turn]
+    return next((one[1] for one in reversed(found) if one), "")
 
 
 def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:

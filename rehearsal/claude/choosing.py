@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.claude.asked import MESSAGE, RESULT, Asked
+from rehearsal.claude.asked import MESSAGE, POLITELY, RESULT, Asked
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.schema import Schema, instance
 from rehearsal.claude.task import named_in, together
@@ -25,6 +25,9 @@ ABOUT = re.compile(r"\b(?:about|look up)\s+(?P<things>.+)", re.I | re.S)
 END = "DONE"
 FILES, SAID = "Research", "SearchMemory"
 LOOKS = (FILES, SAID, "ReadThread")
+TALKS = frozenset({"Think", "Respond", "AskPerson", "ReadDeeply", "Remember", "Schedule", "Escalate"})
+"""What it can choose besides to look; whatever else is offered is a deed of its owner's."""
+PART_OF_NAME = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +73,39 @@ def topics(words: str) -> list[str]:
 def _plan(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
     """What it would do from the beginning, as far as it is offered."""
     steps = [Step(name="Think", why="First I put into words what is wanted, and what I know of it.")]
+    deed = _deed(words, offered)
+    if deed:
+        steps += [deed, Step(name="Respond", why="I have done what I may do: time to answer.")]
+    else:
+        steps += _looking(words, offered)
+        steps.append(Step(name="Respond", why="I have looked where I can look: time to answer."))
+    return (step for step in steps if step.name in offered)
+
+
+def is_deed(name: str) -> bool:
+    """Whether an action of this name is neither a look nor talk: its owner has added it."""
+    return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
+
+
+def _deed(words: str, offered: Mapping[str, object]) -> Step | None:
+    """What its owner has added, and these words want done by its name, with what they say after that."""
+    for name in filter(is_deed, offered):
+        called = r"\W+".join(PART_OF_NAME.findall(name))
+        found = re.search(rf"{POLITELY}{called}\b\W*(?P<what>.+)", words, re.I | re.S)
+        if found:
+            what = found["what"].strip(" .!?")
+            return Step(name=name, why=f"There is an action for that: {name}.", words=what)
+    return None
+
+
+def _looking(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
+    """Where it looks, and for what."""
     place = SAID if BEFORE.search(words) or FILES not in offered else FILES
     where = "what was said before" if place == SAID else "our files"
     for topic in topics(words):
         wanted = list(looked_for(topic)) or [topic]
         why = f"I look through {where} for {together([f'“{word}”' for word in wanted])}."
-        steps.append(Step(name=place, why=why, words=" ".join(wanted)))
-    steps.append(Step(name="Respond", why="I have looked where I can look: time to answer."))
-    return (step for step in steps if step.name in offered)
+        yield Step(name=place, why=why, words=" ".join(wanted))
 
 
 def _offered(item: Schema) -> dict[str, Schema | None]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rehearsal.claude.asked import OPEN_THOUGHT, PROBLEM, READING, SELF, Asked, Section
-from rehearsal.claude.choosing import FILES, LOOKS, topics
+from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, SELF, Asked, Section
+from rehearsal.claude.choosing import FILES, LOOKS, is_deed, topics
 from rehearsal.claude.hits import Hit, avoided, best, holds
 from rehearsal.claude.reading import BEGINS, is_to_be_read, told
 from rehearsal.claude.task import together
@@ -30,6 +30,8 @@ RECALL = re.compile(
 )
 BAD_IDEA = re.compile(r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|every\w*|whole|entire)\b", re.I)
 COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
+DECLINED = "Decline"
+"""What stands on the button of who does not agree."""
 UNFINISHED = re.compile(r"\bbefore you are done\b")
 SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 TURNED = (
@@ -96,9 +98,14 @@ def _answer(request: Asked) -> str:
     if goes == READING:
         return BEGINS
     if goes == PROBLEM:
-        return "Let me look."
+        return "Let me see to it." if DEED.search(request.words) else "Let me look."
     if any(name in LOOKS for name, _ in request.found):
         return _looked_up(request)
+    done = [text for name, text in request.found if is_deed(name)]
+    if done:
+        return f"Done{_to(request)}. {done[-1]}"
+    if request.pressed == DECLINED:
+        return f"As you wish{_to(request)}: I have left it."
     counts = COUNTS_TO.search(request.words)
     if counts:
         return ", ".join(str(number) for number in range(1, int(counts["end"]) + 1)) + "."

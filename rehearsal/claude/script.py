@@ -11,6 +11,7 @@ import json
 import re
 
 from rehearsal.claude.asked import (
+    DEED,
     MESSAGE,
     OPEN_THOUGHT,
     PROBLEM,
@@ -91,6 +92,8 @@ def _thought(request: Asked) -> str:
     wanted = together([f"“{word}”" for word in looked_for(request.words)])
     if found:
         said.append(f"I have found: “{short(found[-1])}”")
+    elif DEED.search(request.words):
+        said.append("That is something to do, and not to look up.")
     elif wanted:
         said.append(f"Nothing of that is my own knowledge, so I look for {wanted}.")
     return " ".join(said)
@@ -128,6 +131,8 @@ def _aside(section: Section, request: Asked) -> str:
         return f"{who} wants something read. I go by the words of the question."
     if goes == OPEN_THOUGHT:
         return f"{who} wants this worked out. I take it step by step."
+    if goes == PROBLEM and DEED.search(request.words):
+        return f"{who} wants something done. I find my own way: think, do it if I may, answer."
     if goes == PROBLEM:
         return f"{who} wants something that can be looked up. I find my own way: think, look, answer."
     if SELF.search(request.words):

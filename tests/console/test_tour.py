@@ -20,14 +20,14 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(address)
         tour, count = page.locator("#tour"), page.locator("#tour .count")
-        await expect(tour.locator(".chips button")).to_have_count(8)
+        await expect(tour.locator(".chips button")).to_have_count(9)
         await expect(count).to_have_text("Click one, and watch")
 
         await tour.get_by_role("button", name="Tell it something").click()
         await expect(page.locator("#tour-watch")).to_contain_text("it thinks again in silence")
         said = page.locator("#messages .text")
         await expect(said.last).to_contain_text("you are allergic to walnuts, and you like your tea strong.")
-        await expect(count).to_have_text("1 of 8 tried")
+        await expect(count).to_have_text("1 of 9 tried")
 
         await page.get_by_role("radio", name="Bob").check(force=True)
         await tour.get_by_role("button", name="Let it find its way").click()
@@ -36,11 +36,18 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         await expect(page.locator("#messages b").first).to_have_text("Alice")
         await expect(said.last).to_contain_text("cafe/espresso-machine.md:5")
 
+        await tour.get_by_role("button", name="Agree to something").click()
+        await expect(said.last).to_contain_text("may I do this?")
+        assert not (tmp_path / "orders.md").exists()
+        await page.locator("#messages").get_by_role("button", name="Approve").click()
+        await expect(said.last).to_contain_text("two plum cakes for Friday (orders.md:1).")
+        assert (tmp_path / "orders.md").read_text() == "- two plum cakes for Friday\n"
+
         await tour.get_by_role("button", name="Hide").click()
         await page.reload()
         await expect(page.locator("#tour-toggle")).to_be_visible()
         await expect(tour).to_be_hidden()
         await page.locator("#tour-toggle").click()
-        await expect(count).to_have_text("2 of 8 tried")
-        await expect(tour.locator(".done")).to_have_count(2)
+        await expect(count).to_have_text("3 of 9 tried")
+        await expect(tour.locator(".done")).to_have_count(3)
     assert complaints == []

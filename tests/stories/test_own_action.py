@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.actions.own import own_actions, with_samples
 from daemon.errors import ConfigError
 from daemon.rules import verify
 from rehearsal.people import CAROL
@@ -130,3 +131,13 @@ async def test_one_that_cannot_be_an_action_ends_the_start_with_a_line_for_each_
     write(stage, "deploys.py", LOOKS)
     write(stage, "broken.py", TELLS)
     await stage.wake()
+
+
+async def test_a_sample_gives_way_to_an_action_of_the_owners_with_its_name(tmp_path: Path) -> None:
+    folders = [tmp_path / "owner", tmp_path / "samples"]
+    for folder in folders:
+        (folder / "actions").mkdir(parents=True)
+        (folder / "actions" / "deploys.py").write_text(LOOKS, encoding="utf-8")
+    (folders[1] / "actions" / "rolling.py").write_text(ROLLS_BACK % ("back", "back"), encoding="utf-8")
+    offered = with_samples(own_actions(folders[0]), folders[1]).actions
+    assert [one.name for one in offered] == ["LookUpDeploys", "RollBack"]

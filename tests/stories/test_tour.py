@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from daemon.actions.own import ACTIONS
 from daemon.project import root
 from rehearsal.people import SOUL
-from rehearsal.tour import FILES, OWNER, Stop, sample, stops
+from rehearsal.tour import FILES, OWNER, SAMPLES, Stop, sample, stops
 from tests.rehearsal.test_inner_ticks import pass_by
-from tests.stories.choosing import pressed, questions, stop_button
+from tests.stories.choosing import pressed, questions, shown, stop_button
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
 from tests.stories.test_reading import endings
@@ -25,6 +27,7 @@ PLACES = {"": ALICE, "general": GENERAL}
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """What `python -m daemon` is without a key: the script, the sample files, and Alice for an owner."""
     async with staged(tmp_path) as stage:
+        shutil.copytree(root() / SAMPLES / ACTIONS, stage.words / ACTIONS, dirs_exist_ok=True)
         await stage.wake(
             ism_enabled=True, knowledge_dirs=(root() / FILES,), owner_user_ids=frozenset({OWNER})
         )
@@ -141,6 +144,28 @@ async def test_at_its_limit_it_goes_on_only_by_leave_of_its_owner(stage: Stage) 
     said = stage.entries("spoken")[-1].event.text
     assert "- Boiler: the boiler is switched to night at ten" in said
     assert "Not looked up yet" not in said
+    assert not stage.pending()
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("Approve", "Done, Alice. On the list of orders now: two plum cakes for Friday (orders.md:1)."),
+        ("Decline", "As you wish, Alice: I have left it."),
+    ],
+)
+async def test_what_costs_money_is_done_only_if_its_owner_agrees(stage: Stage, label: str, said: str) -> None:
+    ts = await stage.say("alice", ALICE, words(TOUR["approval"]))
+    orders = stage.home / "orders.md"
+    assert (await shown(stage, ALICE, ts))[-1] == (
+        f"<@{OWNER}>, may I do this? *Order*\n```\nwhat: two plum cakes for Friday\n```",
+        ["Approve", "Decline"],
+    )
+    assert not orders.exists()
+    await pressed(stage, "alice", label)
+    assert (await stage.answers(ALICE, ts))[-1] == said
+    agreed = "- two plum cakes for Friday\n" if label == "Approve" else ""
+    assert (orders.read_text() if orders.exists() else "") == agreed
     assert not stage.pending()
 
 
