@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rehearsal.claude.asked import MESSAGE, Asked
@@ -36,12 +36,14 @@ PLACE = re.compile(
 )
 CHANNEL = re.compile(r"(?<!\S)#[a-z][\w-]+")
 READS = re.compile(
-    r"""^\W*(?:and|und|what\s+about|was\s+ist\s+mit)\b | ["“”„«»`]
+    r"""^\W*(?:and|und|what\s+about|was\s+ist\s+mit)\b | ["“”„«»]
     | \b(?:read|search|look\s+(?:through|in)|go\s+(?:through|over)|leaf|summar\w+|mention\w*|occur\w*
     |appear\w*|how\s+(?:often|many)|count|says?|said|contains?|lies|such|zähle?|wie\s+(?:oft|viele)|steht|erwähn\w*)\b""",
     re.I | re.X,
 )
 """What people do with a text, or ask of one."""
+BROUGHT = re.compile(r":\s*\S|\n")
+"""The text that they mean stands in the message itself."""
 SHARED = re.compile(r"\b(?:files?|documents?|attachments?|datei(?:en)?|dokumente?)\b", re.I)
 DAYS = re.compile(r"\b(\d{1,3})\s+(?:days?|tagen?)\b", re.I)
 SPANS = (
@@ -81,16 +83,22 @@ def looked_up(body: Body) -> str:
 
 
 def is_to_be_read(asked: Asked) -> bool:
-    """Whether they want a file read that came with their message, or before it; or a thread, or a channel."""
+    """Whether they want a file read that came with their message, or before it; or a thread, or a channel.
+
+    Where they do not say what, it is the file that the last answer was about.
+    """
     if FILE.search(asked.words):
         return True
-    spoken = MENTION.sub("", asked.words)
+    spoken = MENTION.sub("", asked.words).strip()
     wants = READS.search(spoken) is not None
     if wants and PLACE.search(spoken):
         return True
     names = _shared(asked)
-    named = any(name.lower() in spoken.lower() for name in names) or SHARED.search(spoken) is not None
-    return bool(names) and (named or (wants and task_of(spoken) is None))
+    if not names or BROUGHT.search(spoken):
+        return False
+    if _name_one_of(names, spoken) or SHARED.search(spoken):
+        return wants or spoken.endswith("?")
+    return wants and _name_one_of(names, *asked.answers[-1:]) and task_of(spoken) is None
 
 
 def is_wish(schema: Mapping[str, Any]) -> bool:
@@ -189,6 +197,10 @@ def _within(tag: str, text: str) -> str:
 def _shared(asked: Asked) -> list[str]:
     """The names of all files of this conversation, each once."""
     return list(dict.fromkeys(name for said in asked.heard for name in FILE.findall(said.words)))
+
+
+def _name_one_of(names: Sequence[str], *texts: str) -> bool:
+    return any(name.lower() in text.lower() for name in names for text in texts)
 
 
 def _days(words: str) -> int:

@@ -74,6 +74,25 @@ async def test_a_file_without_a_word_is_looked_at_and_asked_about_later(stage: S
     assert len(endings(stage)) == 3
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Can you summarise this:\n- one\n- two",
+        "Can you summarise this: tea is late, cake is early",
+        "What is `x`?\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+        "What is `x`?",
+        "Thanks for the file!",
+    ],
+)
+async def test_plain_words_after_a_file_are_no_reading(stage: Stage, words: str) -> None:
+    ts = await shares(stage, "plan.txt", PLAN, "What does it say about decks?")
+    await stage.settled()
+    assert len(endings(stage)) == 1
+    await stage.say("alice", ALICE, words, ts)
+    await stage.say("alice", ALICE, words)
+    assert len(endings(stage)) == 1
+
+
 async def test_of_several_files_each_is_told_of(stage: Stage) -> None:
     client = stage.client("alice")
     files = [{"filename": "log.txt", "content": LOG}, {"filename": "plan.txt", "content": PLAN}]
