@@ -24,7 +24,25 @@ HELLO = re.compile(
 )
 THANKS = re.compile(r"\b(thanks|thank you|thx|cheers)\b", re.I)
 ABOUT_ME = re.compile(r"\b(know|noted|learned) (about |of )?me\b", re.I)
-ABOUT_YOU = re.compile(r"\b(who|what) are you\b", re.I)
+ABILITIES = (
+    "I can keep what you tell me of yourself, look things up in files, think in branches, read a long file by"
+    " a program, ask before I do what costs something, and stop when you say so; my moods turn with your"
+    " words. In the rehearsed workspace a tour on the page shows each of these. With a key for Claude the same soul"
+    " understands what you say, and finds its own way in all of that."
+)
+ABOUT_YOU = re.compile(
+    r"""\b(?:who|what)\s+are\s+you\b
+    | \bare\s+you\s+(?:an?\s+)?(?:ai|bot|robot|human|person|script|claude|real)\b
+    | \bwhat\s+(?:can|could|do|else\s+can)\s+you\s+do\b | \bhow\s+(?:can|could|do)\s+you\s+(?:help|work)\b
+    | ^\W*(?:@\S+\s+)?(?:and\s+)?(?:please\s+)?(?:
+        what(?:\s+is|.s)\s+(?:all\s+)?this(?:\s+here|\s+place|\s+thing)?
+        | (?:(?:can|could)\s+you\s+)?help(?:\s+me)?(?:\s+please)?
+        | what\s+(?:can|should|do)\s+I\s+(?:do|ask|try|say)(?:\s+you|\s+here|\s+now|\s+first|\s+with\s+you)?
+        | how\s+(?:does\s+(?:this|it)\s+work|do\s+I\s+(?:use|talk\s+to)\s+(?:this|it|you))
+    )\W*$""",
+    re.I | re.X,
+)
+"""How people ask what it is, and what it is for."""
 RECALL = re.compile(
     r"\b(remember|earlier|(did|have) I (just )?(say|said|tell|told)|(last|first) (thing|message))\b", re.I
 )
@@ -67,7 +85,8 @@ def chosen(section: Section, request: Asked) -> str:
     """What of a section's choices it takes; "" in free text."""
     if READING in section.choices and is_to_be_read(request):
         return READING
-    return section.chosen(request.words)
+    going = {PROBLEM, OPEN_THOUGHT} & set(section.choices)
+    return section.chosen("" if going and ABOUT_YOU.search(request.words) else request.words)
 
 
 def short(words: str) -> str:
@@ -112,7 +131,7 @@ def _answer(request: Asked) -> str:
     if BAD_IDEA.search(request.words):
         return f"By all means{_to(request)}. And tomorrow we look for whoever has to undo it."
     if ABOUT_YOU.search(request.words):
-        return "" if GREETED.search(request.instruction) else CONFESSION
+        return ABILITIES if GREETED.search(request.instruction) else f"{CONFESSION} {ABILITIES}"
     if THANKS.search(request.words):
         return f"You are welcome{_to(request)}."
     if ABOUT_ME.search(request.words):

@@ -25,7 +25,7 @@ from rehearsal.claude.asked import (
 )
 from rehearsal.claude.choosing import LOOKS, choice, is_choice
 from rehearsal.claude.deliberating import deliberated
-from rehearsal.claude.lines import BAD_IDEA, THANKS, chosen, short, spoken_line, turned
+from rehearsal.claude.lines import ABOUT_YOU, BAD_IDEA, THANKS, chosen, short, spoken_line, turned
 from rehearsal.claude.musing import mused
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.reading import is_wish, looked_up, read_on, wish
@@ -135,6 +135,8 @@ def _aside(section: Section, request: Asked) -> str:
         return f"{who} wants something done. I find my own way: think, do it if I may, answer."
     if goes == PROBLEM:
         return f"{who} wants something that can be looked up. I find my own way: think, look, answer."
+    if ABOUT_YOU.search(request.words):
+        return f"{who} wants to know what I am. I say what is true of me."
     if SELF.search(request.words):
         return f"{who} tells me something lasting. I keep it for the next time."
     if BAD_IDEA.search(request.words):

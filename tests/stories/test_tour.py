@@ -76,6 +76,48 @@ async def test_its_mood_changes_and_it_says_only_once_that_it_is_a_script(stage:
     assert moods(stage) == ["sardonic", "engaged"]
 
 
+SHOWN = {
+    "mood": "my moods turn",
+    "tell": "keep what you tell me",
+    "use": "keep what you tell me",
+    "find": "look things up",
+    "branches": "think in branches",
+    "stop": "stop when you say so",
+    "leave": "look things up",
+    "approval": "ask before I do what costs something",
+    "read": "read a long file",
+}
+
+
+async def test_whoever_asks_what_it_can_do_hears_what_the_tour_shows(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "What can you do?")
+    [answer] = await stage.answers(ALICE, ts)
+    assert answer.count("I am a rehearsal script, not a mind") == 1
+    assert SHOWN.keys() == {id for id, stop in TOUR.items() if not stop.inner}
+    assert [words for words in SHOWN.values() if words not in answer] == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Help!",
+        "can you help me?",
+        "who are you?",
+        "What is this?",
+        "What can I do here?",
+        "How does this work?",
+        "Are you a bot?",
+    ],
+)
+async def test_its_kin_is_answered_alike_also_by_who_has_met_it(stage: Stage, asked: str) -> None:
+    await stage.say("alice", ALICE, "Good morning!")
+    ts = await stage.say("alice", ALICE, asked)
+    [answer] = await stage.answers(ALICE, ts)
+    assert answer.startswith("I am a rehearsal script, not a mind")
+    assert "a tour on the page shows each of these" in answer
+    assert not stage.entries("ism-ended", "plan")
+
+
 async def test_what_it_is_told_in_a_dm_it_uses_in_a_later_one(stage: Stage) -> None:
     assert await play(stage, "tell") != []
     [person] = stage.entries("person")
