@@ -159,9 +159,11 @@ class MonthWorld(Outside):
         return answer
 
     def _note(self, said: Message) -> None:
-        """Whoever is named in what was said has been answered."""
+        """Whoever is named in what was said in their thread has been answered, as soon as it is whole."""
+        if said.streaming is not None:
+            return
         for number in map(int, NUMBER.findall(json.dumps(said.body))):
-            if number in self._waiting:
+            if number in self._waiting and self.people.thread(number) == said.root:
                 self._took.append(time.monotonic() - self._waiting.pop(number))
                 self._answered.set()
 

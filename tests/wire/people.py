@@ -58,6 +58,11 @@ class People:
             if line.missed:
                 self._space.db.execute(MISSED, (self._space.clock.now(),))
 
+    def thread(self, number: int) -> str:
+        """The ts of the thread that this line was said in."""
+        line = self._lines[number]
+        return self._said[number] if line.root is None else self._root(line).ts
+
     def _post(self, line: Line) -> str:
         caller = CALLERS[f"xoxp-{line.who}"]
         channel = channel_of(self._space.db, line.channel, caller.id)
