@@ -64,7 +64,8 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
     entries: list[Entry[Event]] = reading.of(opened.thread)
     calls = [call for call in reading.of(opened.thread, ModelCall) if not call.event.taken_from]
     spent = sum(call.event.cost for call in calls)
-    yield f"{_titled(opened)}, {len(entries)} entries, {len(calls)} calls, ${spent:.4f}"
+    counted = f"{_several(len(entries), 'entry', 'entries')}, {_several(len(calls), 'call', 'calls')}"
+    yield f"{_titled(opened)}, {counted}, ${spent:.4f}"
     for depth, entry in _tree(entries):
         if not isinstance(entry.event, Opened):
             indent = "  " * min(depth, DEEPEST)
@@ -72,6 +73,11 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
             if len(line) > width:
                 line = f"{line[: int(width) - 1]}…"
             yield line
+
+
+def _several(count: int, one: str, more: str) -> str:
+    """`1 call`, `2 calls`"""
+    return f"{count} {one if count == 1 else more}"
 
 
 def told(entry: Entry[Event]) -> str:

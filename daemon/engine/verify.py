@@ -53,8 +53,10 @@ class Verdict:
 
     def __str__(self) -> str:
         waits = ", ".join(map(str, self.pending))
-        faults = f"{len(self.violations)} violations" if self.violations else "clean"
-        return f"{self.entries} entries, {faults}; pending: {waits or 'nothing'}"
+        violations = "1 violation" if len(self.violations) == 1 else f"{len(self.violations)} violations"
+        faults = violations if self.violations else "clean"
+        entries = "1 entry" if self.entries == 1 else f"{self.entries} entries"
+        return f"{entries}, {faults}; pending: {waits or 'nothing'}"
 
 
 def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:

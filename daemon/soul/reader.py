@@ -89,8 +89,10 @@ class Reader:
         self.progress()
 
     def progress(self) -> None:
-        """People see how far it is."""
-        words = self.voice.text(f"{TEXTS}progress")
+        """People see how far it is; what other models have read counts from the first piece on, if the owner
+        has a second line for that."""
+        alone, _, together = self.voice.text(f"{TEXTS}progress").strip().partition("\n")
+        words = together or alone if self._pieces else alone
         pieces, questions, usd = str(len(self._pieces)), str(self.questions), f"{self.ledger.usd:.2f}"
         self.voice.show(fill(words, pieces=pieces, questions=questions, usd=usd))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from daemon.kinds import (
     InnerMessage,
     MoodChanged,
     Observed,
+    ReadingEnded,
     RunEnded,
     RunTold,
     Spoken,
@@ -37,6 +39,9 @@ async def put(world: Desk, thread: str, key: str, event: Event, closes: Sequence
     """This entry in this thread; its seq."""
     entry, _ = await world.journal.append(thread, event, key=key, closes=closes)
     return entry.seq
+
+
+UNREAD = "Nobody has shared a file in this conversation yet."
 
 
 async def turn(world: Desk, text: str, *events: tuple[str, Event], ends: str = "completed") -> int:
@@ -132,7 +137,9 @@ async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(
             ("choose#1", called("choose", text=CHOICE, seconds=2.5)),
             ("Research#1", Acted(name="Research", args={"query": "red"})),
             ("Research#1!done", Observed(name="Research", text="fruit.md:12 The cherry is red.")),
-            ("ism-ended#1", RunEnded(reason="done", loops=2, calls=2)),
+            ("ism-ended#1", RunEnded(reason="done", loops=2, calls=1)),
+            ("read#1/reading-ended#1", ReadingEnded(answer=UNREAD, reason="unreadable", partial=True)),
+            ("read#2/reading-ended#1", ReadingEnded(answer="?", reason="calls", partial=True, calls=1)),
             ("spawn#1", Spawned(thread=branch)),
         )
         asks = InnerMessage(sender=THREAD, text="What of Lisbon?")
@@ -148,7 +155,11 @@ async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(
         await expect(run.locator("[data-part='chose'] .part-name")).to_contain_text("2.5 s")
         await expect(run.locator("[data-part='did']")).to_contain_text("Research query: red")
         await expect(run.locator("[data-part='did']")).to_contain_text("The cherry is red.")
-        await expect(run).to_contain_text("its goal reached, after 2 rounds")
+        await expect(run).to_contain_text("its goal reached, after 1 choice")
+        await cards.get_by_role("button", name="11 entries").click()
+        await expect(cards).to_contain_text(re.compile(rf"could read nothing\s*{re.escape(UNREAD)}"))
+        in_part = r"has read\s*answered in part, at its bound of calls: 1 call(?!s)"
+        await expect(cards).to_contain_text(re.compile(in_part))
         lisbon = cards.locator(".branch")
         await expect(lisbon.locator("> .top-of-branch .state")).to_have_text("thinking")
         await put(world, branch, f"{path}/end#1", ThreadEnded(status="completed", result="22 °C and dry."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 
 from daemon.processes import PROCESSES
 from daemon.soul.spent import NOTHING
+from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
 PARTLY = "This much is known."
+PROGRESS = "prompts/reading/progress.md"
 
 
 @pytest.fixture
@@ -194,13 +197,15 @@ async def test_people_see_how_far_it_is(stage: Stage) -> None:
     stage.model.say("one", asks="One?", until=first)
     stage.model.say("two", asks="Two?", until=second)
     stage.model.say("FINAL(done)")
+    shutil.copy(ROOT / PROGRESS, stage.words / PROGRESS)
     await stage.wake()
     await stage.post("alice", ALICE, "Read it, please.")
     await stage.until(lambda: len(stage.model.requests) == 2)
+    statuses = stage.world.workspace.statuses
+    assert not any("passages" in str(one) for one in statuses.all())
     await stage.clock.advance(1)  # nobody reads a line that changes faster
     first.set()
-    statuses = stage.world.workspace.statuses
-    seen = "reading · pieces: 1 · questions: 1 · $0.0"
+    seen = "reading · step 1 · passages so far: 1"
     await stage.until(lambda: any(seen in str(one) for one in statuses.all()))
     second.set()
     await stage.settled()

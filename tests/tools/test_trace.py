@@ -53,6 +53,12 @@ def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry[O
     assert re.search(rf"^{alice.thread}  .* \d+ entries, 4 calls, \$0\.0\d\d\d$", shown, re.MULTILINE)
 
 
+def test_one_call_is_one_call(read: Reading) -> None:
+    firsts = [next(trace(read, one, 300)) for one in read.kind(Opened)]
+    assert all(re.search(r"\b(1 call|(?!1 )\d+ calls), \$", first) for first in firsts)
+    assert any("1 call, " in first for first in firsts)
+
+
 def test_nothing_that_a_terminal_would_obey_is_printed(read: Reading, alice: Entry[Opened]) -> None:
     shown = [*trace(read, alice, 300)]
     assert all(line.isprintable() for line in shown)

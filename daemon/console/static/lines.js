@@ -90,8 +90,7 @@ const KINDS = {
   "system-message": ({ text }) => step("is told by the core", coreWords(text)),
   plan: (body) => event("plans", plain(planned(body)), checklist(body.steps)),
   ism: ({ text }) => told(text),
-  "ism-ended": ({ reason, loops, calls }) =>
-    step("ends its run", `${RUNS[reason] ?? reason}, after ${count(loops)} rounds and ${count(calls)} choices`),
+  "ism-ended": ({ reason, calls }) => step("ends its run", `${RUNS[reason] ?? reason}, after ${several(calls, "choice")}`),
   outage: ({ reason, due }) => warning("waits for the model", down(reason), `It is tried again at ${clockSeconds(due)} at the latest.`),
   "outage-ended": ({ gave_up: gaveUp }) => step(gaveUp ? "waits no longer for the model" : "can reach the model again"),
   "given-up": ({ reason }) => failed("gives up", down(reason)),
@@ -126,7 +125,7 @@ const KINDS = {
   "process-ended": ({ name, status, result }) => event(`its program ${name} ${statusWord(status)}`, quote("heard brief", result)),
   "to-say": ({ text, leave }) => event(leave ? "wants to say, if an owner agrees" : "wants to say of its own accord", quote("speech", text)),
   "said-out": ({ outcome }) => step("hears what became of it", SAID[outcome] ?? outcome),
-  "reading-ended": (body) => step("has read", readingTold(body)),
+  "reading-ended": (body) => (body.reason === "unreadable" ? step("could read nothing", body.answer) : step("has read", readingTold(body))),
 };
 
 function tick(body) {
@@ -204,10 +203,12 @@ function thought(body) {
   return { ...event(word, ...told, el("p", { className: "figures" }, figures(body))), opens: true };
 }
 
-/** `partial, at its bound of calls: 3 rounds, 30 calls` */
+/** `answered in part, at its bound of calls: 3 rounds, 30 calls` */
 function readingTold(body) {
   const { state, why } = readingEnd(body);
-  return `${[state, why].filter(Boolean).join(", ")}: ${several(body.iterations, "round")}, ${several(body.calls, "call")}`;
+  const told = state === "partial" ? "answered in part" : state;
+  const took = [body.iterations && several(body.iterations, "round"), body.calls && several(body.calls, "call")].filter(Boolean);
+  return [[told, why].filter(Boolean).join(", "), took.join(", ")].filter(Boolean).join(": ");
 }
 
 function said(body) {
