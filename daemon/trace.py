@@ -5,9 +5,10 @@ What the soul thought stands in it, too: it is for nobody but the owner.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from daemon.engine.event import Entry, Event
 from daemon.engine.reading import Reading
 from daemon.kinds import CardShown, Claim, ModelCall, Opened, Said, Spoken
+from daemon.slack.text import MENTION
 
 LINK = re.compile(r"/archives/([A-Z0-9]+)/p([0-9]+)([0-9]{6})$")
 PLACE = re.compile(r"([A-Z0-9]+):([0-9]+\.[0-9]+)$")
@@ -62,6 +64,7 @@ def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
 def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str]:
     """The lines of its tree, none longer than `width`; what causes something stands above it."""
     entries: list[Entry[Event]] = reading.of(opened.thread)
+    names = _names(reading)
     calls = [call for call in reading.of(opened.thread, ModelCall) if not call.event.taken_from]
     spent = sum(call.event.cost for call in calls)
     counted = f"{_several(len(entries), 'entry', 'entries')}, {_several(len(calls), 'call', 'calls')}"
@@ -69,7 +72,8 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
     for depth, entry in _tree(entries):
         if not isinstance(entry.event, Opened):
             indent = "  " * min(depth, DEEPEST)
-            line = f"{entry.seq:>7}  {_time(entry)}  {indent}{entry.kind}  {plain(told(entry))}".rstrip()
+            said = plain(_spelled(told(entry), names))
+            line = f"{entry.seq:>7}  {_time(entry)}  {indent}{entry.kind}  {said}".rstrip()
             if len(line) > width:
                 line = f"{line[: int(width) - 1]}…"
             yield line
@@ -85,6 +89,21 @@ def told(entry: Entry[Event]) -> str:
     if isinstance(entry.event, Claim):
         return entry.key
     return entry.event.line()
+
+
+def _names(reading: Reading) -> Mapping[str, str]:
+    """What people are called who have said something, by their ids."""
+    names: dict[str, str] = {}
+    for *_, fields in reading.fields([Said], ["$.user", "$.name"]):
+        user, name = json.loads(fields)
+        if name:
+            names[user] = name
+    return names
+
+
+def _spelled(text: str, names: Mapping[str, str]) -> str:
+    """A text that mentions people by their names, where these are known."""
+    return MENTION.sub(lambda found: f"@{names[found[1]]}" if found[1] in names else found[0], text)
 
 
 def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:

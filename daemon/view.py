@@ -41,7 +41,7 @@ def show(app: web.Application, services: Services) -> None:
         spent=lambda: budget.today().inner,
     )
     purse = Purse(daily=budget.daily, now=services.clock.now)
-    overview = Overview(journal, places, purse, settings.owner_user_ids)
+    overview = Overview(journal, places, purse, settings.owner_user_ids, services.slack.called)
     console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, services.texts),

@@ -6,8 +6,9 @@ nothing; what was said is read from the entries, as they are now.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import islice
@@ -46,12 +47,21 @@ class Purse:
 
 
 class Overview:
-    """Tells of it. `owners` are ids of people."""
+    """Tells of it. `owners` are ids of people; `called` says what a channel is called, or who said nothing so
+    far: empty where nobody knows."""
 
-    def __init__(self, journal: Journal, places: Places, purse: Purse, owners: Collection[str]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        places: Places,
+        purse: Purse,
+        owners: Collection[str],
+        called: Callable[[str], Awaitable[str]],
+    ) -> None:
         self._journal = journal
         self._purse = purse
         self._owners = owners
+        self._called = called
         self._pages = Pages(journal)
         self._conversations = Conversations(journal)
         self._spending = Spending(journal)
@@ -217,6 +227,15 @@ class Overview:
             for entry in reversed(entries)
             if entry.event.text
         ]
+
+    async def names(self, ids: Sequence[str]) -> Told:
+        """What these people and channels are called, by id; who has no name is left out."""
+        await self._conversations.update()
+        names = await asyncio.gather(*(self._named(id) for id in ids))
+        return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
+
+    async def _named(self, id: str) -> str:
+        return self._conversations.names.get(id, "") or await self._called(id)
 
     # Costs
 

@@ -1,5 +1,5 @@
-"""The routes of the page's overview: `/console/threads`, `/console/questions`, `/console/people` and
-`/console/costs`. Mounted by view.py, under the guard of the whole application."""
+"""The routes of the page's overview: `/console/threads`, `/console/questions`, `/console/people`,
+`/console/names` and `/console/costs`. Mounted by view.py, under the guard of the whole application."""
 
 from __future__ import annotations
 
@@ -18,11 +18,16 @@ NUMBER = re.compile(r"[0-9]{1,15}")
 LIMIT = 40
 """Conversations of a page, where nobody asks for another number."""
 MOST = 200
+ID = re.compile(r"[A-Z0-9]{2,20}")
+"""Of a person, a bot or a channel of Slack."""
+MOST_NAMES = 50
+"""Names that are told at once."""
 DAYS = 30
 """Days whose costs are told, where nobody asks for another number."""
 MOST_DAYS = 366
 
 NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
+NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
 
@@ -33,6 +38,7 @@ def mount_overview(app: web.Application, overview: Overview) -> None:
     app.router.add_get("/console/questions", routes.questions)
     app.router.add_get("/console/people", routes.people)
     app.router.add_get("/console/people/{id}", routes.person)
+    app.router.add_get("/console/names", routes.names)
     app.router.add_get("/console/costs", routes.costs)
 
 
@@ -73,6 +79,13 @@ class OverviewRoutes:
         """What is known of one of them; of `-`, what is noted of nobody whom it met."""
         id = request.match_info["id"]
         return web.json_response(await self.overview.person("" if id == "-" else id))
+
+    async def names(self, request: web.Request) -> web.Response:
+        """What those are called whose ids are asked for."""
+        ids = list(dict.fromkeys(request.query.get("of", "").split(",")))
+        if len(ids) > MOST_NAMES or not all(map(ID.fullmatch, ids)):
+            return refuse(400, NO_IDS)
+        return web.json_response(await self.overview.names(ids))
 
     async def costs(self, request: web.Request) -> web.Response:
         """What the last `days` have cost."""

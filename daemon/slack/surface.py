@@ -91,6 +91,7 @@ class Slack:
             workspace = await self._arrived(session)
             self.name = workspace.me.name
             self._web = web = workspace.web
+            self._people = workspace.people
             self.files = SlackFiles(web=web, access=self._access)
             self.shelf = SlackShelf(workspace=workspace, archive=Archive(web), fetcher=self.files)
             self.surroundings = History(workspace)
@@ -138,6 +139,10 @@ class Slack:
     def wrong(self) -> Sequence[str]:
         """What only an owner can mend, and how: a sentence each."""
         return self._scopes.wrong
+
+    async def called(self, id: str) -> str:
+        """What a person or a channel is called; empty where Slack does not say it in time."""
+        return await self._people.name(id)
 
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""

@@ -13,10 +13,12 @@ from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.kinds import (
     SOUL_KINDS,
+    Acted,
     Answered,
     Asked,
     AudienceNoted,
     Message,
+    Observed,
     Opened,
     PersonLearned,
     Remembered,
@@ -26,7 +28,7 @@ from daemon.kinds import (
     thread_key,
 )
 from daemon.reply import Usage
-from rehearsal.people import ALICE, BOB, CAROL, TEAM, Person
+from rehearsal.people import ALICE, BOB, CAROL, SOUL, TEAM, Person
 from tests.clock import FakeClock
 from tests.console.browser import daemon
 from tests.console.site import called
@@ -35,6 +37,10 @@ from tests.stories.process import into
 DAY = 86_400.0
 GENERAL, OPS = "C0GENERAL01", "C0OPS000001"
 PLACES = {GENERAL: "#general", OPS: "#ops"}
+QUESTION = "may I delete 214 old log files in `/var/log/heron`?"
+TABLE = "| Drink | Price |\n|:--|--:|\n| Tea | 4 |"
+DID = '{"text": "214 files of \\u201cheron\\u201d", "safe_to_delete": true}'
+"""What an action gives, as it is recorded."""
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5"
 
 
@@ -45,6 +51,8 @@ class Diary:
     journal: Journal
     clock: FakeClock
     number: int = 0
+    rehearsed: bool = False
+    """Was the model a script, and free?"""
 
     async def write(self, thread: str, event: Event, *, author: str = "engine", closes: int = 0) -> int:
         self.number += 1
@@ -85,8 +93,9 @@ class Diary:
         process: str = "conversation",
         outcome: str = "completed",
         model: str = SONNET,
+        did: str = "",
     ) -> None:
-        """One turn."""
+        """One turn; `did` is what came of the one action in it."""
         ts = f"{self.clock.now():.6f}"
         message = Message(address="dm", user=person.id, name=person.name, text=said, ts=ts)
         heard = await self.write(thread, message, author=person.id)
@@ -94,8 +103,13 @@ class Diary:
         turn = await self.write(thread, began)
         usage = Usage(input=900, cache_read=2_700, output=120)
         text = f"<say>{answer}</say>"
-        call = called(model=model, cost=cost, worth=cost, usage=usage, text=text)
+        billed = 0.0 if self.rehearsed else cost
+        call = called(model=model, cost=billed, worth=cost, usage=usage, text=text)
         await self.write(thread, replace(call, people=(person.id,)))
+        if did:
+            args = {"files": ["a.log", "b.log"], "asked_by": f"<@{person.id}>"}
+            await self.write(thread, Acted(name="clean_up", args=args))
+            await self.write(thread, Observed(name="clean_up", text=did))
         if answer:
             await self.write(thread, Spoken(ts=ts, text=answer))
         await self.journal.append(
@@ -110,11 +124,11 @@ class Diary:
         return await self.write(thread, asked)
 
 
-async def write_a_life(path: Path, threads: int = 0) -> None:
+async def write_a_life(path: Path, threads: int = 0, *, rehearsed: bool = False) -> None:
     """Some weeks, up to now, with so many conversations more that say little."""
     clock = FakeClock(SystemClock().now() - 24 * DAY)
     async with Journal(path, clock, SOUL_KINDS) as journal:
-        diary = Diary(journal=journal, clock=clock)
+        diary = Diary(journal=journal, clock=clock, rehearsed=rehearsed)
         for number in range(threads):
             thread = await diary.open(BOB, OPS)
             await diary.talk(
@@ -150,19 +164,27 @@ async def _today(diary: Diary) -> None:
         general,
         CAROL,
         "Could you compare tea, coffee and mate for the team room?",
-        "Tea is the cheapest, coffee the fastest, mate lasts the longest.",
+        f"**Tea** is the cheapest, coffee the fastest:\n- mate lasts the longest, says <@{SOUL.user}>.",
         process="problem_solving",
         cost=0.42,
     )
+    await diary.talk(general, CAROL, f"Our prices:\n\n{TABLE}", "Noted.", process="problem_solving")
     failed = await diary.open(BOB, OPS)
     await diary.talk(failed, BOB, "Read the log of last night.", "", outcome="failed", cost=0.02)
     await diary.clock.advance(3600)
     logs = await diary.open(BOB, OPS)
-    await diary.talk(logs, BOB, "Please clean up the old logs.", "I would delete 214 files.", cost=0.05)
-    asked = await diary.ask(logs, "Shall I rotate them first?", ("yes", "no"), BOB)
+    await diary.talk(
+        logs,
+        BOB,
+        "Please clean up the old logs.",
+        f"I would delete 214 files, <@{BOB.id}>.",
+        cost=0.05,
+        did=DID,
+    )
+    asked = await diary.ask(logs, f"<@{BOB.id}>, shall I rotate them first?", ("yes", "no"), BOB)
     answered = Answered(input=asked, asked=asked, value="yes", by=BOB.id)
     await diary.write(logs, answered, closes=asked)
-    await diary.ask(logs, "May I delete 214 old log files in `/var/log/heron`?", ("yes", "no"), ALICE)
+    await diary.ask(logs, f"<@{ALICE.id}>, {QUESTION}", ("yes", "no"), ALICE)
     await diary.clock.advance(3600)
     menu = await diary.open(CAROL)
     await diary.talk(menu, CAROL, "Write the menu for the summer party :tada:", "Which dishes?", cost=0.03)

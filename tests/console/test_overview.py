@@ -69,7 +69,11 @@ async def test_a_row_says_what_is_to_be_known_of_it(tmp_path: Path) -> None:
     await write_a_life(tmp_path / "journal.db")
     async with console(tmp_path) as site:
         [logs] = (await told(site, f"threads?state=waits&person={BOB.id}"))["threads"]
-        assert (logs["place"], logs["said"], logs["turns"]) == ("#ops", "I would delete 214 files.", 1)
+        assert (logs["place"], logs["said"], logs["turns"]) == (
+            "#ops",
+            f"I would delete 214 files, <@{BOB.id}>.",
+            1,
+        )
         assert [one["name"] for one in logs["waits"][0]["names"]] == ["Alice"]
         assert logs["cost"] == 0.05
         choices = (await told(site, "threads"))["choices"]
@@ -111,7 +115,7 @@ async def test_open_questions_say_who_is_asked_what_and_how_the_last_ones_were_a
         assert (dishes["words"], dishes["to"]["names"][0]["name"]) == (True, "Carol")
         [rotate] = questions["answered"]
         assert (rotate["text"], rotate["by"], rotate["answer"]) == (
-            "Shall I rotate them first?",
+            f"<@{BOB.id}>, shall I rotate them first?",
             "Bob",
             "yes",
         )
@@ -159,3 +163,13 @@ async def test_what_nobody_can_tell_is_a_plain_sentence(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         for asked in ("threads?before=x", "threads?limit=-1", "threads?state=odd", "costs?days=0"):
             assert "must be" in (await told(site, asked, 400))["error"]
+
+
+async def test_names_are_told_of_those_who_spoke_and_of_those_whom_slack_knows(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        await diary.talk(await diary.open(ALICE), ALICE, "Hello.", "Hello.")
+        told_names = await told(site, f"names?of={ALICE.id},U2,U3,U2")
+        assert told_names == {"names": {ALICE.id: "Alice", "U2": "Bob"}}
+        for asked in ("", "of=", "of=alice", "of=" + ",".join(f"U{number}" for number in range(51))):
+            assert "ids" in (await told(site, f"names?{asked}", 400))["error"]

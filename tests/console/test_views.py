@@ -132,9 +132,14 @@ async def _look_at_questions(page: Page) -> None:
     await expect(asked).to_have_count(2)
     await expect(asked.first).to_contain_text("You are asked")
     await expect(asked.first).to_contain_text("None of its buttons was pressed yet.")
+    await expect(asked.first).to_contain_text("@Alice, may I delete")
+    await expect(page.locator(".question:not(.open)")).to_contain_text("@Bob, shall I rotate them first?")
     await expect(page.locator(".question:not(.open)")).to_contain_text("Bob pressed Yes.")
+    await expect(page.locator("#view")).not_to_contain_text("U0")
     await asked.first.get_by_role("button", name="Show it in the journal").click()
-    await expect(page.locator("#journal .current")).to_contain_text("May I delete 214 old log files")
+    await expect(page.locator("#journal .current")).to_contain_text("@Alice, may I delete 214 old log files")
+    await expect(page.locator("#journal")).to_contain_text("I would delete 214 files, @Bob.")
+    await expect(page.locator("#journal")).not_to_contain_text("U0")
 
 
 async def _look_at_people(page: Page) -> None:

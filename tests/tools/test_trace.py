@@ -10,9 +10,11 @@ import pytest
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading, reading
 from daemon.kinds import SOUL_KINDS, Message, Opened, Spoken
 from daemon.trace import DEEPEST, find, trace
+from tests.clock import FakeClock
 from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgery import opened
 
@@ -118,3 +120,26 @@ def test_a_damaged_entry_is_named_and_left_to_verify(journal: Path, name: str) -
     said = rf"The entry {seq} cannot be read \(.*\). `python -m daemon verify` names all that is damaged"
     with reading(journal, SOUL_KINDS) as found, pytest.raises(JournalError, match=said):
         [*map(list, (trace(found, one, 200) for one in found.kind(Opened)))]
+
+
+async def test_people_are_mentioned_by_their_names(tmp_path: Path) -> None:
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        said = Message(address="dm", user="U0ALICE0001", name="Alice", text="Hello.", ts="17.000100")
+        began = Opened(
+            team="T1",
+            channel="D1",
+            ts="17.000100",
+            where="dm",
+            place="",
+            audience="dm",
+            user="",
+            called_by="",
+        )
+        await journal.append("sess-00000001", began, key="thread:T1:D1:17.000100")
+        await journal.append("sess-00000001", said, key="msg:1")
+        spoken = Spoken(ts="18.000100", text="<@U0ALICE0001>, may <@U0NOBODY01> know?")
+        await journal.append("sess-00000001", spoken, key="spoken:1")
+    with reading(tmp_path / "journal.db", SOUL_KINDS) as past:
+        shown = "\n".join(trace(past, find(past, "sess-"), 300))
+    assert "@Alice, may <@U0NOBODY01> know?" in shown
+    assert "U0ALICE0001" not in shown

@@ -9,23 +9,23 @@ import { gesture, Refused } from "./slack.js";
 export const isCard = ({ blocks }) => blocks?.[0]?.type === "header";
 
 /** The nodes of a message that has blocks; as in Slack its `text` is then shown nowhere. */
-export function blocksView(message, { names, me, channel }) {
+export function blocksView(message, { me, channel }) {
   const press = (action_id) => gesture("press", { user: me, channel, ts: message.ts, action_id });
-  const nodes = message.blocks.flatMap((block) => SHOWN[block.type]?.(block, { names, press }) ?? []);
+  const nodes = message.blocks.flatMap((block) => SHOWN[block.type]?.(block, { press }) ?? []);
   return isCard(message) ? [el("section", { className: "card" }, nodes)] : nodes;
 }
 
-function mrkdwn(text, names) {
-  const words = { names, star: text?.type === "mrkdwn" ? "strong" : "em" };
+function mrkdwn(text) {
+  const words = { star: text?.type === "mrkdwn" ? "strong" : "em" };
   return ticked(text?.text ?? "", words) ?? markup(text?.text ?? "", words);
 }
 
 const SHOWN = {
-  markdown: ({ text }, { names }) => markup(text, { names }),
-  section: ({ text, fields = [] }, { names }) => [text, ...fields].filter(Boolean).flatMap((one) => mrkdwn(one, names)),
+  markdown: ({ text }) => markup(text),
+  section: ({ text, fields = [] }) => [text, ...fields].filter(Boolean).flatMap(mrkdwn),
   header: ({ text }) => el("h4", {}, text.text),
   divider: () => el("hr"),
-  context: ({ elements }, { names }) => el("p", { className: "context" }, elements.flatMap((one) => mrkdwn(one, names))),
+  context: ({ elements }) => el("p", { className: "context" }, elements.flatMap(mrkdwn)),
   actions: ({ elements }, { press }) => actions(elements, press),
 };
 

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { clockSeconds, full, seconds, several } from "./format.js";
 import { line } from "./lines.js";
+import { oneLine } from "./markup.js";
 import { figures, headline, momentView } from "./moments.js";
 import { shortly } from "./names.js";
 
@@ -165,7 +166,7 @@ export class BranchView {
     const last = this.open ? "" : String(node.ended?.body.result ?? "");
     this.head.replaceChildren(
       el("b", {}, shortly(node.id)),
-      el("span", { className: "last" }, last),
+      el("span", { className: "last" }, oneLine(last)),
       node.seconds === null ? "" : el("span", { className: "figure" }, seconds(node.seconds)),
       el("span", { className: "state" }, node.state),
     );

@@ -2,8 +2,8 @@
 
 import { dayBars } from "./bars.js";
 import { el } from "./dom.js";
-import { withEmoji } from "./emoji.js";
 import { cents, count, several } from "./format.js";
+import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
 
 const SPANS = { 7: "7 days", 30: "30 days", 90: "90 days", 365: "A year" };
@@ -48,7 +48,7 @@ export class Costs {
   }
 
   thread({ thread, place, began }) {
-    const words = [el("b", {}, place || "A thread"), began && ` ${withEmoji(began)}`];
+    const words = [el("b", {}, place || "A thread"), began && [" ", oneLine(began)]];
     return el("button", { type: "button", className: "link", onclick: () => this.onThread(thread) }, words);
   }
 }

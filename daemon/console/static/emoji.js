@@ -55,6 +55,3 @@ const EMOJI = new Map(pairs);
 
 /** The one of this name; `:name:` where it is not known. */
 export const emoji = (name) => EMOJI.get(name) ?? `:${name}:`;
-
-/** A text with those of its names that are known in their place. */
-export const withEmoji = (text) => text.replaceAll(/(?<!\w):([a-z0-9_+-]{1,40}):/g, (_, name) => emoji(name));

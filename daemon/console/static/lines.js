@@ -1,9 +1,11 @@
 // How each kind of entry reads: a word for what happened, and what is worth showing of it.
 
+import { called, spelled, whoIs } from "./called.js";
 import { checklist } from "./checklist.js";
 import { coreWords } from "./core.js";
 import { el } from "./dom.js";
 import { clockSeconds, count, money, seconds, several } from "./format.js";
+import { gave, given, inLine } from "./given.js";
 import { markup } from "./markup.js";
 import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./musings.js";
 import { shortly } from "./names.js";
@@ -12,7 +14,6 @@ import { progress } from "./plan.js";
 import { freely, isOpen, manner, sections } from "./sections.js";
 
 const seqs = (list) => (list ?? []).map((seq) => `#${seq}`).join(", ");
-const who = (body) => body.name || body.user || "someone";
 
 /**
  * {weight, word, nodes, tone, opens}: weight is "event" for what matters to a reader, "step" for the
@@ -26,21 +27,23 @@ export function line(entry) {
 const step = (word, ...nodes) => ({ weight: "step", word, nodes });
 const event = (word, ...nodes) => ({ weight: "event", word, nodes });
 export const quote = (manner, text) => el("div", { className: manner }, markup(text));
+/** What an action gave: names and values, or a text. */
+export const outcome = (manner, text) => el("div", { className: manner }, gave(text) ?? markup(text));
 
 const KINDS = {
   thread: (body) => step("new conversation", body.place ? `in ${body.place}` : ""),
   audience: ({ audience }) => step("notes who can read there", audience || "which nobody knows"),
-  message: (body) => event(`${who(body)} says`, quote("heard", said(body))),
-  stop: (body) => event(`${who(body)} stops it`, quote("heard", body.text || STOPPED[body.by] || "")),
-  answer: (body) => event(`${who(body)} presses`, chip(body.text)),
+  message: (body) => event([whoIs(body), " says"], quote("heard", said(body))),
+  stop: (body) => event([whoIs(body), " stops it"], quote("heard", body.text || STOPPED[body.by] || "")),
+  answer: (body) => event([whoIs(body), " presses"], chip(body.text)),
   timer: ({ text }) => event("reminds itself", quote("heard", text)),
   wish: ({ branch, text }) => event(`${branch} wants to say`, quote("heard", text)),
-  relayed: ({ by, text, value }) => event("hears what people answered", quote("heard", text || value || by)),
+  relayed: ({ by, text, value }) => event("hears what people answered", quote("heard", text || value || (by ? `<@${by}>` : ""))),
   cancel: ({ reason }) => step("is to end", reason),
   woke: () => step("goes back to what it put aside"),
   afterthought: ({ process, params }) =>
     params.what ? warning("has to tell an owner", params.what) : step("has an afterthought", el("b", {}, process)),
-  heard: (body) => ({ ...event(`${who(body)} said before`, quote("heard", said(body))), tone: "dim" }),
+  heard: (body) => ({ ...event([whoIs(body), " said before"], quote("heard", said(body))), tone: "dim" }),
   "turn-began": (body) => step("begins a turn", el("b", {}, body.process), ` over ${seqs(body.inputs)}`),
   "turn-resumed": (body) => step("takes the turn up again", `attempt ${body.attempt}`),
   "turn-ended": ({ outcome }) => ({ ...step(...turnEnd(outcome)), tone: GIVEN_UP.has(outcome) && "trouble" }),
@@ -73,8 +76,8 @@ const KINDS = {
   card: (body) => step("wants to show its plan", planned(body)),
   "card-shown": (body) => step("shows its plan", planned(body)),
   "card-missed": ({ why }) => step("could not show its plan", why),
-  action: (body) => step("does", el("b", {}, body.name), ` ${given(body.args)}`),
-  observation: (body) => (body.text ? event(`${body.name} gives`, quote("heard", body.text)) : step(`${body.name} is done`)),
+  action: (body) => step("does", el("b", {}, body.name), " ", given(body.args)),
+  observation: (body) => (body.text ? event(`${body.name} gives`, outcome("heard", body.text)) : step(`${body.name} is done`)),
   received: ({ inputs }) => step("looks up", `and sees ${seqs(inputs)}`),
   asked: (body) => (body.resumes ? step("puts this aside", "and goes back to it later") : asked(body)),
   answered: (body) => answered(body),
@@ -100,7 +103,7 @@ const KINDS = {
   sent: ({ to, delivered }) => step(delivered ? "sends on" : "could not send on", `to ${shortly(to)}`),
   undeliverable: () => step("cannot be delivered any more"),
   "attempt-failed": ({ at, error, final }) => failed("stumbles", `${error} at ${at}. The turn is ${final ? "given up" : "tried again"}.`),
-  result: ({ value }) => step("keeps what it found", String(value ?? "")),
+  result: ({ value }) => step("keeps what it found", inLine(value ?? "")),
   intent: ({ name }) => step("does", el("b", {}, name)),
   outcome: ({ unknown }) => step("is done", unknown ? "or not: it was interrupted" : ""),
   reminder: () => step("comes back to it"),
@@ -108,8 +111,8 @@ const KINDS = {
   reading: ({ question, depth }) => ({ ...event(depth ? "reads a part by itself" : "begins to read", quote("heard brief", question)), reads: true }),
   cell: ({ code }) => step("runs a cell", code.trim().split("\n")[0]),
   "cell-ran": ({ text, failed }) => ({ ...step(failed ? "sees the cell fail" : "sees what came of it", text), tone: failed && "caution" }),
-  noticed: (body) => ({ ...event(`${who(body)} says, not to it`, quote("heard", said(body))), tone: "dim" }),
-  reaction: (body) => step(`${who(body)} ${body.removed ? "takes back" : "reacts with"}`, `:${body.emoji}:`),
+  noticed: (body) => ({ ...event([whoIs(body), " says, not to it"], quote("heard", said(body))), tone: "dim" }),
+  reaction: (body) => step([whoIs(body), body.removed ? " takes back" : " reacts with"], `:${body.emoji}:`),
   "inner-began": () => step("has an inner life from here on"),
   "tick-due": ({ why }) => step("is to think again", why),
   command: ({ name, args, ok, text }) => (ok ? step(commandWords(name), commandAbout(name, args)) : warning(`${commandWords(name)}, in vain`, text)),
@@ -140,7 +143,7 @@ function asked(body) {
 }
 
 function answered({ value, text, by }) {
-  return value || text ? event("has an answer", quote("heard", text || value)) : step("goes on", by ? `after ${by}` : "unanswered");
+  return value || text ? event("has an answer", quote("heard", text || value)) : step("goes on", by ? ["after ", called(by)] : "unanswered");
 }
 
 const planned = (plan) => `${progress(plan)} ${plan.condition}`;
@@ -162,15 +165,15 @@ const limit = ({ bound, resets }) =>
 function told(text) {
   const goal = /^## Goal\s+(.+)/.exec(text);
   if (goal) return step("sets out", goal[1]);
-  const results = [...text.matchAll(RESULT)].map(([, name, found]) => quote("heard brief", `**${name}**: ${found}`));
+  const results = [...text.matchAll(RESULT)].map(([, name, found]) => cameOf(name, found));
   return results.length ? event("sees what came of it", results) : event("is told", quote("heard", text));
 }
 
-/** The arguments of an action in a line: `query: red fruit`. */
-export const given = (args) =>
-  Object.entries(args ?? {})
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
-    .join(", ");
+/** What came of one choice. */
+function cameOf(name, found) {
+  const values = gave(found);
+  return values ? el("div", { className: "heard brief" }, el("strong", {}, name), values) : quote("heard brief", `**${name}**: ${found}`);
+}
 
 const RESULT = /<result of="([^"]+)">\s*([\s\S]*?)\s*<\/result>/g;
 const RUNS = {
@@ -192,7 +195,7 @@ const readUntil = (until, behind) => `until ${clockSeconds(until)}${behind ? `, 
 const readSoFar = (channels, threads) =>
   `${count(Object.keys(channels).length)} places, ${count(threads.flatMap(Object.keys).length)} threads`;
 const down = (reason) => trouble({ outcome: "failed", failure: reason });
-const chip = (text) => el("span", { className: "chip" }, text);
+export const chip = (text) => el("span", { className: "chip" }, spelled(String(text)));
 const plain = (text) => el("p", { className: "plain" }, text);
 const warning = (word, ...texts) => ({ ...event(word, ...texts.map(plain)), tone: "caution" });
 const failed = (word, text) => ({ ...event(word, plain(text)), tone: "trouble" });
@@ -234,8 +237,8 @@ function openly(raw, aloud) {
 
 function parts(raw, hidden, aloud) {
   const picked = choice(raw);
-  if (picked) return [picked.why && el("div", { className: "thought" }, picked.why), ...picked.names.map(chip)];
-  if (hidden) return values(raw)?.map(chip) ?? [el("div", { className: "thought" }, raw)];
+  if (picked) return [picked.why && quote("thought", picked.why), ...picked.names.map(chip)];
+  if (hidden) return values(raw)?.map(chip) ?? [el("div", { className: "thought" }, spelled(raw))];
   return sections(raw).map(({ tag, text }) => {
     const name = tag && el("span", { className: "tag" }, tag);
     const shown = manner(tag, text);
@@ -258,13 +261,17 @@ export function choice(raw) {
 /** A flat answer in JSON: `kind: more`. */
 function values(raw) {
   try {
-    return Object.entries(JSON.parse(raw)).map(([name, value]) => `${name}: ${value}`);
+    return Object.entries(JSON.parse(raw)).map(([name, value]) => `${name}: ${inLine(value)}`);
   } catch {
     return null;
   }
 }
 
-const picked = (action) => (typeof action === "string" ? action : `${action.name} ${given(action.args)}`.trim());
+/** An action that was chosen, and what with: `research query: red fruit`. */
+function picked(action) {
+  if (typeof action === "string") return action;
+  return Object.keys(action.args ?? {}).length ? `${action.name} ${inLine(action.args)}` : action.name;
+}
 
 function figures(body) {
   const usage = body.usage ?? {};

@@ -1,5 +1,6 @@
 // Wires the three panes together, and the keys that work everywhere.
 
+import { learn } from "./called.js";
 import { callTitle, callView } from "./call.js";
 import { comparison } from "./compare.js";
 import { crossing } from "./crossing.js";
@@ -31,6 +32,7 @@ const journal = new Journal({
     return toChat(message);
   },
   onEntry: (entry) => {
+    if (entry.body.user) learn({ [entry.body.user]: entry.body.name });
     if (TOLD.has(entry.kind)) refreshSoon();
     views.hear();
   },

@@ -1,5 +1,6 @@
 // Slack's mrkdwn and a little Markdown as DOM nodes. Nothing here ever becomes HTML source.
 
+import { channel, mention } from "./called.js";
 import { el } from "./dom.js";
 import { emoji } from "./emoji.js";
 
@@ -29,21 +30,34 @@ const RULE = /^[\s|:-]+$/;
 const SIDES = { ":-": "left", ":-:": "center", "-:": "right" };
 /** So many signs further in, a line of a list belongs to the one above it. */
 const DEEPER = 2;
+/** So much of a text is looked at where it stands in one line. */
+const GLANCE = 600;
 const HEADING = /^#{1,4}\s+/;
 
-/** The nodes of a message. `names` gives {user id: name}; `star` is what *one star* means: em in Markdown. */
-export function markup(text, { names = {}, star = "em" } = {}) {
+/** The nodes of a message. `star` is what *one star* means: em in Markdown. */
+export function markup(text, { star = "em" } = {}) {
   const parts = text.split("```");
   return parts.flatMap((part, index) => {
-    if (index % 2 === 0) return blocks(part, { names, star });
+    if (index % 2 === 0) return blocks(part, { star });
     return el("pre", {}, el("code", {}, plain(part.replace(/^[\w+-]*\n/, "").replace(/\n$/, ""))));
+  });
+}
+
+/** A text of many lines in one line of a list, with nothing to press and no marks: where points follow each other,
+    a dot stands between them. */
+export function oneLine(text) {
+  const lines = (text ?? "").slice(0, GLANCE).replaceAll("```", "").split("\n").filter((line) => line.trim() && !RULE.test(line));
+  return lines.flatMap((line, index) => {
+    const point = BULLET.test(line) || NUMBER.test(line);
+    const words = (ROW.test(line) ? cells(line).join(", ") : line).replace(BULLET, "").replace(QUOTE, "").replace(HEADING, "");
+    return [index ? (point ? " · " : " ") : "", inline(words, { flat: true })];
   });
 }
 
 function blocks(text, words) {
   const found = [];
   for (const line of text.replace(/^\n+|\n+$/g, "").split("\n")) {
-    const kind = kindOf(line, words);
+    const kind = kindOf(line);
     const last = found.at(-1);
     const deeper = LISTS.has(kind) && LISTS.has(last?.kind) && isUnder(line, last.lines[0]);
     const same = kind !== "gap" && last?.kind === kind && kind !== "h4";
@@ -53,10 +67,9 @@ function blocks(text, words) {
   return found.filter(({ kind }) => kind !== "gap").map(({ kind, lines }) => block(kind, lines, words));
 }
 
-/** As in Slack, a table stands in Markdown alone: there a star is no bold. */
-function kindOf(line, { star }) {
+function kindOf(line) {
   if (!line.trim()) return "gap";
-  if (star === "em" && ROW.test(line)) return "table";
+  if (ROW.test(line)) return "table";
   if (BULLET.test(line)) return "ul";
   if (NUMBER.test(line)) return "ol";
   if (QUOTE.test(line)) return "blockquote";
@@ -108,10 +121,11 @@ function inline(text, words) {
 }
 
 function span(found, words) {
-  if (found.code) return el("code", {}, plain(found.code));
+  if (found.code) return words.flat ? plain(found.code) : el("code", {}, plain(found.code));
   if (found.emoji) return emoji(found.emoji);
-  if (found.user) return el("span", { className: "mention" }, `@${words.names[found.user] ?? found.user}`);
-  if (found.channel) return el("span", { className: "mention" }, `#${found.channelName || found.channel}`);
+  if (found.user) return mention(found.user);
+  if (found.channel) return found.channelName ? el("span", { className: "mention" }, `#${found.channelName}`) : channel(found.channel);
+  if (words.flat) return flat(found);
   if (found.strong) return el("strong", {}, inline(found.strong, words));
   if (found.star) return el(words.star, {}, inline(found.star, words));
   if (found.em) return el("em", {}, inline(found.em, words));
@@ -119,6 +133,13 @@ function span(found, words) {
   const href = plain(found.href ?? found.mdHref ?? found.bare);
   const label = plain(found.label ?? found.mdLabel ?? href.replace(/^mailto:/, ""));
   return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, label);
+}
+
+/** The words alone. */
+function flat({ strong, star, em, del, href, label, mdHref, mdLabel, bare }) {
+  const marked = strong ?? star ?? em ?? del;
+  if (marked) return inline(marked, { flat: true });
+  return plain(label ?? mdLabel ?? href ?? mdHref ?? bare);
 }
 
 /** Slack escapes three characters in every text. */

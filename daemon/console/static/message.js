@@ -39,7 +39,7 @@ function content(message, world) {
   const chips = (message.files ?? []).map((file) => fileChip({ ...file, name: file.name ?? file.title ?? file.id }));
   const files = chips.length ? [el("ul", { className: "files" }, chips)] : [];
   const star = message.bot_id ? "em" : "strong";
-  const words = message.blocks ? blocksView(message, world) : markup(message.text ?? "", { names: world.names, star });
+  const words = message.blocks ? blocksView(message, world) : markup(message.text ?? "", { star });
   const nodes = [...words, ...files];
   if (message.edited && !isCard(message)) nodes.push(el("span", { className: "edited" }, "(edited)"));
   return nodes.length ? nodes : el("p", {}, "");

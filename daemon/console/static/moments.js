@@ -1,9 +1,11 @@
 // The parts of a turn: what was heard, thought, chosen, done and said; how a turn is called, and what it took.
 
+import { whoIs } from "./called.js";
 import { coreWords } from "./core.js";
 import { el } from "./dom.js";
 import { clockSeconds, full, money, seconds, several } from "./format.js";
-import { choice, given, line, quote } from "./lines.js";
+import { given } from "./given.js";
+import { chip, choice, line, outcome, quote } from "./lines.js";
 import { INNER, named, shortly } from "./names.js";
 import { planView } from "./plan.js";
 import { thoughtOf } from "./thoughts.js";
@@ -24,7 +26,7 @@ export function title({ heard, entry, id }) {
   if (!first) return id === INNER ? "Inner life" : "A turn";
   const { kind, body } = first;
   if (kind === "inner-message") return fromWithin(heard.map((one) => one.body.sender ?? ""), id);
-  return body.name && kind !== "process-ended" ? body.name : (BEGINNINGS[kind] ?? "A turn");
+  return body.name && kind !== "process-ended" ? whoIs(body) : (BEGINNINGS[kind] ?? "A turn");
 }
 
 /** `lisbon answers`, `lisbon and krakow answer`, `the conversation asks` */
@@ -85,8 +87,8 @@ const CONTENTS = {
   spoken: (entry) => spokenWords(entry, "speech"),
   transition: ({ body }) => sentence("turns to ", el("b", {}, body.to.replaceAll("_", " "))),
   action: (entry, done) => [
-    sentence(el("b", {}, entry.body.name), ` ${given(entry.body.args)}`, !done && el("span", { className: "state" }, "at work")),
-    done?.body.text && quote("heard brief", done.body.text),
+    sentence(el("b", {}, entry.body.name), " ", given(entry.body.args), !done && el("span", { className: "state" }, "at work")),
+    done?.body.text && outcome("heard brief", done.body.text),
   ],
   reading: (entry, done) => [
     sentence("reads: ", entry.body.question, el("button", { type: "button", className: "to-reading", tabIndex: -1, dataset: { seq: entry.seq } }, "How it reads")),
@@ -112,7 +114,7 @@ function thinking(entry) {
 
 function chosen(entry) {
   const { why, names } = choice(entry.body.text);
-  return [why && quote("thought", why), sentence(names.map((name) => el("span", { className: "chip" }, name))), opener(entry)];
+  return [why && quote("thought", why), sentence(names.map(chip)), opener(entry)];
 }
 
 /** What somebody said; it stands in the conversation, too. */

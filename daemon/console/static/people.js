@@ -56,8 +56,8 @@ export class People {
     if (!told.notes) return;
     const { known, notes, more } = told;
     card.box.replaceChildren(
-      ...section("What it is like to talk with them", known.map((one) => this.note(one))),
-      ...section("Noted", notes.map((one) => this.note(one))),
+      ...section("What it knows of them", known.map((one) => this.note(one))),
+      ...section("Notes about them", notes.map((one) => this.note(one))),
       ...(more ? [el("p", { className: "note" }, `and ${several(more, "older note")}`)] : []),
       ...(known.length + notes.length ? [] : [el("p", { className: "note" }, "Nothing was learned or noted so far.")]),
     );

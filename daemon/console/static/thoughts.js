@@ -99,7 +99,7 @@ const ENDED = new Set(["completed", "failed", "cancelled", "limited"]);
 /** What an entry says about its thread; each may name more threads that look different now. */
 const STATES = {
   thread: (node, { body }) => void (node.place = body.place),
-  message: (node, { body }) => void (node.last = `${body.name}: ${body.text}`),
+  message: (node, { body }) => void (node.last = `${body.name === body.user ? `<@${body.user}>` : body.name}: ${body.text}`),
   "self-call": (node, { body }) => void (node.last = body.text),
   "inner-message": (node, { body }) => void (node.last ||= body.text),
   plan: (node, { body }) => void (node.plan = body),

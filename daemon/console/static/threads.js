@@ -2,8 +2,8 @@
 
 import { avatar } from "./avatar.js";
 import { announce, el } from "./dom.js";
-import { withEmoji } from "./emoji.js";
 import { cents, full, several, when } from "./format.js";
+import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
 import { Unread } from "./unread.js";
 
@@ -159,8 +159,8 @@ export class Threads {
         "span",
         { className: "what" },
         el("span", { className: "who" }, el("b", {}, names), el("span", { className: "where" }, thread.where === "dm" ? "Direct message" : thread.place)),
-        el("span", { className: "began" }, withEmoji(thread.began) || "The soul spoke first."),
-        thread.said && el("span", { className: "said" }, withEmoji(thread.said)),
+        el("span", { className: "began" }, thread.began ? oneLine(thread.began) : "The soul spoke first."),
+        thread.said && el("span", { className: "said" }, oneLine(thread.said)),
         el("span", { className: "facts" }, facts(thread)),
       ),
       el("time", { title: full(thread.at) }, when(thread.at)),

@@ -3,6 +3,7 @@
 import { atEnd, el, toEnd } from "./dom.js";
 import { clockSeconds, full } from "./format.js";
 import { line, quote } from "./lines.js";
+import { oneLine } from "./markup.js";
 import { INNER, shortly } from "./names.js";
 import { planView } from "./plan.js";
 import { Thoughts, thoughtOf } from "./thoughts.js";
@@ -102,7 +103,7 @@ export class Tree extends Walk {
     view.item.setAttribute("aria-expanded", String(view.open));
     view.item.dataset.state = node.state;
     if (!node.parent && node.place) view.name.textContent = `Conversation in ${node.place.replace(/^in /, "")}`;
-    view.last.textContent = view.open ? "" : node.last;
+    view.last.replaceChildren(...(view.open ? [] : oneLine(node.last).flat(Infinity)));
     view.state.textContent = worded(node.state);
     if (!node.parent) view.branches.textContent = this.counted(node);
     view.group.hidden = !view.open;

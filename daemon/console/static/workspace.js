@@ -2,6 +2,7 @@
 
 import { keepThePage } from "./attachments.js";
 import { avatar } from "./avatar.js";
+import { learn } from "./called.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { byId, el } from "./dom.js";
@@ -98,6 +99,7 @@ export class Workspace {
   async meet(slack) {
     const users = await slack.all("users.list", "members");
     const names = Object.fromEntries(users.map(({ id, profile, real_name }) => [id, profile.display_name || real_name]));
+    learn(names);
     const members = Object.fromEntries(Object.entries(names).map(([id, name]) => [id, { id, name }]));
     return { members, names, soul: this.soul, mentions: (text) => mentions(text, names) };
   }
