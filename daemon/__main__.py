@@ -91,8 +91,8 @@ def commands() -> argparse.ArgumentParser:
     export.add_argument("-o", "--out", metavar="FILE", type=Path, help=into)
     backup = add("backup", _backup, "a copy of the journal as it is now, checked; beside a running daemon")
     backup.add_argument("out", metavar="FILE", type=Path, help="a new file, which nobody else can read")
-    for one in (trace, verify, export, backup):
-        one.add_argument("--journal", metavar="PATH", type=Path, help="another one than the daemon's own")
+    for one in (read, trace, verify, export, backup):
+        one.add_argument("--journal", metavar="PATH", type=Path, help="its file, if it is not the usual one")
     return parser
 
 
@@ -118,7 +118,7 @@ def _read(asked: argparse.Namespace) -> int:
 
     async def work() -> None:
         nonlocal status
-        status = await terminal.read(settings, asked.files, asked.question)
+        status = await terminal.read(settings, asked.files, asked.question, asked.journal)
 
     asyncio.run(lifetime.until_told(work()))
     return status

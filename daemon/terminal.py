@@ -60,6 +60,8 @@ HERE = Opened(
     user="terminal",
     called_by="1.000000",
 )
+ASKED = "asked:"
+"""What the key of the question begins with; the digest of what is read follows."""
 ALONE = "context"
 """What a single file is called by programs, and so in citations."""
 BAR = 24
@@ -76,10 +78,17 @@ REASONS = {
 }
 
 
-async def read(settings: Settings, paths: Sequence[Path], question: str, open: Open | None = None) -> int:
+async def read(
+    settings: Settings,
+    paths: Sequence[Path],
+    question: str,
+    place: Path | None = None,
+    open: Open | None = None,
+) -> int:
     """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
 
-    Raises ConfigError where there is no model, JournalError where nothing can be written down.
+    Its journal stands at `place`, or in `SOUL_HOME/reads/`. Raises ConfigError where there is no model, or
+    something else stands there; JournalError where nothing can be written down.
     """
     if settings.claude == "rehearsed":
         raise ConfigError(f"ANTHROPIC_API_KEY is missing; a script reads nothing. {KEY_HINT}")
@@ -93,7 +102,8 @@ async def read(settings: Settings, paths: Sequence[Path], question: str, open: O
         for note in document.notes:
             print(note, file=sys.stderr)
     async with sandboxes_for(settings) as sandboxes:
-        ended = await _read(settings, documents, question, open or sandboxes.open)
+        where = _at(place, documents, question) if place else _place(settings, documents, question)
+        ended = await _read(settings, where, documents, question, open or sandboxes.open)
     if ended is None:
         print("Nothing came of it: its journal says why.", file=sys.stderr)
         return FAILED
@@ -127,9 +137,9 @@ def _unlike(documents: Sequence[Document]) -> None:
 
 
 async def _read(
-    settings: Settings, documents: Sequence[Document], question: str, open: Open
+    settings: Settings, place: Path, documents: Sequence[Document], question: str, open: Open
 ) -> ReadingEnded | None:
-    """The reading in a journal of its own: one that was cut off goes on."""
+    """The reading in this journal: one that was cut off goes on."""
     clock = SystemClock()
     context: Any = {document.name: document.text for document in documents}
     if len(documents) == 1:
@@ -144,16 +154,13 @@ async def _read(
 
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        folder = settings.soul_home / "reads"
-        settle(settings.soul_home)
-        settle(folder)
-        place = _place(folder, documents, question)
         journal = await enter(Journal(place, clock, SOUL_KINDS))
         claude = await enter(claude_for(settings, clock, ""))
         world = _world(settings, journal, claude, alone, open)
         opened, _ = await journal.open_thread("thread:terminal", HERE)
         words = Message(user="terminal", name="terminal", text=question, ts=HERE.ts, address="dm")
-        await journal.append(opened.thread, words, key="asked", author="terminal", cause=opened.seq)
+        asked = f"{ASKED}{_digest(documents, question)}"
+        await journal.append(opened.thread, words, key=asked, author="terminal", cause=opened.seq)
         progress = Progress(settings.reading.iterations, sys.stderr)
         following = asyncio.create_task(progress.follow(journal))
         async with Worker(journal, clock, Soul(world)) as worker:
@@ -169,19 +176,45 @@ async def _read(
         return ended[-1].event if ended else None
 
 
-def _place(folder: Path, documents: Sequence[Document], question: str) -> Path:
+def _place(settings: Settings, documents: Sequence[Document], question: str) -> Path:
     """Where the journal of this reading is: that of one that was cut off, or a new one."""
+    folder = settings.soul_home / "reads"
+    settle(settings.soul_home)
+    settle(folder)
+    number = 1
+    while (path := folder / f"{_digest(documents, question)}-{number}.db").exists():
+        number += 1
+        if _is_cut_off(path):
+            return path
+    return path
+
+
+def _at(path: Path, documents: Sequence[Document], question: str) -> Path:
+    """The path, if nothing stands there, or this reading, which was cut off. Raises ConfigError."""
+    if not path.exists():
+        return path
+    with reading(path, SOUL_KINDS) as journal:
+        asked = [entry.key for entry in journal.kind(Message)]
+    if asked == [f"{ASKED}{_digest(documents, question)}"] and _is_cut_off(path):
+        return path
+    raise ConfigError(f"{path} holds another journal, or a reading that is over: name a new file.")
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Did the reading in this journal not come to its end? Then it goes on, and says so."""
+    with reading(path, SOUL_KINDS) as journal:
+        if journal.kind(TurnEnded):
+            return False
+    print("Going on where it was cut off.", file=sys.stderr)
+    return True
+
+
+def _digest(documents: Sequence[Document], question: str) -> str:
+    """Stands for what is read, and what for."""
     asked = hashlib.sha256(question.encode())
     for document in documents:
         asked.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
-    number = 1
-    while (path := folder / f"{asked.hexdigest()[:12]}-{number}.db").exists():
-        number += 1
-        with reading(path, SOUL_KINDS) as journal:
-            if not journal.kind(TurnEnded):
-                print("Going on where it was cut off.", file=sys.stderr)
-                return path
-    return path
+    return asked.hexdigest()[:12]
 
 
 def _world(settings: Settings, journal: Journal, claude: Claude, process: Process, open: Open) -> World:

@@ -140,6 +140,30 @@ async def test_its_journal_can_be_traced_and_keeps_the_rules(
     assert str(path) in capsys.readouterr().err
 
 
+async def test_its_journal_stands_where_it_is_told_and_goes_on_there(stage: Stage, tmp_path: Path) -> None:
+    place = tmp_path / "mine.db"
+    held = asyncio.Event()
+    stage.model.say(cell("print(llm_query('Is it?'))"))
+    stage.model.say("yes", asks="Is it?", until=held)
+    command = ("read", str(book(stage)), "-q", QUESTION, "--journal", str(place))
+    model = {"ANTHROPIC_API_KEY": "any", "ANTHROPIC_BASE_URL": stage.url}
+    first = await start(tmp_path / "home", *command, **model)
+    await stage.until(lambda: len(stage.model.requests) >= 2)
+    first.kill()
+    await ended(first)
+    with pytest.raises(ConfigError, match="name a new file"):
+        await terminal.read(settings(stage), [book(stage)], "What else?", place)
+    held.set()
+    stage.model.say("yes", asks="Is it?")
+    stage.model.say("FINAL(so)")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION, place) == 0
+    assert not (stage.home / "reads").exists()
+    with reading(place, SOUL_KINDS) as journal:
+        assert [call.event.name for call in journal.kind(ModelCall)].count("recurse") == 2
+    with pytest.raises(ConfigError, match="a reading that is over"):
+        await terminal.read(settings(stage), [book(stage)], QUESTION, place)
+
+
 async def test_an_empty_answer_is_none(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     stage.model.say("FINAL('')")
     assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 1

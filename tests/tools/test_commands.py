@@ -59,7 +59,8 @@ def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path, rule: st
     assert (status, wrong) == (1, "")
     assert [line for line in lines if line.startswith(f"{seq} {rule}: ")], said
     assert summary.startswith(f"{journal}: ")
-    assert summary.partition("; ")[0].endswith(f" {len(lines)} violations")
+    counted = "1 violation" if len(lines) == 1 else f"{len(lines)} violations"
+    assert summary.partition("; ")[0].endswith(f" {counted}")
 
 
 def test_what_is_no_journal_is_a_plain_sentence_and_exit_74(tmp_path: Path) -> None:
@@ -148,3 +149,9 @@ def test_a_backup_is_checked_private_and_never_takes_the_place_of_anything(
     status, _, wrong = run("backup", str(tmp_path / "y"), "--journal", str(journal))
     assert (status, wrong.startswith("The copy breaks rules of the journal")) == (74, True)
     assert not [*tmp_path.glob("[xy]*")]
+
+
+def test_each_command_that_has_a_journal_names_it_in_the_same_words() -> None:
+    said = {name: run(name, "--help")[1] for name in ("read", "trace", "verify", "export", "backup")}
+    assert all("--journal PATH" in text for text in said.values())
+    assert all("its file, if it is not the usual one" in " ".join(text.split()) for text in said.values())
