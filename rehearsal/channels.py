@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.people import NAMES, SOUL
+from rehearsal.people import SOUL, handle_of
 from rehearsal.refusal import Refused
 from rehearsal.store import MICROS, add_channel
 
@@ -63,14 +63,14 @@ def channel_named(db: sqlite3.Connection, name: str) -> str:
     return name if row is None else str(row[0])
 
 
-def direct(db: sqlite3.Connection, members: Sequence[str]) -> tuple[Channel, bool]:
-    """The DM or group DM of exactly these, and whether it was there before."""
+def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[Channel, bool]:
+    """The DM or group DM of exactly these, and whether it was there before; `soul` is the soul's name."""
     wanted = set(members)
     for channel in all_channels(db):
         if channel.kind in ("im", "mpim") and set(channel.members) == wanted:
             return channel, True
     kind = "im" if len(wanted) <= 2 else "mpim"
-    name = "" if kind == "im" else "mpdm-" + "--".join(NAMES[user].lower() for user in members) + "-1"
+    name = "" if kind == "im" else "mpdm-" + "--".join(handle_of(user, soul) for user in members) + "-1"
     return _create(db, kind, name, members), False
 
 

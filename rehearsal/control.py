@@ -9,7 +9,7 @@ from aiohttp import web
 
 from rehearsal.channels import all_channels, channel_json, joined_channel
 from rehearsal.events import payload_of, post, root_of
-from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM
+from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, name_of
 from rehearsal.refusal import Refused
 from rehearsal.wire import json_object
 from rehearsal.workspace import Workspace
@@ -78,10 +78,11 @@ class Control:
 def state_of(workspace: Workspace) -> dict[str, Any]:
     """People with their tokens, apps with what they were sent, conversations, who is at work, whispers."""
     courier, links = workspace.courier, workspace.links
-    public = ("id", "user", "bot", "name", "agent")
+    public = ("id", "user", "bot", "agent")
     apps = [
         {
             **{name: asdict(app)[name] for name in public},
+            "name": name_of(app.user, workspace.soul),
             "sockets": links.live(app.id),
             **courier.counts(app.id),
         }

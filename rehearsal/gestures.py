@@ -18,7 +18,7 @@ from rehearsal.blocks import Block, buttons
 from rehearsal.channels import Channel, joined_channel
 from rehearsal.events import changed, happened
 from rehearsal.messages import FOREVER, Message, find, message_json, put, replies
-from rehearsal.people import APPS, NAMES, TEAM, TEAM_DOMAIN, App, app_of
+from rehearsal.people import APPS, TEAM, TEAM_DOMAIN, App, app_of, handle_of
 from rehearsal.refusal import Refused
 from rehearsal.store import ts_of
 from rehearsal.wire import json_object
@@ -48,11 +48,11 @@ def press(workspace: Workspace, asked: Asked, origin: str) -> dict[str, Any]:
     found = next((pair for pair in buttons(message.body) if _meant(pair[1], asked)), None)
     if app is None or found is None:
         raise Refused("no_such_button")
-    stamp = ts_of(workspace.mint())
+    handle, stamp = handle_of(user, workspace.soul), ts_of(workspace.mint())
     event_id = f"Pr{secrets.token_hex(5).upper()}"
     payload = {
         **_whence(workspace, app, channel, message),
-        "user": {"id": user, "username": NAMES[user].lower(), "name": NAMES[user].lower(), "team_id": TEAM},
+        "user": {"id": user, "username": handle, "name": handle, "team_id": TEAM},
         "trigger_id": f"{stamp.replace('.', '')}.{secrets.token_hex(16)}",
         "response_url": f"{origin}/rehearsal/response/{event_id}",
         "actions": [_action(*found) | {"action_ts": stamp}],

@@ -57,7 +57,7 @@ SOUL = App(
     id="A0CLAUDIUS1",
     user="U0CLAUDIUS1",
     bot="B0CLAUDIUS1",
-    name="Claudius",
+    name="Claudius",  # only where no soul.md says another one: see name_of
     bot_token="xoxb-rehearsal",
     app_token="xapp-rehearsal",
     scopes=(
@@ -102,6 +102,11 @@ def name_of(user: str, soul: str) -> str:
     return soul if user == SOUL.user else NAMES[user]
 
 
+def handle_of(user: str, soul: str) -> str:
+    """The same as Slack's handles are written: small, and without a blank."""
+    return name_of(user, soul).lower().replace(" ", ".")
+
+
 def user_json(user: str, soul: str) -> dict[str, Any]:
     """A user as `users.info` shows them."""
     name, app = name_of(user, soul), app_of(user)
@@ -112,7 +117,7 @@ def user_json(user: str, soul: str) -> dict[str, Any]:
     return {
         "id": user,
         "team_id": TEAM,
-        "name": name.lower(),
+        "name": handle_of(user, soul),
         "real_name": name,
         "deleted": False,
         "profile": profile,

@@ -46,7 +46,9 @@ async def doctor(clock: Clock, as_json: bool) -> int:
 
 
 def app_link(called: str) -> str:
-    """Where Slack makes the app that manifest.json describes, in one click, under this name."""
+    """Where Slack makes the app that manifest.json describes, in one click, under this name: the one in the
+    file is a placeholder, for whoever pastes it by hand.
+    """
     described = _manifest()
     described["display_information"]["name"] = called[:LONGEST_NAME]
     described["features"]["bot_user"]["display_name"] = called

@@ -69,7 +69,7 @@ def open_direct(call: Call) -> dict[str, Any]:
         everyone = (call.caller.id, *_users(call))
         if all(app_of(user) for user in everyone):
             raise Refused("cannot_dm_bot")
-        channel, there = direct(call.db, everyone)
+        channel, there = direct(call.db, everyone, call.workspace.soul)
     if not there:
         call.workspace.feed.tell(channel, {"type": "channel"})
     shown = channel_json(channel, call.caller.id) if call.flag("return_im") else {"id": channel.id}

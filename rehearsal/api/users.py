@@ -16,7 +16,7 @@ from rehearsal.people import (
     TEAM_NAME,
     TEAM_URL,
     bot_json,
-    name_of,
+    handle_of,
     user_json,
 )
 from rehearsal.refusal import Refused
@@ -29,7 +29,7 @@ def auth_test(call: Call) -> dict[str, Any]:
         "team": TEAM_NAME,
         "team_id": TEAM,
         "is_enterprise_install": False,
-        "user": name_of(call.caller.id, call.workspace.soul).lower(),
+        "user": handle_of(call.caller.id, call.workspace.soul),
         "user_id": call.caller.id,
     }
     if call.caller.app is not None:

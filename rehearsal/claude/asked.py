@@ -6,8 +6,8 @@ Called by script.py. Nothing here knows whose prompts these are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rehearsal.claude.prompt import Body, texts
@@ -26,6 +26,8 @@ MESSAGE = re.compile(
     re.S | re.X,
 )
 """Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
+NAMED = re.compile(r"\bYou are ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)")
+"""How a request says whose part is played."""
 PRESSED = re.compile(r"\[[^\n]+ chose “([^”\n]+)”\]")
 """How it is told that somebody has pressed a button."""
 THREAD = re.compile(r"sess-[0-9a-f]")
@@ -190,7 +192,7 @@ def asked(body: Body) -> Asked:
     return Asked(
         sections=tuple(sections(rules)),
         schema=form["schema"] if form else None,
-        heard=tuple(_heard(turns)),
+        heard=tuple(_without_calls(_heard(turns), "\n".join(texts(body.get("system"))))),
         answers=tuple(answers),
         found=tuple(found),
         instruction=instruction,
@@ -292,6 +294,14 @@ def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:
     heard = [_said(text) for text in marked or every]
     named = [said for said in heard if said.name]
     return [said for said in named or heard if not THREAD.match(said.name)]
+
+
+def _without_calls(heard: Iterable[Said], system: str) -> Iterator[Said]:
+    """What was said, without the name by which whoever is asked was called: it says nothing of the matter."""
+    named = NAMED.search(system)
+    for said in heard:
+        words = re.sub(rf"^@?{re.escape(named[1])}\b[,:!]?\s+", "", said.words) if named else said.words
+        yield replace(said, words=words)
 
 
 def _said(text: str) -> Said:

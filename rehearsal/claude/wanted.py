@@ -24,7 +24,7 @@ COMMON = frozenset(
     """
     a about above again ago all also always am among an and any anything appear appears are as ask at
     attached attachment be because been before began begin being below between both but by can channel
-    claudius compare compared contain contains conversation could count counts day days describe did
+    compare compared contain contains conversation could count counts day days describe did
     discuss discussed do document documents does doing done each either else entire ever every everything
     exactly example
     explain fact far file files find first follow for found from full get give given go goes good got had

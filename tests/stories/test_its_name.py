@@ -1,0 +1,100 @@
+"""The soul's name has one source, soul.md: whatever a person sees of it has the name that stands there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import sys
+from asyncio.subprocess import PIPE, create_subprocess_exec
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
+
+from rehearsal.people import ALICE, BOB, SOUL
+from tests.attention import PATIENCE
+from tests.core.mutants import copied
+from tests.source import ROOT
+from tests.stories.process import ready, variables
+from tests.stories.stage import GENERAL, ME
+
+NAME = "Ada Lovelace"
+SHOWN = ("/", "/console/state", "/rehearsal/state", "/rehearsal/tour", "/rehearsal/deliveries")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the project, to which its owner has given another name, in soul.md alone."""
+    project = copied(tmp_path)
+    shutil.copytree(ROOT / "examples", project / "examples")
+    shutil.copy(ROOT / "manifest.json", project)
+    soul = project / "soul.md"
+    soul.write_text(soul.read_text(encoding="utf-8").replace(SOUL.name, NAME), encoding="utf-8")
+    return project
+
+
+async def begun(project: Path, *command: str) -> asyncio.subprocess.Process:
+    """`python -m daemon …` in this project."""
+    env = variables(project / "var", {"PYTHONDONTWRITEBYTECODE": "1"})
+    return await create_subprocess_exec(
+        sys.executable, "-m", "daemon", *command, cwd=project, env=env, stdout=PIPE, stderr=PIPE
+    )
+
+
+async def answered(alice: AsyncWebClient, ts: str, count: int) -> list[dict[str, Any]]:
+    """The messages of this thread, when there are so many and the last one is whole."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            told = await alice.conversations_replies(channel=GENERAL, ts=ts)
+            messages: list[dict[str, Any]] = told["messages"]
+            if len(messages) == count and "cafe/" in messages[-1]["text"]:
+                return messages
+
+
+def old_name_in(*told: object) -> list[str]:
+    """Where the name of the code is seen; an id of Slack's is written in capitals, and is no name."""
+    texts = [json.dumps(one, default=str, ensure_ascii=False) for one in told]
+    old = re.compile(rf".{{0,60}}(?:{SOUL.name}|{SOUL.name.lower()}).{{0,60}}")
+    return [found for text in texts for found in old.findall(text)]
+
+
+async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> None:
+    process = await begun(project)
+    try:
+        first = await ready(process)
+        assert first[0].split(maxsplit=1) == ["soul", f"{NAME}, as soul.md says"]
+        url = first[-1].split()[-1]
+        async with ClientSession() as session:
+            alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
+            me = AsyncWebClient(token=SOUL.bot_token, base_url=f"{url}/api/", session=session)
+            tour = await (await session.get(f"{url}/rehearsal/tour")).json()
+            find = next(stop["words"] for stop in tour["stops"] if stop["id"] == "find")
+            assert find.startswith(f"@{NAME} ")
+            said = await alice.chat_postMessage(channel=GENERAL, text=find.replace(f"@{NAME}", ME))
+            messages = await answered(alice, str(said["ts"]), 3)
+            together = await alice.conversations_open(users=f"{SOUL.user},{BOB.id}")
+            users = (await alice.users_list())["members"]
+            assert [one["real_name"] for one in users if one["id"] == SOUL.user] == [NAME]
+            told = [messages, users, together.data, (await me.auth_test()).data]
+            told += [(await me.bots_info(bot=SOUL.bot)).data]
+            told += [await (await session.get(f"{url}{page}")).text() for page in SHOWN]
+            asked = await (await session.get(f"{url}/rehearsal/claude/requests")).json()
+    finally:
+        process.kill()
+        _, complaints = await process.communicate()
+    assert old_name_in(*told, *asked, *first, complaints.decode()) == []
+    looked = [str(one) for one in asked if "Research" in str(one)][-1]
+    assert "lovelace" not in looked, "a name is nothing to look for"
+
+
+async def test_the_doctors_link_makes_an_app_of_that_name(project: Path) -> None:
+    process = await begun(project, "doctor", "--json")
+    said, _ = await process.communicate()
+    link = parse_qs(urlsplit(json.loads(said)["create_app"]).query)["manifest_json"][0]
+    assert json.loads(link)["features"]["bot_user"]["display_name"] == NAME
+    assert old_name_in(said.decode(), link) == []
