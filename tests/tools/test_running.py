@@ -1,4 +1,4 @@
-"""What docs/RUNNING.md and docs/SETTINGS.md promise: the pages are true, a backup is of one moment."""
+"""What README, RUNNING.md and SETTINGS.md promise: the pages are true, a backup is of one moment."""
 
 from __future__ import annotations
 
@@ -12,23 +12,57 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config import Settings
+from config import APP_TOKEN_HINT, BOT_TOKEN_HINT, Settings
 from daemon.backup import backup
 from daemon.engine.journal import Journal
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS, Fault
 from daemon.settings_table import lines, table
+from rehearsal import people
 from tests.clock import FakeClock
 from tests.source import ROOT
+from tests.stories.process import into, running, start
 from tests.stories.stage import ALICE, Stage, reply, staged
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 UNIT = ROOT / "examples" / "soul.service"
+
+
+def section(title: str) -> str:
+    """A part of the README."""
+    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def test_the_page_of_settings_is_made_from_the_example() -> None:
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     assert len([*lines(example)]) == len(dataclasses.fields(Settings))
     assert (ROOT / "docs" / "SETTINGS.md").read_text(encoding="utf-8") == table()
+
+
+def test_the_rows_of_the_readme_stand_in_the_page_of_settings() -> None:
+    rows = [line for line in section("Settings").splitlines() if line.startswith("| `")]
+    assert len(rows) > 5
+    assert [row for row in rows if row not in table().splitlines()] == []
+
+
+def test_the_readme_is_short_before_it_turns_to_engineers() -> None:
+    assert len(README.partition("\n## For engineers")[0].split()) < 1_500
+
+
+async def test_the_steps_into_slack_quote_what_is_said_then(tmp_path: Path) -> None:
+    """As far as we say it: Slack's own words nobody can test here."""
+    steps = section("Slack in five steps")
+    async with running(tmp_path / "world", "rehearse") as (_, url):
+        real = {**into(url), "ANTHROPIC_API_KEY": "sk-any", "OWNER_USER_IDS": people.ALICE.id}
+        doctor = await start(tmp_path / "soul", "doctor", **real)
+        printed = (await doctor.communicate())[0].decode().splitlines()
+    quoted = re.findall(r"`(✓ [^`]+)`", steps)
+    assert len(quoted) == 2
+    assert [one for one in quoted if not any(line.startswith(one) for line in printed)] == []
+    assert [*re.findall(r"begins with `(x\w+-)`", steps)] == ["xoxb-", "xapp-"]
+    assert {"xoxb-" in BOT_TOKEN_HINT, "connections:write" in APP_TOKEN_HINT} == {True}
+    known = {one.name.upper() for one in dataclasses.fields(Settings)}
+    assert {*re.findall(r"`([A-Z]+_[A-Z_]+)`", steps)} <= known
 
 
 async def test_a_backup_beside_a_daemon_that_writes_is_whole_and_goes_on_from_there(tmp_path: Path) -> None:
