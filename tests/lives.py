@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import logging
 import os
 import signal
@@ -21,6 +22,9 @@ from typing import Any
 from daemon.engine.writer import Append, Result, Writer
 from tests.attention import PATIENCE, run
 from tests.machine import without_certificates
+
+LIVES = "lives.jsonl"
+"""In the folder of a case: a line for each life."""
 
 
 class Boundary:
@@ -51,6 +55,22 @@ def instant(home: Path) -> Iterator[None]:
     with (home / "instant.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def note(path: Path, value: Any) -> None:
+    """Add a line to a file of JSON lines, which outlives a life."""
+    with path.open("a") as file:
+        file.write(json.dumps(value) + "\n")
+
+
+def read(path: Path) -> list[Any]:
+    """The lines of a file of JSON lines; none where there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def lives_in(home: Path) -> int:
+    """How many lives have begun in this folder."""
+    return len(read(home / LIVES))
 
 
 class MortalWriter(Writer):

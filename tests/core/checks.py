@@ -25,9 +25,10 @@ from daemon.kinds import (
 )
 from daemon.rules import verify
 from tests.core.living_checks import inner_waits
-from tests.core.outside import FileSlack, StoryClock, read
-from tests.core.story import Scenario
+from tests.core.outside import FileSlack, StoryClock
+from tests.core.scenario import Scenario
 from tests.core.waiting import CUT, FAILED, UNREACHABLE
+from tests.lives import read
 
 BEGINNINGS = (UNREACHABLE, FAILED)
 

@@ -21,8 +21,8 @@ from daemon.processes.problem_solving import NAME
 from daemon.reply import Reply
 from daemon.soul.turn import Turn as SoulTurn
 from tests.core.minds import once_effect
-from tests.core.outside import StoryClock, echo, note, read
-from tests.lives import Boundary
+from tests.core.outside import StoryClock, echo
+from tests.lives import Boundary, note, read
 
 ROUNDS = 8
 

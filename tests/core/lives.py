@@ -36,11 +36,10 @@ from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
 from tests.core.living_checks import check_folds
-from tests.core.outside import Event, FileModel, FileSlack, StoryClock, note, read
+from tests.core.outside import Event, FileModel, FileSlack, StoryClock
 from tests.core.readers import READINGS
-from tests.core.story import Scenario
-from tests.lives import Boundary, MortalWriter, ended
-from tests.lives import fork as forked
+from tests.core.scenario import Scenario
+from tests.lives import MortalWriter, ended, fork, lives_in, note, read
 from tests.machine import MEMORY, folder
 from tests.texts import copied
 
@@ -127,7 +126,6 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
 
     With `replays` each execution runs again from the top after each of its steps.
     """
-    note(home / "lives.jsonl", phase)
     clock = StoryClock(phase)
     async with AsyncExitStack() as stack:
         journal = await stack.enter_async_context(
@@ -143,7 +141,7 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
         if story.plan:
             clock.not_before(journal.at(journal.last()).at)
             within = stack.enter_context(ExitStack())
-            rewritten = story.restarts and len(read(home / "lives.jsonl")) > 1
+            rewritten = story.restarts and lives_in(home) > 1
             life = life_of(journal, clock, within, rewritten=rewritten)
             processes = {**processes, INNER_LIFE: InnerLife(life=life)}
         model = FileModel(
@@ -173,7 +171,6 @@ async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> Non
                 await quiet(journal, worker, clock)
         if story.plan:
             await check_folds(journal, life.state)
-    (home / f"points.{phase}").write_text(str(Boundary.count))
 
 
 def world_of(
@@ -218,19 +215,6 @@ async def quiet(journal: Journal, worker: Worker, clock: StoryClock) -> None:
         await clock.go_on(SWEEP)
 
 
-def fork(home: Path, story: Scenario, phase: int, *, replays: bool = False) -> int:
-    """A life in a process of its own; the caller has set its boundary. Returns its pid."""
-    return forked(lambda: live(home, story, phase, replays=replays))
-
-
-def life(
-    home: Path, story: Scenario, phase: int, at: int = 0, every: int = 0, *, replays: bool = False
-) -> int:
-    """A whole life; returns its exit status, negative for the signal that ended it."""
-    Boundary.set(at, every)
-    return ended(fork(home, story, phase, replays=replays))
-
-
 @contextlib.contextmanager
 def home_for(name: str) -> Iterator[Path]:
     """A folder of its own, with the owner's texts in it, read once by a life that ended well."""
@@ -251,5 +235,5 @@ def warm() -> Path:
         async with Journal(home / "journal.db", StoryClock(0), SOUL_KINDS) as journal:
             await Texts(home / "texts", journal, catalogue(PROCESSES.values())).current()
 
-    assert ended(forked(read_texts)) == 0
+    assert ended(fork(read_texts)) == 0
     return home

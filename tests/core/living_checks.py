@@ -28,7 +28,8 @@ from daemon.kinds import (
 )
 from daemon.knowledge.projection import Projection
 from daemon.within import index_of, state_of
-from tests.core.outside import StoryClock, read
+from tests.core.outside import StoryClock
+from tests.lives import read
 
 STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded", "_as_of", "_paid")
 """What of a fold is no part of what it holds."""

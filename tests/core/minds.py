@@ -20,8 +20,8 @@ from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.processes.greeting import COGNITIVE_STEPS as GREETING_STEPS
 from daemon.reply import Reply
-from tests.core.outside import FileEarlier, echo, note, read, said
-from tests.lives import Boundary
+from tests.core.outside import FileEarlier, echo, said
+from tests.lives import Boundary, lives_in, note, read
 
 
 def acting(home: Path) -> Mapping[str, Process]:
@@ -176,7 +176,7 @@ def brief(seen: str, calls: int) -> Reply:
 
 def given_up(home: Path) -> None:
     tried = len(read(home / "wrong.jsonl"))
-    assert tried <= 6 + len(read(home / "lives.jsonl")), f"a poisonous message was tried {tried} times"
+    assert tried <= 6 + lives_in(home), f"a poisonous message was tried {tried} times"
 
 
 def deciding(_home: Path) -> Mapping[str, Process]:
@@ -215,8 +215,7 @@ def rewritten(home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory:
         return (await converse(turn, COGNITIVE_STEPS, "Be brief.")).memory
 
-    lives = len(read(home / "lives.jsonl"))
-    return PROCESSES if lives == 1 else {"conversation": conversation, "greeting": conversation}
+    return PROCESSES if lives_in(home) == 1 else {"conversation": conversation, "greeting": conversation}
 
 
 def reworded(home: Path) -> Mapping[str, Process]:
@@ -227,8 +226,7 @@ def reworded(home: Path) -> Mapping[str, Process]:
         said = await converse(turn, GREETING_STEPS, "Be brief.")
         return Transition(to="conversation", memory=said.memory)
 
-    lives = len(read(home / "lives.jsonl"))
-    return PROCESSES if lives == 1 else {**PROCESSES, "greeting": greeting}
+    return PROCESSES if lives_in(home) == 1 else {**PROCESSES, "greeting": greeting}
 
 
 def planned(condition: str, done: int) -> PlanMade:
@@ -252,11 +250,11 @@ def planning(_home: Path) -> Mapping[str, Process]:
 
 def replanning(home: Path) -> Mapping[str, Process]:
     """The same; since the second life its code plans something else."""
-    lives = len(read(home / "lives.jsonl"))
+    condition = "all is told" if lives_in(home) == 1 else "nothing is left"
 
     async def conversation(turn: Turn) -> WorkingMemory:
         restarted = "<note>" in str(turn.memory.conversation)
-        await turn.show_plan(planned("all is told" if lives == 1 else "nothing is left", 2))
+        await turn.show_plan(planned(condition, 2))
         spoken = await turn.say("I do not know" if restarted else "Done.")
         return turn.memory.with_memory(*map(remember, spoken))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.core.minds import reworded, rewritten
+from tests.core.scenario import Scenario, dm
 from tests.core.seekers import asking
-from tests.core.story import Scenario, dm
 from tests.core.waiting import CUT
 
 NEW_CODE: Mapping[str, Scenario] = {

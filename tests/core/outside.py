@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from daemon.errors import SpeechFailed
 from daemon.memory import WorkingMemory
 from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role
 from daemon.reply import Reply
-from tests.lives import Boundary, instant
+from tests.lives import Boundary, instant, note, read
 
 T0 = 1_790_000_000.0
 CHUNK = 12
@@ -45,16 +44,6 @@ class Event:
     stops: bool = False
     answers: str = ""
     """What the question was called that this presses a button of."""
-
-
-def read(path: Path) -> list[Any]:
-    """The lines of a file of JSON lines; none where there is no file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def note(path: Path, value: Any) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps(value) + "\n")
 
 
 class StoryClock:

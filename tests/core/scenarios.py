@@ -41,7 +41,7 @@ from tests.core.minds import (
 from tests.core.new_code import NEW_CODE
 from tests.core.outside import PAGE, FileEarlier, hearing
 from tests.core.readers import reading, reads
-from tests.core.story import Scenario, below, dm, top
+from tests.core.scenario import Scenario, below, dm, top
 from tests.core.thinkers import at_random, branching, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
@@ -93,7 +93,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         script=hearing,
         sees_all=True,
-        stops=False,
+        pausable=False,
         stutters=(17, 23),
     ),
     "heard": Scenario(
@@ -152,7 +152,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "two-threads": Scenario(
         events=[dm(1, "here", thread="a"), dm(2, "there", thread="b", during=1)],
         endings=[["You said: here", "You said: there"]],
-        stops=False,
+        pausable=False,
         stutters=(17, 19, 23),
     ),
     "edited": Scenario(
@@ -197,15 +197,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         events=[dm(1, "hi")],
         endings=[["You said: hi"]],
         processes=dying,
-        max_attempts=5,
-        stops=False,
+        pausable=False,
     ),
     "killed-half-said": Scenario(
         events=[dm(1, "hi")],
         endings=[[CUT, FAILED], [FAILED]],  # perhaps nothing of it stood there yet
         processes=stammering,
-        max_attempts=5,
-        stops=False,
+        pausable=False,
         extra=ended_as_failed,
     ),
     "thinks-on": Scenario(
@@ -219,7 +217,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         endings=[["A alone."]],
         script=branching,
         sees_all=True,
-        stops=False,
+        pausable=False,
     ),
     "reads": Scenario(
         events=[dm(1, "how many?")],
@@ -233,14 +231,14 @@ SCENARIOS: Mapping[str, Scenario] = {
         endings=[["Stopped."]],
         script=branching,
         sees_all=True,
-        stops=False,
+        pausable=False,
     ),
     "fan-out": Scenario(
         events=[dm(1, "how many")],
         endings=[["Three apples."]],
         script=collecting,
         sees_all=True,
-        stops=False,
+        pausable=False,
     ),
     **{
         f"at-random-{seed}": Scenario(
@@ -248,7 +246,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             endings=[],
             script=at_random(seed),
             sees_all=True,
-            stops=False,
+            pausable=False,
         )
         for seed in range(1, 5)
     },
@@ -303,8 +301,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         events=[dm(1, "plan it")],
         endings=[["Done."]],
         processes=ticking_off,
-        max_attempts=5,
-        stops=False,
+        pausable=False,
     ),
     "card-anew": Scenario(
         events=[dm(1, "plan it"), dm(2, "go on", phase=1)],
@@ -320,26 +317,21 @@ SCENARIOS: Mapping[str, Scenario] = {
         sees_all=True,
         extra=ran_well,
     ),
-    "stubborn": Scenario(
-        events=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, max_attempts=40, extra=given_up
-    ),
+    "stubborn": Scenario(events=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, extra=given_up),
     "poison": Scenario(
         events=[dm(1, "bad"), dm(2, "worse", phase=1)],
         endings=[[FAILED, FAILED]],
         processes=poisonous,
-        max_attempts=40,
         extra=given_up,
     ),
-    "deadly": Scenario(
-        events=[dm(1, "bad")], endings=[[FAILED]], processes=deadly, max_attempts=5, stops=False
-    ),
+    "deadly": Scenario(events=[dm(1, "bad")], endings=[[FAILED]], processes=deadly, pausable=False),
     "inner-life": Scenario(
         events=[dm(1, "hi tea", phase=2)],
         endings=[["You said: hi tea", "I thought of you."]],
         plan=PLAN,
         sees_all=True,
         last_phase=3,
-        stops=False,
+        pausable=False,
         stutters=(47, 61),
         extra=partial(lived_well, steps=len(PLAN)),
     ),
@@ -368,7 +360,6 @@ SCENARIOS: Mapping[str, Scenario] = {
         plan=(begins, fails),
         last_phase=1,
         sees_all=True,
-        max_attempts=40,
         stutters=(47, 61),
         extra=partial(lived_well, steps=1),
     ),

@@ -15,8 +15,8 @@ from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
-from tests.core.outside import LEARN, echo, note, said
-from tests.lives import Boundary
+from tests.core.outside import LEARN, echo, said
+from tests.lives import Boundary, note
 
 ROUNDS = 3
 MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."

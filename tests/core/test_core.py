@@ -7,6 +7,7 @@ which each rule has one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ import pytest
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Restarted
 from daemon.kinds import SOUL_KINDS
-from tests.core.harness import Job, kills, meetings, pauses, problem_of, replayed
-from tests.core.lives import home_for, life
+from tests.cases import Case, problems
+from tests.core.harness import SOUL
+from tests.core.lives import home_for
 from tests.core.outside import StoryClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
@@ -33,57 +35,58 @@ QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
 @pytest.mark.parametrize(("number", "name"), list(enumerate(QUICK)))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
     """SIGKILL before and after commits: nothing lost, doubled or paid twice."""
-    assert_none_goes_wrong(some(kills(name), number, SHARE))
+    assert_none_goes_wrong(some(SOUL.kills(name), number, SHARE))
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(WAITING)))
 def test_what_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
     """The same of executions that wait for somebody."""
-    assert_none_goes_wrong(some(kills(name), number, EACH))
+    assert_none_goes_wrong(some(SOUL.kills(name), number, EACH))
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(LIVING)))
 def test_an_inner_life_may_be_cut_off_anywhere(number: int, name: str) -> None:
     """The same of ticks, their commands, and what wakes them."""
-    assert_none_goes_wrong(some(kills(name), 7 * number, TICKS))
+    assert_none_goes_wrong(some(SOUL.kills(name), 7 * number, TICKS))
 
 
 def test_a_tick_whose_code_changed_begins_again_with_its_log() -> None:
     """The second life explains its commands otherwise: what was carried out is not done again."""
-    assert_none_goes_wrong([("killed", "inner-life-new-code", 0, at) for at in (27, 30, 34, 43)])
+    name = "inner-life-new-code"
+    assert_none_goes_wrong([Case(scenario=name, way="kill", at=at) for at in (27, 30, 34, 43)])
 
 
 @pytest.mark.parametrize("name", shared(AT_RANDOM, len(AT_RANDOM)))
 def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
     """A kill in the middle of open thought that has no plan at all."""
-    cases = kills(name)
+    cases = SOUL.kills(name)
     assert_none_goes_wrong([cases[len(cases) // 2]])
 
 
 @pytest.mark.parametrize("name", shared(READ_BACK, 2))
 def test_each_step_may_be_read_back_at_once(name: str) -> None:
     """Each execution runs again from the top after each of its steps: replay hangs on no accident."""
-    assert replayed(name) is None
+    assert SOUL.outcome(Case(scenario=name, way="replay")) is None
 
 
 @pytest.mark.parametrize("name", ["dm", "effect", "fickle"])
 def test_a_daemon_that_wakes_from_a_pause_does_no_harm(name: str) -> None:
     """SIGSTOP at a boundary, while a second daemon takes over and finishes."""
-    assert_none_goes_wrong(pauses(name)[::PAUSES])
+    assert_none_goes_wrong(SOUL.pauses(name)[::PAUSES])
 
 
 def test_two_daemons_that_meet_come_through_as_one() -> None:
-    assert_none_goes_wrong(meetings("effect")[::PAUSES])
+    assert_none_goes_wrong(SOUL.meetings("effect")[::PAUSES])
 
 
 def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
     """The prompt is another one since the second life."""
-    story = SCENARIOS["new-prompt"]
+    scenario = SCENARIOS["new-prompt"]
     begun_again = []
     for at in range(16, 34, 2):
         with home_for("restarted") as home:
-            life(home, story, 0, at)
-            assert life(home, story, 0) == 0
+            SOUL.life(home, scenario, 0, at)
+            assert SOUL.life(home, scenario, 0) == 0
             begun_again.append(asyncio.run(restarted(home)))
     assert any(begun_again)
 
@@ -93,12 +96,12 @@ async def restarted(home: Path) -> bool:
         return bool(journal.kind(Restarted))
 
 
-def some(cases: list[Job], number: int, each: int) -> list[Job]:
-    """Each so-manieth case, another share for each story, and at least one."""
+def some(cases: list[Case], number: int, each: int) -> list[Case]:
+    """Each so-manieth case, another share for each scenario, and at least one."""
     first = number % min(each, len(cases))
     return cases[first::each]
 
 
-def assert_none_goes_wrong(cases: list[Job]) -> None:
+def assert_none_goes_wrong(cases: Sequence[Case]) -> None:
     assert cases
-    assert {case: problem for case in cases if (problem := problem_of(case))} == {}
+    assert problems(cases, SOUL.outcome) == {}

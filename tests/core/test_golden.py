@@ -15,7 +15,8 @@ from daemon.engine.kinds import AttemptFailed, Restarted, TurnEnded
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
 from tests.core.golden import KEPT, read
-from tests.core.lives import home_for, life
+from tests.core.harness import SOUL
+from tests.core.lives import home_for
 from tests.core.scenarios import SCENARIOS
 from tests.engine.golden import restore
 
@@ -24,9 +25,9 @@ def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Eve
     """What a life makes of a turn that these entries leave half, up to its end."""
     (home / "journal.db").unlink()
     asyncio.run(restore(home / "journal.db", SOUL_KINDS, lines[:-1]))
-    story = dataclasses.replace(SCENARIOS[name], events=[])
-    for phase in range(story.last_phase, story.last_phase + 3):  # a model may be away once more
-        assert life(home, story, phase) == 0
+    scenario = dataclasses.replace(SCENARIOS[name], events=[])
+    for phase in range(scenario.last_phase, scenario.last_phase + 3):  # a model may be away once more
+        assert SOUL.life(home, scenario, phase) == 0
     with reading(home / "journal.db", SOUL_KINDS) as journal:
         ended = journal.get(lines[-1]["key"])
         assert ended

@@ -17,6 +17,7 @@ from tests.core.enduring import (
 )
 from tests.core.minds import once_effect
 from tests.core.outside import PAGE, Event
+from tests.core.scenario import Scenario, dm, top
 from tests.core.seekers import (
     MAY_I,
     asking,
@@ -29,7 +30,6 @@ from tests.core.seekers import (
     waiting,
     wondering,
 )
-from tests.core.story import Scenario, dm, top
 
 UNREACHABLE = "I can't gather my thoughts right now"
 FAILED = "Something in me went wrong"
@@ -254,16 +254,14 @@ WAITING: Mapping[str, Scenario] = {
         events=[dm(1, "one")],
         endings=[["Which one?", FAILED]],
         processes=doomed,
-        max_attempts=5,
-        stops=False,
+        pausable=False,
         last_phase=1,
     ),
     "killed-when-answered": Scenario(
         events=[dm(1, "one"), dm(2, "the second", phase=1)],
         endings=[["Which one?", FAILED]],
         processes=ungrateful,
-        max_attempts=5,
-        stops=False,
+        pausable=False,
     ),
     "afterthought": Scenario(
         events=[dm(1, "hi"), dm(2, "and jazz", during=2)],
@@ -282,6 +280,5 @@ WAITING: Mapping[str, Scenario] = {
         events=[dm(1, "hi")],
         endings=[["You said: hi"]],
         processes=brooding,
-        max_attempts=3,
     ),
 }

@@ -9,8 +9,7 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.kinds import Asked, Restarted
-from daemon.engine.program import Program
-from tests.engine.harness import Pressed, Said, Scenario, World
+from tests.engine.scenario import Build, Check, Pressed, Said, Scenario, World
 from tests.engine.toys import Toy, call, do, hears, press
 
 
@@ -24,7 +23,7 @@ class Asking(Asked):
 KINDS = (Said, Pressed, Asking)
 
 
-def plan(*steps: str) -> Callable[[World], Program]:
+def plan(*steps: str) -> Build:
     """A program as a list: `call A`, `do A`, `in CONTEXT A`, `all A B …`, `ask A WORDS`, `return`."""
 
     async def body(ctx: Context, world: World) -> None:
@@ -63,8 +62,6 @@ async def _ask(ctx: Context, world: World, names: Sequence[str]) -> None:
 
 STEPS = {"call": _call, "do": _do, "in": _in, "all": _all, "ask": _ask}
 
-Check = Callable[[World, Sequence[Any]], str | None]
-
 
 def comes_to(restarts: int, **times: int) -> Check:
     """Just so many restarts, and these effects so often, but where nobody can tell."""
@@ -85,9 +82,7 @@ def comes_to(restarts: int, **times: int) -> Check:
     return check
 
 
-def changed(
-    *programs: Callable[[World], Program], check: Check, presses: int = 2, may_wait: bool = False
-) -> Scenario:
+def changed(*programs: Build, check: Check, presses: int = 2, may_wait: bool = False) -> Scenario:
     """The code of each phase; in each phase but the first somebody presses the button that is there."""
     comes = [hears(), *(press("yes", "/q", phase=1 + n) for n in range(presses))]
     return Scenario(
@@ -98,6 +93,7 @@ def changed(
         phases=1 + presses,
         may_wait=may_wait,
         by_phase=True,
+        pausable=False,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Asked, Cancel, Match, Result, Woke
-from tests.engine.harness import Comes, Pressed, Said, Scenario, World
+from tests.engine.scenario import Check, Comes, Pressed, Said, Scenario, World
 from tests.engine.toys import call, calls_kept, do, hears, press, texts, toy
 
 
@@ -97,7 +97,7 @@ async def asks_by_its_parent(ctx: Context, world: World) -> None:
                 await ctx.send("grant", text.split()[1], Said(text="granted"))
 
 
-def paid_once(name: str) -> Callable[[World, Sequence[Entry[Any]]], str | None]:
+def paid_once(name: str) -> Check:
     """A hundred answers are recorded, and the sum is told at most once."""
 
     def check(world: World, entries: Sequence[Entry[Any]]) -> str | None:

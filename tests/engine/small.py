@@ -14,7 +14,7 @@ from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from daemon.engine.writer import Writer
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 
 Body = Callable[[Context], Awaitable[object]]
 

@@ -14,7 +14,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Asked, Cancel, Intent, Outcome, Restarted, Result, Spawned, Undeliverable
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 from tests.engine.small import Body, Small, pass_time, say, working
 
 

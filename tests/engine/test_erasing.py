@@ -22,7 +22,7 @@ from daemon.engine.store import Store
 from daemon.engine.verify import verify
 from daemon.engine.writer import Work, Writer
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 
 KINDS = [Said, Pressed]
 SECRET = "marzipan"

@@ -28,7 +28,7 @@ from daemon.engine.program import Taken
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
-from tests.engine.harness import Said
+from tests.engine.scenario import Said
 from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 

@@ -14,12 +14,12 @@ from daemon.engine.turns import Turns
 from tests.clock import FakeClock
 from tests.engine.changed import CHANGED
 from tests.engine.golden import read, restore
-from tests.engine.harness import Scenario, World
-from tests.engine.soak import ALL
+from tests.engine.harness import SCENARIOS
+from tests.engine.scenario import Scenario, World
 from tests.lives import Boundary
 from tests.machine import folder
 
-STEADY = [name for name in ALL if name not in CHANGED]
+STEADY = [name for name in SCENARIOS if name not in CHANGED]
 """Those whose code is the same in all phases."""
 
 
@@ -52,7 +52,7 @@ async def test_each_turn_is_replayed_to_the_same_end_and_nothing_is_done_again(n
     assert ends
     for number in ends[:: max(1, len(ends) // 4)]:
         with folder("engine") as home:
-            outcomes = await replay(home, ALL[name], lines[: number + 1])
+            outcomes = await replay(home, SCENARIOS[name], lines[: number + 1])
         assert outcomes == [lines[number]["body"]["outcome"]], f"the turn that ended with {number + 1}"
 
 

@@ -20,7 +20,7 @@ from daemon.engine.kinds import Asked, Opened, TurnBegan, TurnEnded, TurnResumed
 from daemon.engine.writer import Append, Fence, Result, Writer
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.harness import failures, replayed, stopped
-from tests.engine.soak import ALL
+from tests.cases import Case, problems
+from tests.engine.harness import ENGINE, SCENARIOS
 from tests.soak import later
 
 EACH = 29
 """Of the boundaries each twenty-ninth one, here; `python -m tests.engine.soak` has all, and in each way."""
+STUTTER = 13
 
 
-@pytest.mark.parametrize("name", ALL)
-async def test_an_execution_that_runs_again_after_each_step_comes_to_the_same(name: str) -> None:
-    assert await replayed(ALL[name]) is None
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_an_execution_that_runs_again_after_each_step_comes_to_the_same(name: str) -> None:
+    assert ENGINE.outcome(Case(scenario=name, way="replay")) is None
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(ALL)))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(SCENARIOS)))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
-    assert failures(ALL[name], first=1 + number % EACH, each=EACH) == {}
+    stutter = Case(scenario=name, way="stutter", at=STUTTER)
+    kills = [case for case in ENGINE.kills(name) if case.way == "kill"]
+    some = [case for case in kills if (case.at - 1 - number) % EACH == 0]
+    assert problems([*some, stutter], ENGINE.outcome) == {}
 
 
 @pytest.mark.parametrize("at", [later(5), 7, 8, later(9)])
 @pytest.mark.parametrize("name", ["order", "outage"])
 def test_a_worker_that_wakes_from_a_pause_does_no_harm(name: str, at: int) -> None:
-    assert stopped(ALL[name], at) is None
+    assert ENGINE.outcome(Case(scenario=name, way="pause", at=at)) is None
 
 
 @pytest.mark.parametrize("at", [later(3), 5, later(8)])
 def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
-    assert stopped(ALL["order"], at, meets=True) is None
+    assert ENGINE.outcome(Case(scenario="order", way="meeting", at=at, other=at)) is None

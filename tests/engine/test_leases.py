@@ -17,7 +17,7 @@ from daemon.engine.kinds import Outage, Result, TurnBegan, TurnEnded, TurnResume
 from daemon.engine.outage import Around
 from daemon.engine.turns import Turns
 from tests.clock import FakeClock
-from tests.engine.harness import Said
+from tests.engine.scenario import Said
 from tests.engine.small import Small, say
 
 

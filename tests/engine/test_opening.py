@@ -17,7 +17,7 @@ from daemon.engine.kinds import TurnBegan, TurnEnded
 from daemon.engine.reading import reading
 from daemon.engine.verify import verify
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 
 KINDS = (Said, Pressed)
 

@@ -12,7 +12,7 @@ from daemon.engine.kinds import Cancel, GivenUp, Outage, OutageEnded, Received, 
 from daemon.engine.outage import CHANCE
 from daemon.engine.worker import FEW
 from tests.clock import FakeClock
-from tests.engine.harness import Said
+from tests.engine.scenario import Said
 from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 PATIENCE = 60.0

@@ -9,7 +9,7 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.keys import part
 from daemon.engine.kinds import Answered, Asked, Restarted, Result
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed
+from tests.engine.scenario import Pressed
 from tests.engine.small import Body, said_to, say, working
 
 

@@ -11,7 +11,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Asked, Cancel, Intent, Match, Outage, Outcome, Reminder, Result, ThreadEnded
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 from tests.engine.small import Small, pass_time, said_to, say, working
 
 

@@ -14,10 +14,11 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Intent, Outcome, Result
 from daemon.engine.writer import Append, Writer
 from tests.attention import until
+from tests.cases import problems
 from tests.clock import FakeClock
-from tests.engine.harness import Said, failures
+from tests.engine.harness import ENGINE
+from tests.engine.scenario import Said
 from tests.engine.small import say, working
-from tests.engine.toys import SCENARIOS
 
 
 class Refusing(Writer):
@@ -42,7 +43,7 @@ async def find() -> Outcome:
 
 
 async def test_whatever_is_awaited_comes_after_it_wherever_it_is_killed() -> None:
-    assert failures(SCENARIOS["looks up"]) == {}
+    assert problems(ENGINE.kills("looks up"), ENGINE.outcome) == {}
 
 
 async def test_what_the_world_may_see_waits_for_what_came_before(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from daemon.engine.lives import ClockSet
 from daemon.engine.waits import STALE, Waits
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
-from tests.engine.harness import Said
+from tests.engine.scenario import Said
 from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 

@@ -12,7 +12,7 @@ from daemon.engine.event import Entry, StepEvent
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.kinds import Asked, Intent, Match, Outage, Outcome, Received, Restarted, Result, Woke
 from daemon.engine.program import Program
-from tests.engine.harness import Comes, Pressed, Said, Scenario, World
+from tests.engine.scenario import Build, Check, Comes, Pressed, Said, Scenario, World
 
 Body = Callable[[Context, World], Awaitable[Any]]
 
@@ -31,7 +31,7 @@ class Toy(Program):
         await do(ctx, self._world, "failed")
 
 
-def toy(body: Body) -> Callable[[World], Program]:
+def toy(body: Body) -> Build:
     return lambda world: Toy(body, world)
 
 
@@ -248,7 +248,7 @@ def weathered(world: World, entries: Sequence[Any]) -> str | None:
     return calls_kept("say", "tell")(world, entries)
 
 
-def never_restarted(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
+def never_restarted(*names: str) -> Check:
     """These effects were done, and the code never failed to fit what is recorded."""
 
     def check(world: World, entries: Sequence[Any]) -> str | None:
@@ -268,11 +268,11 @@ def press(text: str, answers: str, thread: str = "t", phase: int = 1) -> Comes:
     return Comes(thread=thread, event=Pressed(text=text), phase=phase, answers=answers)
 
 
-def done_once(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
+def done_once(*names: str) -> Check:
     return lambda world, _entries: once(world, *names)
 
 
-def calls_kept(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
+def calls_kept(*names: str) -> Check:
     """These effects were done at most once, where a kill left them unknown; the others exactly once."""
 
     def check(world: World, entries: Sequence[Any]) -> str | None:
@@ -287,7 +287,7 @@ def calls_kept(*names: str) -> Callable[[World, Sequence[Any]], str | None]:
     return check
 
 
-SCENARIOS: dict[str, Scenario] = {
+TOYS: dict[str, Scenario] = {
     "order": Scenario(programs=[toy(order)], comes=[hears()], check=calls_kept("charge")),
     "branches": Scenario(
         programs=[toy(branches)], comes=[hears(), hears("more")], check=calls_kept("notify")

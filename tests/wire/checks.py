@@ -19,8 +19,8 @@ from daemon.rules import verify
 from daemon.slack.place import moment
 from rehearsal.people import SOUL, TEAM
 from rehearsal.store import open_store, ts_of
-from tests.core.outside import read
 from tests.core.waiting import UNREACHABLE
+from tests.lives import read
 from tests.stories.stage import ME
 from tests.wire.story import Story
 from tests.wire.world import ASKED, DONE

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from daemon.engine.writer import Append, Result, Writer
-from tests.core.outside import note, read
-from tests.lives import instant
+from tests.lives import instant, note, read
 from tests.wire.board import Board
 
 Boundary = str

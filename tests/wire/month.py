@@ -26,8 +26,7 @@ from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live
 from daemon.limits import Limits
-from tests.core.outside import read
-from tests.lives import ended, fork
+from tests.lives import ended, fork, read
 from tests.texts import WORDS
 from tests.wire.board import Board, SwiftClock
 from tests.wire.checks import verdict

@@ -19,7 +19,7 @@ from aiohttp import web
 from daemon.engine.event import digest
 from rehearsal.claude.prompt import Body
 from rehearsal.messages import Message, find
-from tests.core.outside import note
+from tests.lives import note
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.board import Board
 from tests.wire.mark import Mark

@@ -21,7 +21,7 @@ from rehearsal.claude.stream import error
 from rehearsal.claude.understudy import Understudy
 from rehearsal.people import SOUL
 from rehearsal.world import World
-from tests.core.outside import note
+from tests.lives import note
 from tests.wire.board import Board, SwiftClock
 from tests.wire.mark import Mark, strike
 from tests.wire.people import People

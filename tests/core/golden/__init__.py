@@ -14,8 +14,8 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS, Text
-from tests.core.harness import phases
-from tests.core.lives import home_for, life
+from tests.core.harness import SOUL
+from tests.core.lives import home_for
 from tests.core.scenarios import SCENARIOS
 from tests.engine.golden import as_line
 
@@ -31,11 +31,11 @@ def path_of(name: str) -> Path:
 
 
 def write(name: str) -> None:
-    """Tell this story, and keep its journal."""
-    story = SCENARIOS[name]
+    """Tell this scenario, and keep its journal."""
+    scenario = SCENARIOS[name]
     with home_for(name) as home:
-        for phase in phases(story):
-            assert life(home, story, phase) == 0
+        for phase in range(scenario.phases):
+            assert SOUL.life(home, scenario, phase) == 0
         with reading(home / "journal.db", SOUL_KINDS) as journal:
             every = [
                 (entry, as_line(journal.kinds.dump(entry.event), entry))
@@ -52,6 +52,6 @@ def _is_text(entry: Entry[Any]) -> bool:
 
 
 def read(name: str) -> Sequence[dict[str, Any]]:
-    """The entries of a story, in order, the texts first."""
+    """The entries of a scenario, in order, the texts first."""
     files = (TEXTS, path_of(name))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]

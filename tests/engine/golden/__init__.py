@@ -14,7 +14,8 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
 from daemon.engine.reading import reading
-from tests.engine.harness import Scenario, live
+from tests.engine.harness import ENGINE
+from tests.engine.scenario import Scenario
 from tests.machine import folder
 
 FOLDER = Path(__file__).parent
@@ -25,11 +26,11 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name.replace(' ', '-').replace(',', '')}.jsonl"
 
 
-async def write(name: str, scenario: Scenario) -> None:
+def write(name: str, scenario: Scenario) -> None:
     """Let a toy run, and keep its journal."""
     with folder("engine") as home:
         for phase in range(scenario.phases):
-            await live(home, scenario, phase, phase)
+            assert ENGINE.life(home, scenario, phase) == 0
         with reading(home / "journal.db", scenario.kinds) as journal:
             lines = [as_line(journal.kinds.dump(entry.event), entry) for entry in journal.since(0, 100_000)]
     path_of(name).write_text("\n".join(lines) + "\n")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from tests.engine.golden import path_of, write
-from tests.engine.soak import ALL
+from tests.engine.harness import SCENARIOS
 
-for name, scenario in ALL.items():
+for name, scenario in SCENARIOS.items():
     if not path_of(name).exists():
-        asyncio.run(write(name, scenario))
+        write(name, scenario)

@@ -1,4 +1,4 @@
-"""What a story of the crash harness is: its events, and the endings that it may honestly have."""
+"""What a scenario of the soul is made of: its events, and the endings that it may honestly have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.core.outside import Event, NothingEarlier, Script, echo
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A story: its events, the endings that it may honestly have, and what is unusual about its world.
+    """A scenario: its events, the endings that it may honestly have, and what is unusual about its world.
 
     Without endings people may read anything: that all is answered and nothing doubled is checked.
     """
@@ -30,7 +30,6 @@ class Scenario:
     """The owner edits soul.md after each crash."""
     restarts: bool = False
     """May its executions begin again, since what they ask changes?"""
-    max_attempts: int = 500
     last_phase: int = 0
     """Where time goes on after the last event."""
     price: float = 0.0
@@ -41,11 +40,16 @@ class Scenario:
     """What was said before the soul was called in."""
     plan: Sequence[Step] = ()
     """What it thinks on its own, tick by tick; without a plan it has no inner life."""
-    stops: bool = True
+    pausable: bool = True
     """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
     stutters: Sequence[int] = (13, 17, 23)
     """A kill at each so-manieth boundary of every life: often, but so that each life gets somewhere."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)
+
+    @property
+    def phases(self) -> int:
+        """How many there are."""
+        return 1 + max(self.last_phase, *(event.phase for event in self.events))
 
 
 def dm(ts: int, text: str, **more: object) -> Event:

@@ -1,0 +1,223 @@
+"""What the crash harnesses try, in one vocabulary.
+
+A *scenario* is told in *phases*, between which time goes by. In a phase one *life* follows another: a process
+that takes what the world brings and goes on until nothing is left to do, or until it is cut off at one of its
+*boundaries* (tests/lives.py). A *case* tells a scenario in one way, and comes to nothing or to a problem:
+
+- *kill*: a life is killed at a boundary, and the next one goes on;
+- *stutter*: each life is killed at every so-manieth boundary;
+- *pause*: a life is stopped at a boundary, another one takes over, and then the first one wakes up;
+- *meeting*: the other one is stopped, too, and both go on at once;
+- *replay*: none is killed, and each execution runs again from the top after each of its steps.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Literal, Protocol, TypeVar
+
+from tests.lives import LIVES, Boundary, ended, fork, note, paused, wake
+
+MANY_LIVES = 60
+"""A phase that takes more makes no progress."""
+Way = Literal["kill", "stutter", "pause", "meeting", "replay"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A way to tell a scenario, and where.
+
+    `at` is the number of a boundary in this phase; in a stutter, each so-manieth one of all lives. `other` is
+    where the second life of a meeting is stopped.
+    """
+
+    scenario: str
+    way: Way
+    phase: int = 0
+    at: int = 0
+    other: int = 0
+
+
+class Scenario(Protocol):
+    """What every harness has to know of a scenario."""
+
+    @property
+    def phases(self) -> int:
+        """How many there are."""
+
+    @property
+    def stutters(self) -> Sequence[int]:
+        """Every how many boundaries all lives may be killed, so that each still gets somewhere."""
+
+    @property
+    def pausable(self) -> bool:
+        """Whether a second life may take over from one that is stopped."""
+
+
+Told = TypeVar("Told", bound=Scenario)
+Tried = TypeVar("Tried")
+
+
+class Harness(ABC, Generic[Told]):
+    """Scenarios by name, the cases of each, and what a case comes to."""
+
+    scenarios: Mapping[str, Told]
+
+    def __init__(self) -> None:
+        self._boundaries: dict[str, Sequence[tuple[int, int]]] = {}
+
+    # What one harness does otherwise than another
+
+    @abstractmethod
+    def home_for(self, name: str) -> AbstractContextManager[Path]:
+        """A folder in which a scenario is told once."""
+
+    @abstractmethod
+    async def live(self, home: Path, scenario: Told, phase: int, *, replays: bool) -> None:
+        """One life."""
+
+    @abstractmethod
+    def after_kill(self, home: Path, scenario: Told) -> None:
+        """What happens outside before the next life."""
+
+    @abstractmethod
+    def after_meeting(self, home: Path) -> str | None:
+        """What is wrong as soon as two that met have ended."""
+
+    @abstractmethod
+    def verdict(self, home: Path, scenario: Told) -> str | None:
+        """What is wrong in the end."""
+
+    @abstractmethod
+    def meetings(self, name: str) -> list[Case]:
+        """Meetings in the first phase."""
+
+    # Which cases there are
+
+    def boundaries(self, name: str) -> Sequence[tuple[int, int]]:
+        """The phase and the number of each, from a telling without a crash, which is checked, too."""
+        if name not in self._boundaries:
+            scenario = self.scenarios[name]
+            phases = range(scenario.phases)
+            with self.home_for(name) as home:
+                wrong = self._phases(home, scenario, phases) or self.verdict(home, scenario)
+                assert not wrong, f"{name}: without a crash, {wrong}"
+                counts = [int(_boundaries_of(home, phase).read_text()) for phase in phases]
+            self._boundaries[name] = [(phase, at) for phase in phases for at in range(1, counts[phase] + 1)]
+        return self._boundaries[name]
+
+    def kills(self, name: str) -> list[Case]:
+        """A kill at each boundary, and then the stutters."""
+        kills = [Case(scenario=name, way="kill", phase=phase, at=at) for phase, at in self.boundaries(name)]
+        stutters = self.scenarios[name].stutters
+        return kills + [Case(scenario=name, way="stutter", at=every) for every in stutters]
+
+    def pauses(self, name: str) -> list[Case]:
+        """A pause at each boundary."""
+        if not self.scenarios[name].pausable:
+            return []
+        return [Case(scenario=name, way="pause", phase=phase, at=at) for phase, at in self.boundaries(name)]
+
+    def cases(self, name: str) -> list[Case]:
+        """All that there are to be tried."""
+        return [*self.kills(name), *self.pauses(name), *self.meetings(name)]
+
+    # What a case comes to
+
+    def outcome(self, case: Case) -> str | None:
+        """Tell it. Returns what went wrong."""
+        scenario = self.scenarios[case.scenario]
+        tell = self._stopped if case.way in ("pause", "meeting") else self._killed
+        with self.home_for(case.scenario) as home:
+            return tell(home, scenario, case) or self.verdict(home, scenario)
+
+    def _killed(self, home: Path, scenario: Told, case: Case) -> str | None:
+        every = case.at if case.way == "stutter" else 0
+        for phase in range(scenario.phases):
+            at = case.at if case.way == "kill" and phase == case.phase else 0
+            if wrong := self._phase(home, scenario, phase, at, every, replays=case.way == "replay"):
+                return wrong
+        return None
+
+    def _stopped(self, home: Path, scenario: Told, case: Case) -> str | None:
+        if wrong := self._phases(home, scenario, range(case.phase)):
+            return wrong
+        left = range(case.phase, scenario.phases)
+        sleeping = []
+        for at in (case.at, case.other) if case.way == "meeting" else (case.at,):
+            Boundary.set(at, sent=signal.SIGSTOP)
+            pid = self.fork(home, scenario, case.phase)
+            if paused(pid):
+                sleeping.append(pid)
+            (home / "journal.db.lock").unlink(missing_ok=True)
+        if case.way == "meeting":
+            wake(*sleeping)
+            return self.after_meeting(home) or self._phases(home, scenario, left)
+        wrong = self._phases(home, scenario, left)
+        wake(*sleeping)
+        return wrong
+
+    def _phases(self, home: Path, scenario: Told, phases: Iterable[int]) -> str | None:
+        return next(filter(None, (self._phase(home, scenario, phase) for phase in phases)), None)
+
+    def _phase(
+        self, home: Path, scenario: Told, phase: int, at: int = 0, every: int = 0, *, replays: bool = False
+    ) -> str | None:
+        """Lives, up to one that is not killed; only the first one is killed `at` a boundary."""
+        for _ in range(MANY_LIVES):
+            status = self.life(home, scenario, phase, at, every, replays=replays)
+            if status != -signal.SIGKILL:
+                return f"a life ended with exit {status}" if status else None
+            self.after_kill(home, scenario)
+            at = 0
+        return "no progress"
+
+    def life(
+        self, home: Path, scenario: Told, phase: int, at: int = 0, every: int = 0, *, replays: bool = False
+    ) -> int:
+        """A whole life; returns its exit status, negative for the signal that ended it."""
+        Boundary.set(at, every)
+        return ended(self.fork(home, scenario, phase, replays=replays))
+
+    def fork(self, home: Path, scenario: Told, phase: int, *, replays: bool = False) -> int:
+        """A life in a process of its own, whose boundary is set. Returns its pid."""
+        note(home / LIVES, phase)
+
+        async def life() -> None:
+            await self.live(home, scenario, phase, replays=replays)
+            _boundaries_of(home, phase).write_text(str(Boundary.count))
+
+        return fork(life)
+
+
+def _boundaries_of(home: Path, phase: int) -> Path:
+    """Where a life writes down how many boundaries it had."""
+    return home / f"boundaries.{phase}"
+
+
+def problems(cases: Iterable[Tried], outcome: Callable[[Tried], str | None]) -> dict[Tried, str]:
+    """What went wrong in these cases."""
+    return {case: wrong for case in cases if (wrong := outcome(case))}
+
+
+def soak(
+    names: Iterable[str], cases: Callable[[str], Sequence[Tried]], outcome: Callable[[Tried], str | None]
+) -> int:
+    """Try all cases of these scenarios, and print a line for each. Returns how many went wrong."""
+    wrong = 0
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for name in names:
+            tried = cases(name)
+            outcomes = zip(tried, pool.map(outcome, tried), strict=True)
+            found = [f"{case}: {problem}" for case, problem in outcomes if problem]
+            counted = f"{name:28} {len(tried):5} cases  {len(found)} went wrong"
+            print(counted, *found[:3], sep="\n    ", flush=True)
+            wrong += len(found)
+    return wrong
