@@ -1,13 +1,15 @@
-"""The crash harness: a case kills or stops a daemon at one boundary, lets another go on, and checks."""
+"""The crash harness over the real wire: a case kills or stops a daemon at a boundary, whose name it knows."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 from daemon.engine.event import Input
 from daemon.engine.reading import reading
@@ -18,14 +20,20 @@ from tests.wire.lives import case, soul, world
 from tests.wire.mark import Boundary, Mark, passed
 from tests.wire.stories import STORIES
 
-Job = tuple[str, str, Boundary]
-"""A case: killed or stopped, the story, and where."""
-KILLED, STOPPED = "killed", "stopped"
 TRIES = 5
-"""How often a story is told until it comes to a boundary: a status line may come once later or earlier."""
+"""How often a scenario is told until it comes to a boundary: a status line may come once later or earlier."""
 NEVER_ALONE = ("before apps.", "before chat.", "before /", "setStatus")
 """Where a pause could fall into the length of one HTTP request, which is what remains of a fenced daemon's
 power: on the way to an effect, and at a status line, which is shown while the model is being asked."""
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Case:
+    """A way to tell a scenario, as in tests/cases.py, and where."""
+
+    scenario: str
+    way: Literal["kill", "pause"]
+    at: Boundary
 
 
 class Unreached(Exception):
@@ -45,7 +53,7 @@ def boundaries(name: str) -> Sequence[Boundary]:
         return passed(home)
 
 
-def killed(name: str, boundary: Boundary) -> str | None:
+def _killed(name: str, boundary: Boundary) -> str | None:
     """SIGKILL there, then another life. Returns what went wrong."""
     story = STORIES[name]
     with case(name) as (home, page):
@@ -58,7 +66,7 @@ def killed(name: str, boundary: Boundary) -> str | None:
         return verdict(home, story)
 
 
-def stopped(name: str, boundary: Boundary) -> str | None:
+def _stopped(name: str, boundary: Boundary) -> str | None:
     """SIGSTOP there, the lock deleted, a second daemon takes over; then the first one wakes up again."""
     story = STORIES[name]
     with case(name) as (home, page):
@@ -71,49 +79,54 @@ def stopped(name: str, boundary: Boundary) -> str | None:
             second = ended(soul(page, story, Mark(home)))
             if any(statuses := (second, *wake(first))):
                 return f"the lives ended with exit {statuses}"
-            if left(home) and (status := ended(soul(page, story, Mark(home)))):
+            if _left(home) and (status := ended(soul(page, story, Mark(home)))):
                 return f"the third life ended with exit {status}"
         return verdict(home, story)
 
 
-def left(home: Path) -> bool:
+def _left(home: Path) -> bool:
     """Did a daemon commit something as it woke that the other one, which owns the thread, would take up?"""
     with reading(home / "journal.db", SOUL_KINDS) as journal:
         return bool(journal.pending(Input))
 
 
-def problem_of(job: Job) -> str | None:
+def outcome(case: Case) -> str | None:
     """What a case came to: nothing, or what went wrong."""
-    way, name, boundary = job
+    tell = _killed if case.way == "kill" else _stopped
     for _ in range(TRIES):
         with contextlib.suppress(Unreached):
-            return killed(name, boundary) if way == KILLED else stopped(name, boundary)
-    if "setStatus" in boundary:
+            return tell(case.scenario, case.at)
+    if "setStatus" in case.at:
         return None  # how often Slack is told depends on how fast it was told before
-    return f"a boundary that was never killed: {boundary}"
+    return "a boundary that was never reached"
 
 
-def every(name: str) -> list[Job]:
-    """A kill at each boundary of a story, and a pause at each where its turn waits for nothing else."""
-    pauses = [one for one in boundaries(name) if not any(word in one for word in NEVER_ALONE)]
+def kills(name: str) -> list[Case]:
+    """A kill at each boundary."""
+    return [Case(scenario=name, way="kill", at=one) for one in boundaries(name)]
+
+
+def pauses(name: str) -> list[Case]:
+    """A pause at each boundary where its turn waits for nothing else."""
     if STORIES[name].crowded:
-        pauses = []
-    return [(KILLED, name, one) for one in boundaries(name)] + [(STOPPED, name, one) for one in pauses]
+        return []
+    alone = [one for one in boundaries(name) if not any(word in one for word in NEVER_ALONE)]
+    return [Case(scenario=name, way="pause", at=one) for one in alone]
 
 
-def covering(name: str) -> list[Job]:
-    """One case for each commit and effect of a story: killed before it, after it, or stopped, in turn."""
+def cases(name: str) -> list[Case]:
+    """All that there are to be tried."""
+    return [*kills(name), *pauses(name)]
+
+
+def covering(name: str) -> list[Case]:
+    """One case for each commit and effect: a kill before it or after it, or a pause, in turn."""
     chosen = []
-    for number, (_, cases) in enumerate(groupby(sorted(every(name), key=_what), key=_what)):
-        ways = sorted(cases)
+    for number, (_, found) in enumerate(groupby(sorted(cases(name), key=_what), key=_what)):
+        ways = sorted(found)
         chosen.append(ways[number % len(ways)])
     return chosen
 
 
-def _what(job: Job) -> str:
-    return job[2].partition(" ")[2]
-
-
-def problems(jobs: Iterable[Job]) -> dict[Job, str]:
-    """What went wrong in these cases."""
-    return {job: problem for job in jobs if (problem := problem_of(job))}
+def _what(case: Case) -> str:
+    return case.at.partition(" ")[2]

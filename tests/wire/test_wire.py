@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import problems
 from tests.soak import SOAK
-from tests.wire.harness import KILLED, boundaries, covering, every, problems
+from tests.wire.harness import boundaries, cases, covering, kills, outcome
 from tests.wire.mark import Boundary
 from tests.wire.stories import STORIES
 from tests.wire.storm import weathered
@@ -19,25 +20,25 @@ EACH = 45
 
 def test_any_boundary_of_a_conversation_may_be_the_last() -> None:
     """Killed before and after commits and effects of a streamed turn; stopped while another takes over."""
-    cases = every("dm")[::EACH]
-    print(f"dm: {len(boundaries('dm'))} boundaries, {len(cases)} cases")
-    assert problems(cases) == {}
+    some = cases("dm")[::EACH]
+    print(f"dm: {len(boundaries('dm'))} boundaries, {len(some)} cases")
+    assert problems(some, outcome) == {}
 
 
 def test_any_boundary_of_a_run_may_be_the_last() -> None:
     """Three rounds, two actions in one choice: no recorded call is paid again, and people read one answer."""
-    cases = [job for job in every("decides") if job[0] == KILLED][::EACH]
-    print(f"decides: {len(boundaries('decides'))} boundaries, {len(cases)} cases")
-    assert problems(cases) == {}
+    some = kills("decides")[::EACH]
+    print(f"decides: {len(boundaries('decides'))} boundaries, {len(some)} cases")
+    assert problems(some, outcome) == {}
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(STORIES.keys() - {"dm", "decides"}))))
 def test_each_step_of_each_story_may_be_the_last(number: int, name: str) -> None:
     """In each story somewhere else."""
     covered = covering(name)
-    cases = covered[7 * number % min(EACH, len(covered)) :: EACH]
-    print(f"{name}: {len(boundaries(name))} boundaries, {len(cases)} cases")
-    assert problems(cases) == {}
+    some = covered[7 * number % min(EACH, len(covered)) :: EACH]
+    print(f"{name}: {len(boundaries(name))} boundaries, {len(some)} cases")
+    assert problems(some, outcome) == {}
 
 
 @SOAK
