@@ -1,4 +1,4 @@
-"""What must be true when a story has ended, however often its daemon was killed."""
+"""What must be true when a scenario has ended, however often its daemon was killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from daemon.kinds import (
 )
 from daemon.rules import verify
 from tests.core.living_checks import inner_waits
-from tests.core.outside import FileSlack, StoryClock
+from tests.core.outside import FileSlack, PhaseClock
 from tests.core.scenario import Scenario
 from tests.core.waiting import CUT, FAILED, UNREACHABLE
 from tests.lives import read
@@ -33,9 +33,9 @@ from tests.lives import read
 BEGINNINGS = (UNREACHABLE, FAILED)
 
 
-def verdict(home: Path, story: Scenario) -> str | None:
+def verdict(home: Path, scenario: Scenario) -> str | None:
     try:
-        check(home, story)
+        check(home, scenario)
     except AssertionError as error:
         return str(error) or "".join(traceback.format_exception(error))
     return None
@@ -45,7 +45,7 @@ def finished(home: Path) -> str | None:
     """Of two daemons that met, one must have come through: fencing is not to stop both."""
 
     async def left() -> list[str]:
-        async with Journal(home / "journal.db", StoryClock(0), SOUL_KINDS) as journal:
+        async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
             resumed = Counter(entry.cause for entry in journal.kind(TurnResumed))
             own = len(journal.kind(AttemptFailed))  # a turn that failed by itself is resumed, too
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
@@ -56,14 +56,14 @@ def finished(home: Path) -> str | None:
     )
 
 
-def check(home: Path, story: Scenario) -> None:
+def check(home: Path, scenario: Scenario) -> None:
     """Nothing lost, nothing doubled, nothing paid twice, nothing open, and what people read is an ending."""
-    asyncio.run(_check_journal(home, story))
+    asyncio.run(_check_journal(home, scenario))
     told = FileSlack(home).messages()
     texts = [message["text"] for message in told]
-    is_honest = not story.endings or any(fits(texts, ending) for ending in story.endings)
+    is_honest = not scenario.endings or any(fits(texts, ending) for ending in scenario.endings)
     assert is_honest, f"people read {texts}"
-    story.extra(home)
+    scenario.extra(home)
 
 
 def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
@@ -80,9 +80,9 @@ def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
     return any(all(map(matches, order, ending)) for order in orders)
 
 
-async def _check_journal(home: Path, story: Scenario) -> None:
-    async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
-        for event in story.events:
+async def _check_journal(home: Path, scenario: Scenario) -> None:
+    async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
+        for event in scenario.events:
             kind = "heard" if event.heard else "msg"
             assert journal.get(f"{kind}:T:{event.thread}:{event.ts}"), f"lost: {event}"
         waiting = [entry.event for entry in journal.pending(Event) if entry.seq not in inner_waits(journal)]
@@ -91,7 +91,7 @@ async def _check_journal(home: Path, story: Scenario) -> None:
         left = Counter(one.kind for one in waiting if not (isinstance(one, Asked) and one.to))
         assert not left, f"unanswered: {dict(left)}"  # people may be asked
         restarted = journal.kind(Restarted)
-        assert story.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
+        assert scenario.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
         if restarted:
             asked = str(read(home / "llm.jsonl")) + str([entry.event for entry in journal.kind(Spoken)])
             assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
@@ -102,7 +102,7 @@ async def _check_journal(home: Path, story: Scenario) -> None:
         assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
         greeted = [entry for entry in journal.kind(Claim) if entry.key.startswith("greeted:")]
-        people = {one.user for one in story.events if not (one.heard or one.stops or one.answers)}
+        people = {one.user for one in scenario.events if not (one.heard or one.stops or one.answers)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
 
 

@@ -21,7 +21,7 @@ from daemon.processes.problem_solving import NAME
 from daemon.reply import Reply
 from daemon.soul.turn import Turn as SoulTurn
 from tests.core.minds import once_effect
-from tests.core.outside import StoryClock, echo
+from tests.core.outside import PhaseClock, echo
 from tests.lives import Boundary, note, read
 
 ROUNDS = 8
@@ -73,7 +73,7 @@ def ran_well(home: Path) -> None:
 
 
 async def _check_told(home: Path) -> None:
-    async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
+    async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
         told = [entry.seq for entry in journal.kind(RunTold)]
         for call in journal.kind(ModelCall):
             before = {seq for seq in told if seq < call.seq}

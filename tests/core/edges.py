@@ -1,4 +1,4 @@
-"""Rules whose absence a test of its own shows, rather than a story of the crash harness."""
+"""Rules whose absence a test of its own shows, rather than a scenario of the crash harness."""
 
 from __future__ import annotations
 

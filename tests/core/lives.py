@@ -36,7 +36,7 @@ from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
 from tests.core.living_checks import check_folds
-from tests.core.outside import Event, FileModel, FileSlack, StoryClock
+from tests.core.outside import Event, FileModel, FileSlack, PhaseClock
 from tests.core.readers import READINGS
 from tests.core.scenario import Scenario
 from tests.lives import MortalWriter, ended, fork, lives_in, note, read
@@ -121,68 +121,68 @@ def _shown(event: Event) -> Shown:
     )
 
 
-async def live(home: Path, story: Scenario, phase: int, *, replays: bool) -> None:
+async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> None:
     """One life: take what the world brings, go on until nothing is left to do now.
 
     With `replays` each execution runs again from the top after each of its steps.
     """
-    clock = StoryClock(phase)
+    clock = PhaseClock(phase)
     async with AsyncExitStack() as stack:
         journal = await stack.enter_async_context(
             Journal(home / "journal.db", clock, SOUL_KINDS, MortalWriter)
         )
-        people = People(home, journal, abroad=not story.plan)
+        people = People(home, journal, abroad=not scenario.plan)
 
         async def interrupt(events: Sequence[Event]) -> None:
             for thread in await people.send(events):
                 worker.wake(thread)
 
-        processes = story.processes(home)
-        if story.plan:
+        processes = scenario.processes(home)
+        if scenario.plan:
             clock.not_before(journal.at(journal.last()).at)
             within = stack.enter_context(ExitStack())
-            rewritten = story.restarts and lives_in(home) > 1
+            rewritten = scenario.restarts and lives_in(home) > 1
             life = life_of(journal, clock, within, rewritten=rewritten)
             processes = {**processes, INNER_LIFE: InnerLife(life=life)}
         model = FileModel(
             home=home,
             journal=journal,
-            script=living(journal, story.plan) if story.plan else story.script,
-            events=story.events,
+            script=living(journal, scenario.plan) if scenario.plan else scenario.script,
+            events=scenario.events,
             deliver=interrupt,
-            price=story.price,
+            price=scenario.price,
             clock=clock,
-            pace=story.pace,
-            sees_all=story.sees_all,
+            pace=scenario.pace,
+            sees_all=scenario.sees_all,
         )
-        world = world_of(home, story, journal, clock, model, processes)
+        world = world_of(home, scenario, journal, clock, model, processes)
         asked = len(read(home / "llm.jsonl"))
-        await people.send([e for e in story.events if e.phase <= phase and e.during <= asked])
-        if story.plan:
+        await people.send([e for e in scenario.events if e.phase <= phase and e.during <= asked])
+        if scenario.plan:
             await end_programs(journal, clock)
             await begin(journal)
         async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
             await quiet(journal, worker, clock)
-            for _ in range(MANY_TICKS if story.plan else 0):
+            for _ in range(MANY_TICKS if scenario.plan else 0):
                 if asleep(journal) or worker.lost(INNER):
                     break
                 await clock.go_on(PAUSE)
                 await end_programs(journal, clock)
                 await quiet(journal, worker, clock)
-        if story.plan:
+        if scenario.plan:
             await check_folds(journal, life.state)
 
 
 def world_of(
     home: Path,
-    story: Scenario,
+    scenario: Scenario,
     journal: Journal,
-    clock: StoryClock,
+    clock: PhaseClock,
     model: FileModel,
     processes: Mapping[str, Process],
 ) -> World:
     """What its turns can reach."""
-    budget = Budget(journal, clock, 1.5 * story.price, OWNERS)
+    budget = Budget(journal, clock, 1.5 * scenario.price, OWNERS)
     reach = Reach(journal, clock, {"speak": "echo"})
     return World(
         journal=journal,
@@ -195,7 +195,7 @@ def world_of(
         people=PersonModels(journal, Places(journal)),
         reach=reach,
         texts=Texts(home / "texts", journal, catalogue(PROCESSES.values())),
-        surroundings=story.surroundings(home),
+        surroundings=scenario.surroundings(home),
         processes=processes,
         initial="conversation",
         at_once=[DELIBERATION],
@@ -205,7 +205,7 @@ def world_of(
     )
 
 
-async def quiet(journal: Journal, worker: Worker, clock: StoryClock) -> None:
+async def quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
     """Until no thread that is ours has anything to do; where all of them rest, time goes on."""
     while True:
         await worker.idle()
@@ -232,7 +232,7 @@ def warm() -> Path:
     copied(home / "texts")
 
     async def read_texts() -> None:
-        async with Journal(home / "journal.db", StoryClock(0), SOUL_KINDS) as journal:
+        async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
             await Texts(home / "texts", journal, catalogue(PROCESSES.values())).current()
 
     assert ended(fork(read_texts)) == 0

@@ -1,4 +1,4 @@
-"""What must be true of an inner life when its story has ended, however often its daemon was killed."""
+"""What must be true of an inner life when its scenario has ended, however often its daemon was killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.projection import Projection
 from daemon.within import index_of, state_of
-from tests.core.outside import StoryClock
+from tests.core.outside import PhaseClock
 from tests.lives import read
 
 STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded", "_as_of", "_paid")
@@ -80,7 +80,7 @@ def lived_well(home: Path, steps: int) -> None:
     """So many steps were taken. Each tick is told once, each command carried out once; one wait is left."""
 
     async def check() -> None:
-        async with Journal(home / "journal.db", StoryClock(9), SOUL_KINDS) as journal:
+        async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
             assert len(inner_waits(journal)) == 1, f"the inner life waits for {inner_waits(journal)}"
             _check_steps(journal, steps)
             _check_ticks(journal)

@@ -1,4 +1,4 @@
-"""The minds of the stories: processes and scripts of the model that do one unusual thing each."""
+"""The minds of the scenarios: processes and scripts of the model that do one unusual thing each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stories of code that changed while an execution was on its way. scenarios.py collects them."""
+"""The scenarios of code that changed while an execution was on its way. scenarios.py collects them."""
 
 from __future__ import annotations
 

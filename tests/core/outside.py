@@ -29,7 +29,7 @@ LEARN = "L?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happens outside: in a phase of the story, or while the n-th model call is answered."""
+    """Something that happens outside: in a phase, or while the n-th model call is answered."""
 
     ts: str
     text: str
@@ -46,7 +46,7 @@ class Event:
     """What the question was called that this presses a button of."""
 
 
-class StoryClock:
+class PhaseClock:
     """Each phase begins ten minutes after the one before."""
 
     def __init__(self, phase: int) -> None:
@@ -182,7 +182,7 @@ class FileModel:
     events: Sequence[Event]
     deliver: Callable[[Sequence[Event]], Awaitable[None]]
     price: float
-    clock: StoryClock
+    clock: PhaseClock
     pace: float
     sees_all: bool = False
 

@@ -1,4 +1,4 @@
-"""The stories that the crash harness tells: what happens outside, and what people may read in the end."""
+"""The scenarios that the crash harness tells: what happens outside, and what people may read in the end."""
 
 from __future__ import annotations
 

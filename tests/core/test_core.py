@@ -18,7 +18,7 @@ from daemon.kinds import SOUL_KINDS
 from tests.cases import Case, problems
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
-from tests.core.outside import StoryClock
+from tests.core.outside import PhaseClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
 from tests.soak import shared
@@ -92,7 +92,7 @@ def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
 
 
 async def restarted(home: Path) -> bool:
-    async with Journal(home / "journal.db", StoryClock(0), SOUL_KINDS) as journal:
+    async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
         return bool(journal.kind(Restarted))
 
 

@@ -1,4 +1,4 @@
-"""The stories of bodies that look up, ask and wait. scenarios.py collects them."""
+"""The scenarios of bodies that look up, ask and wait. scenarios.py collects them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import sys
 
 from tests.cases import soak
 from tests.wire.harness import cases, outcome
-from tests.wire.stories import STORIES
+from tests.wire.scenarios import SCENARIOS
 
 if __name__ == "__main__":
-    sys.exit(bool(soak(sys.argv[1:] or STORIES, cases, outcome)))
+    sys.exit(bool(soak(sys.argv[1:] or SCENARIOS, cases, outcome)))

@@ -12,7 +12,7 @@ import time
 
 T0 = 1_790_000_000.0
 SPEED = 20.0
-"""Seconds of a story in one second of ours, if the story does not say otherwise."""
+"""Seconds of a scenario in one second of ours, if the scenario does not say otherwise."""
 
 
 class Board(ctypes.Structure):

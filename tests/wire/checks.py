@@ -1,4 +1,4 @@
-"""What must be true when a story has ended, however often its daemon was killed. Read when all have ended."""
+"""What must be true at the end of a scenario, however often its daemon was killed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from rehearsal.store import open_store, ts_of
 from tests.core.waiting import UNREACHABLE
 from tests.lives import read
 from tests.stories.stage import ME
-from tests.wire.story import Story
+from tests.wire.scenario import Scenario
 from tests.wire.world import ASKED, DONE
 
 SAID = "You said: "
-"""How the stories' model answers: with all that was said since it spoke last."""
+"""How the scenarios' model answers: with all that was said since it spoke last."""
 
 WORD = re.compile(r"\bw(\d+)\b")
 HALF = " …"
@@ -47,20 +47,20 @@ class Shown:
     buttons: bool
 
 
-def verdict(home: Path, story: Story) -> str | None:
-    """What is wrong at the end of this story, in a sentence; None when nothing is."""
+def verdict(home: Path, scenario: Scenario) -> str | None:
+    """What is wrong at the end of this scenario, in a sentence; None when nothing is."""
     said = shown(home)
     try:
         with reading(home / "journal.db", SOUL_KINDS) as journal:
             _check_journal(journal)
-            _check_heard(journal, said, story)
+            _check_heard(journal, said, scenario)
             _check_claimed(journal, said)
             _check_order(journal)
             _check_paid(journal, read(home / ASKED))
             _check_grown(journal, read(home / ASKED))
-            _check_questions(journal, said, story)
-            _check_answers(said, story, given_up(journal) | let_go(journal))
-            _check_ending(said, story)
+            _check_questions(journal, said, scenario)
+            _check_answers(said, scenario, given_up(journal) | let_go(journal))
+            _check_ending(said, scenario)
         assert len(read(home / DONE)) <= 1, "the deed was done twice"
     except AssertionError as error:
         return str(error)
@@ -130,9 +130,9 @@ def _check_journal(journal: Reading) -> None:
     assert not restarted, f"restarted: {restarted}"
 
 
-def _check_heard(journal: Reading, said: Sequence[Shown], story: Story) -> None:
+def _check_heard(journal: Reading, said: Sequence[Shown], scenario: Scenario) -> None:
     people = [message for message in said if message.user != SOUL.user]
-    lines = sorted(line.text for line in story.lines if line.does == "says")
+    lines = sorted(line.text for line in scenario.lines if line.does == "says")
     assert sorted(message.text for message in people) == lines, "people did not say their lines"
     places = {m: f"{TEAM}:{m.channel}:{m.ts}" for m in people}
     lost = [m for m, at in places.items() if not (journal.get(f"msg:{at}") or journal.get(f"heard:{at}"))]
@@ -158,14 +158,14 @@ def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
             yield asked.event.said[-1], f"\n{answered.event.text}"
 
 
-def _check_questions(journal: Reading, said: Sequence[Shown], story: Story) -> None:
+def _check_questions(journal: Reading, said: Sequence[Shown], scenario: Scenario) -> None:
     """Each is put once, and where none waits for an answer nothing can be pressed."""
     buttons = [message.text for message in said if message.buttons]
     assert not buttons, f"still to be pressed: {buttons}"
     asked = Counter(entry.event.text for entry in journal.kind(Asked) if entry.event.text)
     for text, times in asked.items():
         put = sum(message.text.startswith(text) for message in said)
-        assert put == times or story.storm, f"{text!r} was asked {times} times, and put {put} times"
+        assert put == times or scenario.storm, f"{text!r} was asked {times} times, and put {put} times"
 
 
 def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
@@ -185,12 +185,12 @@ def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
         before[line] = sees
 
 
-def _check_ending(said: Sequence[Shown], story: Story) -> None:
-    """What the soul said, in Slack's order, is one of the ways in which this story may end."""
+def _check_ending(said: Sequence[Shown], scenario: Scenario) -> None:
+    """What the soul said, in Slack's order, is one of the ways in which this scenario may end."""
     texts = [message.text for message in said if message.user == SOUL.user]
-    ends = (zip_longest(texts, ending, fillvalue="\0") for ending in story.endings)
+    ends = (zip_longest(texts, ending, fillvalue="\0") for ending in scenario.endings)
     fits = any(all(text.startswith(begins) for text, begins in pairs) for pairs in ends)
-    assert fits or not story.endings, f"people read {texts}"
+    assert fits or not scenario.endings, f"people read {texts}"
 
 
 def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
@@ -214,13 +214,13 @@ def _check_order(journal: Reading) -> None:
         assert stamps == sorted(stamps), f"spoken out of order: {[entry.event for entry in spoken]}"
 
 
-def _also(text: str, story: Story) -> bool:
+def _also(text: str, scenario: Scenario) -> bool:
     """Does it answer one of these lines, after what waits in other conversations of its DM?"""
-    lines = [told.removeprefix(SAID) for told in story.told if told.startswith(SAID)]
+    lines = [told.removeprefix(SAID) for told in scenario.told if told.startswith(SAID)]
     return text.startswith(SAID) and text.endswith(tuple(f", {line}" for line in lines))
 
 
-def _check_answers(said: Sequence[Shown], story: Story, lost: frozenset[str]) -> None:
+def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[str]) -> None:
     """In its thread, each line is answered once, after it was said; those of one answer in Slack's order.
 
     In a storm what comes during a run, or while no model can be reached, is heard as it comes.
@@ -229,20 +229,21 @@ def _check_answers(said: Sequence[Shown], story: Story, lost: frozenset[str]) ->
         talk = [message for message in said if message.root == root]
         answers = [message for message in talk if message.user == SOUL.user]
         texts = [answer.text for answer in answers if not answer.text.endswith(HALF)]
-        aside = {line.text for line in story.lines if not line.answered}
+        aside = {line.text for line in scenario.lines if not line.answered}
         lines = [m for m in talk if m.user != SOUL.user and m.text not in aside]
         places = [place for line in lines if (place := _answered(line, answers, line.ts in lost))]
         by_answer = sorted(places, key=lambda place: place[0])  # a stable sort: Slack's order within each
         was_away = any(text.startswith(UNREACHABLE) for text in texts)
         as_it_comes = was_away or any(RUN in line.text for line in lines)
-        assert by_answer == sorted(places) or (story.storm and as_it_comes), f"in a wrong order: {texts}"
+        assert by_answer == sorted(places) or (scenario.storm and as_it_comes), f"in a wrong order: {texts}"
         answered = {answers[n].text for n, _ in places}
         told = [text for text in texts if text not in answered and not WORD.search(text)]
-        strange = [text for text in told if not (text.startswith(tuple(story.told)) or _also(text, story))]
+        known = tuple(scenario.told)
+        strange = [text for text in told if not (text.startswith(known) or _also(text, scenario))]
         assert not strange, f"nobody asked for {strange}"
-        assert story.storm or len({*told}) == len(told), f"told twice: {told}"
+        assert scenario.storm or len({*told}) == len(told), f"told twice: {told}"
         words = [int(number) for text in texts for number in WORD.findall(text)]
-        assert words == [*range(story.words)], f"of {story.words} words {len(words)} are read: {words}"
+        assert words == [*range(scenario.words)], f"of {scenario.words} words {len(words)} are read: {words}"
 
 
 def _answered(line: Shown, answers: Sequence[Shown], lost: bool) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
-"""The stories in which the soul decides by itself, and how the model answers in them: by what it is asked.
+"""The scenarios in which the soul decides by itself, and how the model answers in them: by what it is asked.
 
-stories.py collects them.
+scenarios.py collects them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.stories.choosing import EXPERT, choice, looking, turning
 from tests.stories.stage import GENERAL, ME, reply
 from tests.texts import WORDS
 from tests.wire.board import Board
-from tests.wire.story import MESSAGE, Line, Story, echo, heard
+from tests.wire.scenario import MESSAGE, Line, Scenario, echo, heard
 from tests.wire.world import DEED
 
 PROBLEM, ON_IT = "please work out why the ferry is late", "I am on it"
@@ -118,15 +118,15 @@ def remembering(text: str) -> Mapping[str, Any]:
     return {"name": "Remember", "args": {"text": text}}
 
 
-DECIDING: Mapping[str, Story] = {
-    "decides": Story(
+DECIDING: Mapping[str, Scenario] = {
+    "decides": Scenario(
         lines=[Line(text=PROBLEM)],
         script=deciding(("Think", looking()), remembering("The ferry is late."), "Respond"),
         settings=OWNED,
         endings=[[ON_IT, FOUND]],
         told=[FOUND],
     ),
-    "interrupted": Story(
+    "interrupted": Scenario(
         lines=[
             Line(text=PROBLEM),
             Line(text="the one to the island", during=3, root=0),
@@ -143,7 +143,7 @@ DECIDING: Mapping[str, Story] = {
         told=[ASIDE, FOUND],
         gap=300.0,
     ),
-    "approved": Story(
+    "approved": Scenario(
         lines=[
             Line(text=f"{ME} {PROBLEM}", channel=GENERAL),
             Line(text="Approve", does="presses", who="bob", channel=GENERAL, phase=1),
@@ -156,14 +156,14 @@ DECIDING: Mapping[str, Story] = {
         endings=[[ON_IT, MAY_I, SO_FAR, LIMIT, FOUND]],
         told=[MAY_I, SO_FAR, LIMIT, FOUND],
     ),
-    "stopped": Story(
+    "stopped": Scenario(
         lines=[Line(text=PROBLEM), Line(text="stop", during=3, root=0, stops=True)],
         script=deciding("Think", "Respond"),
         settings=OWNED,
         endings=[[ON_IT, STOPPED], [ON_IT, CUT], [ON_IT, FOUND, "You said: stop"]],
         told=[STOPPED, FOUND, "You said: stop"],
     ),
-    "stopped-short": Story(
+    "stopped-short": Scenario(
         lines=[
             Line(text=PROBLEM),
             Line(text="octagonal_sign", does="reacts", during=3, into=80, root=0, stops=True),
@@ -173,7 +173,7 @@ DECIDING: Mapping[str, Story] = {
         endings=[[ON_IT, CUT], [ON_IT, STOPPED]],
         told=[FOUND, STOPPED],
     ),
-    "escalated": Story(
+    "escalated": Scenario(
         lines=[Line(text=PROBLEM)],
         script=deciding("Escalate", of_expert=("Think", "Respond")),
         settings={**OWNED, "claude_model_expert": EXPERT},

@@ -16,9 +16,9 @@ from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
 from tests.lives import ended, paused, wake
 from tests.wire.checks import verdict
-from tests.wire.lives import case, soul, world
+from tests.wire.lives import home_for, soul, world
 from tests.wire.mark import Boundary, Mark, passed
-from tests.wire.stories import STORIES
+from tests.wire.scenarios import SCENARIOS
 
 TRIES = 5
 """How often a scenario is told until it comes to a boundary: a status line may come once later or earlier."""
@@ -42,46 +42,46 @@ class Unreached(Exception):
 
 @functools.cache
 def boundaries(name: str) -> Sequence[Boundary]:
-    """What a daemon goes through in a story without a crash; checks that story, too."""
-    story = STORIES[name]
-    with case(name) as (home, page):
+    """What a daemon goes through in a scenario without a crash; checks that scenario, too."""
+    scenario = SCENARIOS[name]
+    with home_for(name) as (home, page):
         mark = Mark(home)
-        with world(page, story, mark):
-            status = ended(soul(page, story, mark))
+        with world(page, scenario, mark):
+            status = ended(soul(page, scenario, mark))
         assert not status, f"{name}: fails without a crash (exit {status})"
-        assert not (problem := verdict(home, story)), f"{name}: without a crash, {problem}"
+        assert not (problem := verdict(home, scenario)), f"{name}: without a crash, {problem}"
         return passed(home)
 
 
 def _killed(name: str, boundary: Boundary) -> str | None:
     """SIGKILL there, then another life. Returns what went wrong."""
-    story = STORIES[name]
-    with case(name) as (home, page):
+    scenario = SCENARIOS[name]
+    with home_for(name) as (home, page):
         mark = Mark(home, boundary)
-        with world(page, story, mark):
-            if ended(soul(page, story, mark)) != -signal.SIGKILL:
+        with world(page, scenario, mark):
+            if ended(soul(page, scenario, mark)) != -signal.SIGKILL:
                 raise Unreached
-            if status := ended(soul(page, story, Mark(home))):
+            if status := ended(soul(page, scenario, Mark(home))):
                 return f"the next life ended with exit {status}"
-        return verdict(home, story)
+        return verdict(home, scenario)
 
 
 def _stopped(name: str, boundary: Boundary) -> str | None:
     """SIGSTOP there, the lock deleted, a second daemon takes over; then the first one wakes up again."""
-    story = STORIES[name]
-    with case(name) as (home, page):
+    scenario = SCENARIOS[name]
+    with home_for(name) as (home, page):
         mark = Mark(home, boundary, signal.SIGSTOP)
-        with world(page, story, mark):
-            first = soul(page, story, mark)
+        with world(page, scenario, mark):
+            first = soul(page, scenario, mark)
             if not paused(first):
                 raise Unreached
             (home / "journal.db.lock").unlink(missing_ok=True)
-            second = ended(soul(page, story, Mark(home)))
+            second = ended(soul(page, scenario, Mark(home)))
             if any(statuses := (second, *wake(first))):
                 return f"the lives ended with exit {statuses}"
-            if _left(home) and (status := ended(soul(page, story, Mark(home)))):
+            if _left(home) and (status := ended(soul(page, scenario, Mark(home)))):
                 return f"the third life ended with exit {status}"
-        return verdict(home, story)
+        return verdict(home, scenario)
 
 
 def _left(home: Path) -> bool:
@@ -108,7 +108,7 @@ def kills(name: str) -> list[Case]:
 
 def pauses(name: str) -> list[Case]:
     """A pause at each boundary where its turn waits for nothing else."""
-    if STORIES[name].crowded:
+    if SCENARIOS[name].crowded:
         return []
     alone = [one for one in boundaries(name) if not any(word in one for word in NEVER_ALONE)]
     return [Case(scenario=name, way="pause", at=one) for one in alone]

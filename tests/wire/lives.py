@@ -37,18 +37,18 @@ from tests.stories.stage import ALICE, staged
 from tests.texts import WORDS
 from tests.wire.board import Board, SwiftClock, board
 from tests.wire.mark import Mark, marked
-from tests.wire.story import Story
+from tests.wire.scenario import Scenario
 from tests.wire.world import Outside
 
-Kind = Callable[[Board, Story, Mark], Outside]
+Kind = Callable[[Board, Scenario, Mark], Outside]
 FOREVER = 1e6
 """Seconds: a world ends with its case."""
 LOOK = 0.2
-"""Seconds of the story between two looks whether a daemon is quiet."""
+"""Seconds of the scenario between two looks whether a daemon is quiet."""
 
 
 @contextmanager
-def case(name: str) -> Iterator[tuple[Path, Board]]:
+def home_for(name: str) -> Iterator[tuple[Path, Board]]:
     """A folder with the owner's texts in it, and a page to share."""
     with folder(f"wire-{name}") as path:
         home = path / "home"
@@ -57,9 +57,9 @@ def case(name: str) -> Iterator[tuple[Path, Board]]:
 
 
 @contextmanager
-def world(page: Board, story: Story, mark: Mark, kind: Kind = Outside) -> Iterator[None]:
+def world(page: Board, scenario: Scenario, mark: Mark, kind: Kind = Outside) -> Iterator[None]:
     """The world of a case, while it lasts."""
-    pid = fork(lambda: kind(page, story, mark).run(), FOREVER)
+    pid = fork(lambda: kind(page, scenario, mark).run(), FOREVER)
     try:
         while not page.port:
             assert os.waitpid(pid, os.WNOHANG) == (0, 0), "the world fell before it stood"
@@ -70,12 +70,12 @@ def world(page: Board, story: Story, mark: Mark, kind: Kind = Outside) -> Iterat
         os.waitpid(pid, 0)
 
 
-def soul(page: Board, story: Story, mark: Mark, seconds: float = PATIENCE) -> int:
-    """A daemon that lives until the story is told, or has taken too long; returns its pid."""
-    return fork(lambda: _live(page, story, mark), seconds)
+def soul(page: Board, scenario: Scenario, mark: Mark, seconds: float = PATIENCE) -> int:
+    """A daemon that lives until the scenario is told, or has taken too long; returns its pid."""
+    return fork(lambda: _live(page, scenario, mark), seconds)
 
 
-def settings_for(page: Board, story: Story, home: Path) -> Settings:
+def settings_for(page: Board, scenario: Scenario, home: Path) -> Settings:
     """How a daemon lives in the world of this page."""
     here = f"http://127.0.0.1:{page.port}"
     return Settings(
@@ -86,32 +86,32 @@ def settings_for(page: Board, story: Story, home: Path) -> Settings:
         anthropic_base_url=here,
         port=0,
         soul_home=home,
-        **story.settings,
+        **scenario.settings,
     )
 
 
-async def _live(page: Board, story: Story, mark: Mark) -> None:
+async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
     page.soul = os.getpid()
-    settings = settings_for(page, story, mark.home)
-    start = awake(settings, SwiftClock(page), WORDS, processes=story.processes(page), writer=marked(mark))
+    settings = settings_for(page, scenario, mark.home)
+    start = awake(settings, SwiftClock(page), WORDS, processes=scenario.processes(page), writer=marked(mark))
     async with start as awoken, ClientSession(f"http://127.0.0.1:{page.port}") as session:
         ends = {asyncio.create_task(live(awoken.journal.died, awoken.slack.died))}
-        ends.add(asyncio.create_task(_to_the_end(page, story, awoken, session)))
+        ends.add(asyncio.create_task(_to_the_end(page, scenario, awoken, session)))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
             end.result()
         os._exit(0)  # a kill at rest
 
 
-async def _to_the_end(page: Board, story: Story, awoken: Awake, session: ClientSession) -> None:
-    """Until the story is told and there is nothing left to do."""
+async def _to_the_end(page: Board, scenario: Scenario, awoken: Awake, session: ClientSession) -> None:
+    """Until the scenario is told and there is nothing left to do."""
     over, clock = False, SwiftClock(page)
     while not over:
         at = page.phase
-        there = at not in story.away
+        there = at not in scenario.away
         while (there and _waits(awoken)) or not await _quiet(awoken, session, clock):
             await clock.sleep(LOOK)
-        async with session.post(f"/story/{at}") as answer:
+        async with session.post(f"/scenario/{at}") as answer:
             over = (await answer.json())["over"]
 
 
@@ -119,12 +119,12 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
     """Everything that was said is known, and then no thread that is ours has anything to do."""
     if _busy(awoken, clock):
         return False
-    async with session.get("/story") as answer:
+    async with session.get("/scenario") as answer:
         known = await answer.json()
     if known["coming"] or not all(map(awoken.journal.get, known["keys"])) or _busy(awoken, clock):
         return False
     if known["left"]:
-        await session.post("/story/rest")
+        await session.post("/scenario/rest")
     return not known["left"]
 
 

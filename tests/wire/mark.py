@@ -1,4 +1,4 @@
-"""A mark: one boundary of a story by its name, and the signal that the daemon gets there.
+"""A mark: one boundary of a scenario by its name, and the signal that the daemon gets there.
 
 Commits are marked by the daemon itself, effects on the world by the world that carries them out.
 Every boundary that is passed is noted in the case's folder, so that a run without kills counts them.
@@ -42,7 +42,7 @@ class Mark:
 
 
 class Chance(Mark):
-    """Kills at a random boundary, now and then, in a story's first phase."""
+    """Kills at a random boundary, now and then, in a scenario's first phase."""
 
     def __init__(self, home: Path, page: Board, seed: str, chance: float) -> None:
         super().__init__(home)

@@ -30,10 +30,10 @@ from tests.lives import ended, fork, read
 from tests.texts import WORDS
 from tests.wire.board import Board, SwiftClock
 from tests.wire.checks import verdict
-from tests.wire.lives import FOREVER, case, settings_for, world
+from tests.wire.lives import FOREVER, home_for, settings_for, world
 from tests.wire.mark import Mark
 from tests.wire.month_world import DIARY, KILLED, QUIET, STOPPED, STUCK, MonthWorld, days_of, month, trouble
-from tests.wire.story import Story
+from tests.wire.scenario import Scenario
 
 SETTINGS = {"budget_daily_usd": 1e6, "limit_thread": Limits(), "limit_person": Limits()}
 LOOK = 0.1
@@ -81,8 +81,8 @@ class Day:
 class Life:
     """The daemon of a month, as often as it is begun."""
 
-    def __init__(self, page: Board, home: Path, story: Story) -> None:
-        self._live = partial(_live, page, home, story)
+    def __init__(self, page: Board, home: Path, scenario: Scenario) -> None:
+        self._live = partial(_live, page, home, scenario)
         self._pid = self._begun()
         self.count = 1
 
@@ -122,12 +122,12 @@ class Life:
         return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-async def _live(page: Board, home: Path, story: Story) -> None:
+async def _live(page: Board, home: Path, scenario: Scenario) -> None:
     """Until it is told to end."""
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    async with awake(settings_for(page, story, home), SwiftClock(page), WORDS) as awoken:
+    async with awake(settings_for(page, scenario, home), SwiftClock(page), WORDS) as awoken:
         gc.freeze()
         living = asyncio.create_task(live(awoken.journal.died, awoken.slack.died))
         ending = asyncio.create_task(told.wait())
@@ -140,7 +140,7 @@ class Month:
     """A month that is lived once: its days as they end; then what was wrong, and how many lives it had."""
 
     def __init__(self, seed: int, messages: int, seconds: float) -> None:
-        self._story = replace(month(seed, messages), settings=SETTINGS)
+        self._scenario = replace(month(seed, messages), settings=SETTINGS)
         self._seconds = seconds
         self.lives = 0
         self.problem = ""
@@ -148,19 +148,19 @@ class Month:
     def days(self) -> Iterator[Day]:
         """Each day as soon as it is over."""
         kind = partial(MonthWorld, seconds=self._seconds)
-        with case("month") as (home, page):
-            with world(page, self._story, Mark(home), kind):
-                life = Life(page, home, self._story)
+        with home_for("month") as (home, page):
+            with world(page, self._scenario, Mark(home), kind):
+                life = Life(page, home, self._scenario)
                 yield from self._lived(life, home, page)
                 self.problem = self.problem or _rested(home)
                 status = life.end()
                 self.lives = life.count
-            story = replace(self._story, lines=self._story.lines[: page.phase])
-            self.problem = self.problem or (f"exit {status}" if status else verdict(home, story) or "")
+            scenario = replace(self._scenario, lines=self._scenario.lines[: page.phase])
+            self.problem = self.problem or (f"exit {status}" if status else verdict(home, scenario) or "")
 
     def _lived(self, life: Life, home: Path, page: Board) -> Iterator[Day]:
         """Until all days are over; on some of them the daemon ends, and begins again."""
-        noons = [today[len(today) // 2] for today in days_of(len(self._story.lines))]
+        noons = [today[len(today) // 2] for today in days_of(len(self._scenario.lines))]
         noon, before = 0, 0
         lives, cpu = life.count, life.cpu
         diary = list[dict[str, Any]]()

@@ -23,8 +23,8 @@ from tests.lives import note
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.board import Board
 from tests.wire.mark import Mark
-from tests.wire.stories import FAILED, LOST_WORDS, UNREACHABLE
-from tests.wire.story import Line, Story
+from tests.wire.scenario import Line, Scenario
+from tests.wire.scenarios import FAILED, LOST_WORDS, UNREACHABLE
 from tests.wire.world import ASKED, Handler, Outside, blocks, recorded
 
 DAYS = 30
@@ -33,7 +33,7 @@ QUIET, KILLED, NO_MODEL, STOPPED, NO_SLACK = "", "killed", "the model is away", 
 TROUBLES = (QUIET, KILLED, QUIET, NO_MODEL, STOPPED, NO_SLACK)
 """What goes wrong on each day, in turn; the first one after half of that day's lines."""
 AWAY = 120.0
-"""Seconds of the story for which somebody is away."""
+"""Seconds of the scenario for which somebody is away."""
 AT_ONCE = 8
 """Lines that wait for an answer at the same time."""
 STUCK = 180.0
@@ -53,7 +53,7 @@ def trouble(day: int) -> str:
     return TROUBLES[day % len(TROUBLES)]
 
 
-def month(seed: int, messages: int) -> Story:
+def month(seed: int, messages: int) -> Scenario:
     """Who says what where, drawn from a seed. Each message has a number of its own."""
     draw = random.Random(seed)
     lines, roots = list[Line](), list[int]()
@@ -68,7 +68,7 @@ def month(seed: int, messages: int) -> Story:
         lines.append(
             Line(text=text if channel in DMS else f"{ME} {text}", who=who, channel=channel, root=root)
         )
-    return Story(lines=lines, told=[UNREACHABLE, FAILED, LOST_WORDS], storm=f"month {seed}")
+    return Scenario(lines=lines, told=[UNREACHABLE, FAILED, LOST_WORDS], storm=f"month {seed}")
 
 
 def days_of(messages: int) -> Sequence[range]:
@@ -87,8 +87,8 @@ def _root(draw: random.Random, roots: Sequence[int]) -> int | None:
 class MonthWorld(Outside):
     """Everything around the daemon of a month. `phase` on its page is how many lines have been said."""
 
-    def __init__(self, page: Board, story: Story, mark: Mark, seconds: float) -> None:
-        super().__init__(page, story, mark)
+    def __init__(self, page: Board, scenario: Scenario, mark: Mark, seconds: float) -> None:
+        super().__init__(page, scenario, mark)
         self._until = time.monotonic() + seconds
         self._home = mark.home
         self._asked = set[str]()
@@ -100,7 +100,7 @@ class MonthWorld(Outside):
 
     async def play(self) -> None:
         """Day after day, until all is said, or there is no more time."""
-        days = days_of(len(self.story.lines))
+        days = days_of(len(self.scenario.lines))
         for day, today in enumerate(days):
             began, self._took = self.clock.now(), []
             problem = await self._live(today, trouble(day))
@@ -173,4 +173,4 @@ class MonthWorld(Outside):
         again = saw in self._asked and recorded(self._home, saw)
         self._asked.add(saw)
         note(self._home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
-        return self.story.script(body)
+        return self.scenario.script(body)

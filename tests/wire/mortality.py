@@ -1,6 +1,6 @@
 """Real daemons, killed by the clock or by what they answer: who is given up, and who is answered in the end.
 
-`python -m tests.wire.mortality [CASE…]` tells these stories in real time, as part of `make soak`.
+`python -m tests.wire.mortality [CASE…]` tells these scenarios in real time, as part of `make soak`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tests.lives import ended
 from tests.stories.stage import ALICE, BOB, CAROL
 from tests.wire.board import Board
 from tests.wire.checks import given_up, verdict
-from tests.wire.lives import case, soul, world
+from tests.wire.lives import home_for, soul, world
 from tests.wire.mark import Mark
-from tests.wire.stories import FAILED
-from tests.wire.story import Line, Story
+from tests.wire.scenario import Line, Scenario
+from tests.wire.scenarios import FAILED
 
 POISON = "poison"
 """What is in a message that kills the daemon which thinks about it."""
@@ -52,19 +52,19 @@ def deadly(_: Board) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation}
 
 
-def talk(innocents: int, poisons: int = 0) -> Story:
+def talk(innocents: int, poisons: int = 0) -> Scenario:
     """So many conversations at once, each with one message."""
     texts = [*(f"innocent {n}" for n in range(innocents)), *(f"{POISON} {n}" for n in range(poisons))]
     lines = []
     for number, text in enumerate(texts):
         channel, who = DMS[number % len(DMS)]
         lines.append(Line(text=text, channel=channel, who=who))
-    return Story(lines=lines, processes=deadly, thinks=THINKS, told=[FAILED])
+    return Scenario(lines=lines, processes=deadly, thinks=THINKS, told=[FAILED])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one story."""
+    """What came of one scenario."""
 
     kills: int
     deaths: int
@@ -79,19 +79,19 @@ class Outcome:
         return f"{self.kills} kills, {self.deaths} deaths, given up: {lost}; {end}"
 
 
-def told(story: Story, kills: Sequence[float] = (), speed: float = 1.0) -> Outcome:
+def told(scenario: Scenario, kills: Sequence[float] = (), speed: float = 1.0) -> Outcome:
     """Kill a life after each of these real seconds; then let live whoever lives."""
-    with case("mortality") as (home, page):
+    with home_for("mortality") as (home, page):
         page.speed = speed
         mark = Mark(home)
-        with world(page, story, mark):
+        with world(page, scenario, mark):
             for seconds in kills:
-                _cut_short(soul(page, story, mark), seconds)
+                _cut_short(soul(page, scenario, mark), seconds)
             deaths, status = 0, -signal.SIGKILL
             while status == -signal.SIGKILL and deaths <= MOST_DEATHS:
-                status = ended(soul(page, story, mark, 120.0))
+                status = ended(soul(page, scenario, mark, 120.0))
                 deaths += status == -signal.SIGKILL
-        problem = f"the last life ended with exit {status}" if status else verdict(home, story)
+        problem = f"the last life ended with exit {status}" if status else verdict(home, scenario)
         return Outcome(kills=len(kills), deaths=deaths, given_up=lost_in(home), problem=problem)
 
 
@@ -114,7 +114,7 @@ def short(seed: int, count: int) -> list[float]:
     return [draw.uniform(0.3, 1.2) for _ in range(count)]
 
 
-CASES: Mapping[str, tuple[Story, Sequence[float], Sequence[str]]] = {
+CASES: Mapping[str, tuple[Scenario, Sequence[float], Sequence[str]]] = {
     "six innocents, 30 kills": (talk(6), short(1, 30), []),
     "one innocent, 20 restarts": (talk(1), [0.8] * 20, []),
     "six innocents, 20 restarts": (talk(6), [0.8] * 20, []),
@@ -125,11 +125,11 @@ CASES: Mapping[str, tuple[Story, Sequence[float], Sequence[str]]] = {
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Prints a line a story; 1 if anything went wrong."""
+    """Prints a line a scenario; 1 if anything went wrong."""
     wrong = 0
-    for name, (story, kills, lost) in CASES.items():
+    for name, (scenario, kills, lost) in CASES.items():
         if not chosen or any(word in name for word in chosen):
-            outcome = told(replace(story), kills)
+            outcome = told(replace(scenario), kills)
             print(f"{name:32} {outcome}", flush=True)
             wrong += bool(outcome.problem) or list(outcome.given_up) != lost
     return bool(wrong)

@@ -1,4 +1,4 @@
-"""The people of a story: they do their lines in Slack, each once, and know under which ts they did them."""
+"""The people of a scenario: they do their lines in Slack, each once, and know under which ts they did so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rehearsal.messages import Message, find
 from rehearsal.people import CALLERS, TEAM
 from rehearsal.store import ts_of
 from rehearsal.workspace import Workspace
-from tests.wire.story import Line
+from tests.wire.scenario import Line
 
 MISSED = "update delivery set acked = ? where acked is null"
 AGAIN = "update delivery set attempts = 1 where acked is null and attempts > 1"

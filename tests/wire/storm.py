@@ -1,6 +1,6 @@
 """The random one: 500 events in 20 threads, while daemons die, sockets drop, and Slack and the model fail.
 
-`python -m tests.wire.storm --seconds N --seed S` tells one story after another for as long as it is told.
+`python -m tests.wire.storm --seconds N --seed S` tells one scenario after another for as long as it is told.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from tests.wire.deciding import (
     remembering,
     said,
 )
-from tests.wire.lives import case, soul, world
+from tests.wire.lives import home_for, soul, world
 from tests.wire.mark import Chance
-from tests.wire.stories import FAILED, LOST_WORDS, UNREACHABLE
-from tests.wire.story import Line, Story
+from tests.wire.scenario import Line, Scenario
+from tests.wire.scenarios import FAILED, LOST_WORDS, UNREACHABLE
 from tests.wire.world import Outside
 
 EVENTS, THREADS = 500, 20
 GAP = 0.8
-"""Seconds of the story between two events, on average."""
+"""Seconds of the scenario between two events, on average."""
 KILLS_AT_COMMITS, KILLS_AT_EFFECTS = 1 / 800, 1 / 800
 LATER = 8
 """Phases after the storm, until the last watch has come due."""
@@ -53,7 +53,7 @@ AT_ONCE = 3
 SECONDS = 240.0
 """After which a storm that has not ended never will."""
 SPELL = 6.0
-"""Seconds of the story between two changes of the weather, on average."""
+"""Seconds of the scenario between two changes of the weather, on average."""
 DMS = {ALICE: "alice", BOB: "bob", CAROL: "carol"}
 WORKS, STOPS, PRESSES = 0.1, 0.05, 0.05
 """How likely a line asks for a run, or stops one; how often after a line somebody presses a button."""
@@ -104,7 +104,7 @@ MODEL: Sequence[tuple[str, dict[str, Any]]] = (
 )
 
 
-def story(seed: int, events: int = EVENTS) -> Story:
+def scenario(seed: int, events: int = EVENTS) -> Scenario:
     """Who says what where, drawn from a seed. Each event has a word of its own."""
     draw = random.Random(seed)
     lines: list[Line] = []
@@ -116,7 +116,7 @@ def story(seed: int, events: int = EVENTS) -> Story:
         text = "stop" if stops else _text(number, draw.random(), draw.random())
         text = text if channel in DMS else f"{ME} {text}"
         lines.append(Line(text=text, who=who, channel=channel, root=root, stops=stops))
-    return Story(
+    return Scenario(
         lines=lines,
         script=planning(plan),
         settings=SETTINGS,
@@ -142,9 +142,9 @@ class Storm(Outside):
 
     async def play(self) -> None:
         """Let people talk, and the weather change, until all is said; then it is fair for ever."""
-        draw = random.Random(self.story.storm)
+        draw = random.Random(self.scenario.storm)
         weather = asyncio.create_task(self._change(draw))
-        for number in range(len(self.story.lines)):
+        for number in range(len(self.scenario.lines)):
             await self.clock.sleep(draw.expovariate(1 / GAP))
             self.people.say(number)
             if draw.random() < PRESSES and (offers := self.people.offers()):
@@ -203,8 +203,8 @@ class Outcome:
 
 def weathered(seed: int, events: int = EVENTS) -> Outcome:
     """A storm from its first event to a quiet end."""
-    told, kills = story(seed, events), 0
-    with case("storm") as (home, page):
+    told, kills = scenario(seed, events), 0
+    with home_for("storm") as (home, page):
         with world(page, told, Chance(home, page, f"effects {seed}", KILLS_AT_EFFECTS), Storm):
             status = -signal.SIGKILL
             while status == -signal.SIGKILL:

@@ -1,11 +1,11 @@
-"""Real daemons that die of one message: it is given up, alone. `make soak` tells the other stories, too."""
+"""Real daemons that die of one message: it is given up, alone. `make soak` tells the other scenarios, too."""
 
 from __future__ import annotations
 
 from tests.wire.mortality import POISON, talk, told
 
 FASTER = 5.0
-"""Seconds of the story in one of ours."""
+"""Seconds of the scenario in one of ours."""
 
 
 def test_a_poison_is_given_up_and_everybody_else_is_answered() -> None:

@@ -1,6 +1,6 @@
 """The daemon over the real wire, killed and stopped: nothing lost, nothing doubled, nothing paid twice.
 
-A share of the commits and effects of each story, in one way; `make soak` has every boundary in every way.
+A share of the commits and effects of each scenario, in one way; `make soak` has every boundary in every way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from tests.cases import problems
 from tests.soak import SOAK
 from tests.wire.harness import boundaries, cases, covering, kills, outcome
 from tests.wire.mark import Boundary
-from tests.wire.stories import STORIES
+from tests.wire.scenarios import SCENARIOS
 from tests.wire.storm import weathered
 
 EACH = 45
@@ -32,9 +32,9 @@ def test_any_boundary_of_a_run_may_be_the_last() -> None:
     assert problems(some, outcome) == {}
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(STORIES.keys() - {"dm", "decides"}))))
-def test_each_step_of_each_story_may_be_the_last(number: int, name: str) -> None:
-    """In each story somewhere else."""
+@pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(SCENARIOS.keys() - {"dm", "decides"}))))
+def test_each_step_of_each_scenario_may_be_the_last(number: int, name: str) -> None:
+    """In each scenario somewhere else."""
     covered = covering(name)
     some = covered[7 * number % min(EACH, len(covered)) :: EACH]
     print(f"{name}: {len(boundaries(name))} boundaries, {len(some)} cases")
@@ -42,8 +42,8 @@ def test_each_step_of_each_story_may_be_the_last(number: int, name: str) -> None
 
 
 @SOAK
-def test_the_stories_go_through_all_that_a_turn_can_do() -> None:
-    passed = {_kind(boundary) for name in STORIES for boundary in boundaries(name)}
+def test_the_scenarios_go_through_all_that_a_turn_can_do() -> None:
+    passed = {_kind(boundary) for name in SCENARIOS for boundary in boundaries(name)}
     assert passed >= {
         *("thread", "message", "turn-began", "claim", "transition", "model-call", "turn-ended"),
         *("speech", "speech-started", "spoken", "action", "observation", "waiting"),

@@ -26,7 +26,7 @@ from tests.wire.board import Board, SwiftClock
 from tests.wire.mark import Mark, strike
 from tests.wire.people import People
 from tests.wire.rest import Rest
-from tests.wire.story import Line, Story
+from tests.wire.scenario import Line, Scenario
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 EFFECTS = ("chat.", "assistant.", "agents.", "apps.connections.open", "/v1/messages", "/deed")
@@ -34,24 +34,24 @@ MODEL, DEED = "/v1/messages", "/deed"
 ASKED, DONE = "asked.jsonl", "done.jsonl"
 """The files of a case with all that the model was asked, and with the deeds."""
 ORPHANED = 10.0
-"""Seconds of the story after which a world sees that its harness is gone."""
+"""Seconds of the scenario after which a world sees that its harness is gone."""
 KNOWN, STOPPED = 20.0, 30.0
-"""Seconds of the story for which an answer rests until what was said is known, or nobody waits for it."""
+"""Seconds of the scenario for which an answer rests until what was said is known, or nobody waits for it."""
 LOOK = 0.1
-"""Seconds of the story between two looks whether it is."""
+"""Seconds of the scenario between two looks whether it is."""
 
 
 class Outside:
     """Everything around the daemon of one case."""
 
-    def __init__(self, page: Board, story: Story, mark: Mark) -> None:
+    def __init__(self, page: Board, scenario: Scenario, mark: Mark) -> None:
         self.page = page
-        self.story = story
+        self.scenario = scenario
         self._mark = mark
         self.clock = SwiftClock(page)
         self.world = World(mark.home / "slack.db", self.clock)
-        self.model = Understudy(self.clock, story.pace, script=self.think)
-        self.people = People(self.world.workspace, story.lines)
+        self.model = Understudy(self.clock, scenario.pace, script=self.think)
+        self.people = People(self.world.workspace, scenario.lines)
         self._met: Counter[str] = Counter()
 
     async def run(self) -> None:
@@ -63,9 +63,9 @@ class Outside:
             self.world.mount(app)
             self.model.mount(app)
             app.router.add_post(DEED, self.do)
-            app.router.add_get("/story", self.known)
-            app.router.add_post("/story/rest", self.rest)
-            app.router.add_post("/story/{phase}", self.further)
+            app.router.add_get("/scenario", self.known)
+            app.router.add_post("/scenario/rest", self.rest)
+            app.router.add_post("/scenario/{phase}", self.further)
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
@@ -76,7 +76,7 @@ class Outside:
                 await self.clock.sleep(ORPHANED)
 
     async def play(self) -> None:
-        """What happens by itself; the rest of the story goes on as daemons ask for it."""
+        """What happens by itself; the rest of the scenario goes on as daemons ask for it."""
         self.people.tell(lambda line: line.phase == 0 and not line.during)
 
     @web.middleware
@@ -91,7 +91,7 @@ class Outside:
             strike(self._mark, self.page.soul)
             raise web.HTTPServiceUnavailable
         if name == MODEL:
-            await self.clock.sleep(self.story.thinks)
+            await self.clock.sleep(self.scenario.thinks)
             self._rest()
         answer = self._refusal(name) or await handler(request)
         if name != MODEL and self._mark.reached(f"after {effect}"):
@@ -99,13 +99,13 @@ class Outside:
         return answer
 
     def _refusal(self, name: str) -> web.Response | None:
-        """What goes wrong in this story, if this does."""
-        if name == MODEL and self.page.phase in self.story.away and self.story.penniless:
+        """What goes wrong in this scenario, if this does."""
+        if name == MODEL and self.page.phase in self.scenario.away and self.scenario.penniless:
             return web.json_response(error("invalid_request_error", NO_CREDIT, "req_away"), status=400)
-        if name == MODEL and self.page.phase in self.story.away:
+        if name == MODEL and self.page.phase in self.scenario.away:
             return web.json_response(error("overloaded_error", "Away.", "req_away"), status=529)
-        if name in self.story.refused:
-            return web.json_response({"ok": False, "error": self.story.refused[name]})
+        if name in self.scenario.refused:
+            return web.json_response({"ok": False, "error": self.scenario.refused[name]})
         return None
 
     async def do(self, _: web.Request) -> web.Response:
@@ -143,7 +143,7 @@ class Outside:
         note(self._mark.home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
         if self._mark.reached(f"after {MODEL}#{count}"):
             strike(self._mark, self.page.soul)
-        return self.story.script(body)
+        return self.scenario.script(body)
 
     async def known(self, _: web.Request) -> web.Response:
         """What a daemon must know by now, and what is still to come."""
@@ -158,11 +158,11 @@ class Outside:
 
     async def further(self, request: web.Request) -> web.Response:
         """A daemon has nothing left to do in this phase: the next one begins, if there is one."""
-        if (at := int(request.match_info["phase"])) == self.page.phase and at + 1 < self.story.phases:
+        if (at := int(request.match_info["phase"])) == self.page.phase and at + 1 < self.scenario.phases:
             self.page.phase += 1
-            self.page.moved += self.story.gap
+            self.page.moved += self.scenario.gap
             self.people.tell(lambda line: line.phase == self.page.phase and not line.during)
-            if any(line.missed and line.phase == self.page.phase for line in self.story.lines):
+            if any(line.missed and line.phase == self.page.phase for line in self.scenario.lines):
                 await self.world.hang_up()
         return web.json_response({"over": at == self.page.phase})
 

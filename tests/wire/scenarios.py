@@ -1,4 +1,4 @@
-"""The stories that the harness tells. Each line's text is unlike any other's, so that its answer is known."""
+"""The scenarios over the wire. Each line's text is unlike any other's, so that its answer is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rehearsal.people import ALICE as OWNER
 from tests.stories.stage import BOB, GENERAL, ME, reply
 from tests.wire.board import Board
 from tests.wire.deciding import DECIDING
-from tests.wire.story import Line, Story, echo, heard
+from tests.wire.scenario import Line, Scenario, echo, heard
 from tests.wire.world import DEED
 
 UNREACHABLE = "I can't gather my thoughts right now"
@@ -55,9 +55,9 @@ def stepwise(page: Board) -> Mapping[str, Process]:
     return {"conversation": conversation}
 
 
-STORIES: Mapping[str, Story] = {
-    "dm": Story(lines=[Line(text="hi tea"), Line(text="and jazz", phase=1, root=0)]),
-    "burst": Story(
+SCENARIOS: Mapping[str, Scenario] = {
+    "dm": Scenario(lines=[Line(text="hi tea"), Line(text="and jazz", phase=1, root=0)]),
+    "burst": Scenario(
         lines=[
             Line(text="one fish"),
             Line(text="two owls", during=1, root=0),
@@ -65,17 +65,17 @@ STORIES: Mapping[str, Story] = {
         ],
         pace=0.1,
     ),
-    "long": Story(lines=[Line(text="tell me all")], script=long, words=WORDS),
-    "posts": Story(
+    "long": Scenario(lines=[Line(text="tell me all")], script=long, words=WORDS),
+    "posts": Scenario(
         lines=[
             Line(text=f"{ME} what now", channel=GENERAL),
             Line(text="so there", who="bob", channel=BOB, phase=1),
         ],
         refused={"chat.startStream": "channel_type_not_supported"},
     ),
-    "steps": Story(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
-    "outage": Story(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
-    "account": Story(
+    "steps": Scenario(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
+    "outage": Scenario(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
+    "account": Scenario(
         lines=[
             Line(text="anyone home", who="bob", channel=BOB),
             Line(text=f"{ME} what now", who="carol", channel=GENERAL),
@@ -90,7 +90,7 @@ STORIES: Mapping[str, Story] = {
             [*[AT_FAULT] * before, MENDING, *[AT_FAULT] * (2 - before), SAID, SAID] for before in range(3)
         ],
     ),
-    "called-in": Story(
+    "called-in": Scenario(
         lines=[
             Line(text="red it is", who="bob", channel=GENERAL, aside=True),
             Line(text=f"{ME} why so", channel=GENERAL, root=0),
@@ -98,6 +98,6 @@ STORIES: Mapping[str, Story] = {
         ],
         endings=[["You said: red it is, @Claudius why so", "You said: @Claudius and then"]],
     ),
-    "missed": Story(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
+    "missed": Scenario(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
     **DECIDING,
 }

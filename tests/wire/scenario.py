@@ -1,4 +1,4 @@
-"""What a story of the harness is made of: who says what and when, how the model answers, what goes wrong."""
+"""What a scenario over the wire is made of: who says what when, how the model answers, what goes wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.stories.stage import ALICE, reply
 from tests.wire.board import Board
 
 GAP = 600.0
-"""Seconds from the beginning of one phase of a story to the next, if it does not say otherwise."""
+"""Seconds from the beginning of one phase of a scenario to the next, if it does not say otherwise."""
 MESSAGE = re.compile(r'<message from="[^"]*">\n(.*?)\n</message>', re.S)
 
 
@@ -22,10 +22,10 @@ class Line:
     """Something that a person does: in a phase, or in that phase while the n-th model call is answered.
 
     They say this text, press the button that is called so, or react so to another line. `root` is the place
-    of that line in the story, whose thread it goes on. A call that is answered meanwhile rests, after `into`
-    characters, until the line is known; for what `stops` it, until nobody waits for the answer any more. A
-    `missed` one is never brought to the daemon: Slack drops its sockets when it is said. One that is said
-    `aside` is for others, in a thread that the soul is called into.
+    of that line in the scenario, whose thread it goes on. A call that is answered meanwhile rests, after
+    `into` characters, until the line is known; for what `stops` it, until nobody waits for the answer any
+    more. A `missed` one is never brought to the daemon: Slack drops its sockets when it is said. One that is
+    said `aside` is for others, in a thread that the soul is called into.
     """
 
     text: str
@@ -62,8 +62,8 @@ def usual(_: Board) -> Mapping[str, Process] | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """A story. The words that its answers number (w0, w1 …) must all be read once, in order."""
+class Scenario:
+    """A scenario. The words that its answers number (w0, w1 …) must all be read once, in order."""
 
     lines: Sequence[Line]
     script: Callable[[Body], str] = echo
@@ -72,9 +72,9 @@ class Story:
     crowded: bool = False
     """Do several threads take turns at once? Then a pause may always fall into somebody's HTTP request."""
     pace: float = 0.0
-    """Seconds of the story between two pieces of an answer."""
+    """Seconds of the scenario between two pieces of an answer."""
     thinks: float = 0.0
-    """Seconds of the story until an answer begins."""
+    """Seconds of the scenario until an answer begins."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """The errors of methods that this Slack refuses."""
     away: Sequence[int] = ()
