@@ -6,7 +6,7 @@ What may be read is what all who are told of it could have read themselves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -57,8 +57,18 @@ class SlackShelf:
     """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
     async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
-        """The files that were shared in this conversation: those of these names, or all."""
-        shared = self._shared(thread, until)
+        """The files that were shared in this conversation: those of these names, or all.
+
+        A DM is one conversation, whichever message began it: where this one has no such files, those from
+        before it count, all of them for a name, else the latest ones.
+        """
+        root = root_of(thread)
+        shared = self._shared(root, until)
+        if not shared or not all(_fitting(shared, name) for name in names):
+            for earlier in self._earlier(root):
+                shared = [*self._shared(earlier, until), *shared]
+                if shared and not names:
+                    break
         if not shared:
             raise DocumentError(NO_FILES)
         wanted = _named(shared, names) if names else shared
@@ -102,9 +112,17 @@ class SlackShelf:
         except LookupError as nowhere:
             raise DocumentError(NOWHERE) from nowhere
 
-    def _shared(self, thread: str, until: float) -> list[SharedFile]:
-        """What was shared in the conversation, each file once, the oldest first."""
-        root = root_of(thread)
+    def _earlier(self, root: str) -> Iterator[str]:
+        """In a DM the other roots of it, the latest first."""
+        here = self.workspace.journal.latest(root, Opened)
+        if here is None or here.event.where != "dm":
+            return
+        for opened in reversed(self.workspace.journal.kind(Opened)):
+            if opened.event.channel == here.event.channel and opened.thread != root:
+                yield opened.thread
+
+    def _shared(self, root: str, until: float) -> list[SharedFile]:
+        """What was shared under this root, each file once, the oldest first."""
         found: dict[str, SharedFile] = {}
         said = [entry for entry in self.workspace.journal.of(root, Said) if float(entry.event.ts) <= until]
         for entry in said:
@@ -178,15 +196,20 @@ def _named(shared: Sequence[SharedFile], names: Sequence[str]) -> list[SharedFil
     """The files of these names: in full, or as part of one. Raises DocumentError for a name that is none."""
     found: dict[str, SharedFile] = {}
     for name in names:
-        wanted = name.strip().casefold()
-        exact = [file for file in shared if file.name.casefold() == wanted]
-        fits = exact or [file for file in shared if wanted and wanted in file.name.casefold()]
+        fits = _fitting(shared, name)
         if not fits:
             known = ", ".join(dict.fromkeys(file.name for file in shared))
             raise DocumentError(UNKNOWN_FILE.format(name=name, known=known))
         for file in fits:
             found[file.id or file.name] = file
     return list(found.values())
+
+
+def _fitting(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
+    """The files of this name, or that have it in theirs."""
+    wanted = name.strip().casefold()
+    exact = [file for file in shared if file.name.casefold() == wanted]
+    return exact or [file for file in shared if wanted and wanted in file.name.casefold()]
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:

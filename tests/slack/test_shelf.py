@@ -121,6 +121,29 @@ async def test_where_nothing_was_shared_it_says_so(here: Office) -> None:
     assert await refused(shelf(here).files(thread, ["report.txt"], LATER)) == NO_FILES
 
 
+async def test_a_dm_is_one_conversation_also_for_files_and_nobody_elses(here: Office) -> None:
+    dm, theirs = await here.dm("alice"), await here.dm("bob")
+    shared = (
+        ("alice", dm, "log.txt", "fog"),
+        ("alice", dm, "plan.txt", "nine"),
+        ("bob", theirs, "his.txt", "-"),
+    )
+    for who, channel, name, content in shared:
+        await here.client(who).files_upload_v2(
+            channel=channel, filename=name, content=content, request_file_info=False
+        )
+        await here.acked()
+    thread, _ = await begun(here, dm)
+    assert await files(here, thread) == {"plan.txt": "nine"}, "the latest, where none is named"
+    assert await files(here, thread, "log.txt", "plan") == {"log.txt": "fog", "plan.txt": "nine"}
+    assert "There are: log.txt, plan.txt" in await refused(shelf(here).files(thread, ["his.txt"], LATER))
+    _, ts = await begun(here)
+    await share(here, "report.txt", "of another thread", ts)
+    channel, _ = await begun(here)
+    assert await refused(shelf(here).files(channel, ["log.txt"], LATER)) == NO_FILES
+    assert await refused(shelf(here).files(channel, ["report.txt"], LATER)) == NO_FILES
+
+
 async def test_a_branch_reads_what_was_shared_with_its_root(here: Office) -> None:
     thread, ts = await begun(here)
     await share(here, "report.txt", "here", ts)

@@ -93,6 +93,14 @@ async def test_plain_words_after_a_file_are_no_reading(stage: Stage, words: str)
     assert len(endings(stage)) == 1
 
 
+async def test_a_file_of_a_dm_is_asked_about_at_the_top_of_it(stage: Stage) -> None:
+    await shares(stage, "plan.txt", PLAN, "What does it say about decks?")
+    await stage.settled()
+    ts = await stage.say("alice", ALICE, "How often does plan.txt mention a ferry?")
+    assert (await stage.answers(ALICE, ts))[-1].startswith("1 of 3 lines in plan.txt holds “ferry”.")
+    assert endings(stage) == [("answered", False)] * 2
+
+
 async def test_of_several_files_each_is_told_of(stage: Stage) -> None:
     client = stage.client("alice")
     files = [{"filename": "log.txt", "content": LOG}, {"filename": "plan.txt", "content": PLAN}]
