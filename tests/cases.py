@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Literal, Protocol, TypeVar
 
-from tests.lives import LIVES, Boundary, ended, fork, note, paused, wake
+from tests.lives import LIVES, Boundary, ended, fork, note, paused, read, wake
 
 MANY_LIVES = 60
 """A phase that takes more makes no progress."""
@@ -109,7 +109,7 @@ class Harness(ABC, Generic[Told]):
             with self.home_for(name) as home:
                 wrong = self._phases(home, scenario, phases) or self.verdict(home, scenario)
                 assert not wrong, f"{name}: without a crash, {wrong}"
-                counts = [int(_boundaries_of(home, phase).read_text()) for phase in phases]
+                counts = [read(home / f"boundaries.{phase}")[-1] for phase in phases]
             self._boundaries[name] = [(phase, at) for phase in phases for at in range(1, counts[phase] + 1)]
         return self._boundaries[name]
 
@@ -192,14 +192,9 @@ class Harness(ABC, Generic[Told]):
 
         async def life() -> None:
             await self.live(home, scenario, phase, replays=replays)
-            _boundaries_of(home, phase).write_text(str(Boundary.count))
+            note(home / f"boundaries.{phase}", Boundary.count)
 
         return fork(life)
-
-
-def _boundaries_of(home: Path, phase: int) -> Path:
-    """Where a life writes down how many boundaries it had."""
-    return home / f"boundaries.{phase}"
 
 
 def problems(cases: Iterable[Tried], outcome: Callable[[Tried], str | None]) -> dict[Tried, str]:

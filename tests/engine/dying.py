@@ -94,6 +94,11 @@ class Clock:
         await asyncio.sleep(0)
 
 
+def short(draw: random.Random, count: int) -> list[float]:
+    """Lives from outside that are shorter than a call of the model."""
+    return [draw.uniform(0.3, 1.2) for _ in range(count)]
+
+
 async def history(
     folder: Path, talks: Sequence[Talk], kills: Sequence[float], seed: int, stops: bool = False
 ) -> History:

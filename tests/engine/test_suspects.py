@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.dying import History, Talk, history
+from tests.engine.dying import History, Talk, history, short
 
 SEEDS = range(3)
 
@@ -18,11 +18,6 @@ def innocents(count: int, steps: int = 3) -> list[Talk]:
 
 def poison(draw: random.Random, name: str = "x", longest: float = 1.4) -> Talk:
     return Talk(name=name, deadly=draw.choice([0, 1]), fuse=draw.uniform(0.05, longest))
-
-
-def short(draw: random.Random, count: int) -> list[float]:
-    """Lives from outside that are shorter than a call of the model."""
-    return [draw.uniform(0.3, 1.2) for _ in range(count)]
 
 
 async def lived(

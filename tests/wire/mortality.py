@@ -20,6 +20,7 @@ from daemon.kinds import SOUL_KINDS, Message
 from daemon.memory import WorkingMemory
 from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
+from tests.engine.dying import short
 from tests.lives import ended
 from tests.stories.stage import ALICE, BOB, CAROL
 from tests.wire.board import Board
@@ -108,19 +109,13 @@ def lost_in(home: Path) -> list[str]:
         return sorted(e.event.text for e in journal.kind(Message) if e.event.ts in stamps)
 
 
-def short(seed: int, count: int) -> list[float]:
-    """Lives that are shorter than an answer of the model takes."""
-    draw = random.Random(seed)
-    return [draw.uniform(0.3, 1.2) for _ in range(count)]
-
-
 CASES: Mapping[str, tuple[Scenario, Sequence[float], Sequence[str]]] = {
-    "six innocents, 30 kills": (talk(6), short(1, 30), []),
+    "six innocents, 30 kills": (talk(6), short(random.Random(1), 30), []),
     "one innocent, 20 restarts": (talk(1), [0.8] * 20, []),
     "six innocents, 20 restarts": (talk(6), [0.8] * 20, []),
     "a poison among five": (talk(5, 1), [], [f"{POISON} 0"]),
     "two poisons among four": (talk(4, 2), [], [f"{POISON} 0", f"{POISON} 1"]),
-    "a poison among five, 10 kills": (talk(5, 1), short(2, 10), [f"{POISON} 0"]),
+    "a poison among five, 10 kills": (talk(5, 1), short(random.Random(2), 10), [f"{POISON} 0"]),
 }
 
 
