@@ -92,6 +92,8 @@ class Journal(Reading):
         self._arrived_before = 0
         self._newest: dict[str, int] = {}
         """The last entry of each kind that was written since it was opened."""
+        self._wrote_first = self._wrote_last = 0
+        """The first and the last entry that was written since it was opened; 0 as long as none was."""
         self._inputs = frozenset(self._kinds.names([Input]))
         self.damage = ""
         """What of it could not be read, and what to do; empty as long as all could be."""
@@ -348,10 +350,20 @@ class Journal(Reading):
         that nobody else writes."""
         return max(self._newest.get(name, 0) for name in self.kinds.names(kinds))
 
+    def last(self) -> int:
+        """The newest seq; 0 in an empty journal. Once it has written anything it need not ask the file."""
+        return self._wrote_last or super().last()
+
+    def has_none(self, *kinds: type[Event], since: int) -> bool:
+        """Is it known without a look at the file that no entry of these kinds comes after this seq?"""
+        return 0 < self._wrote_first <= since + 1 and self.newest(*kinds) <= since
+
     def _notify(self, written: Sequence[tuple[Row, int]]) -> None:
         """Told of what is on disk before whoever waits for it goes on."""
+        if written and not self._wrote_first:
+            _, self._wrote_first = written[0]
         for row, seq in written:
-            self._newest[row.kind] = seq
+            self._newest[row.kind] = self._wrote_last = seq
             if row.kind in self._inputs:
                 if len(self._arrived) >= MOST_ARRIVED:
                     self._arrived.clear()

@@ -58,10 +58,10 @@ class Projection:
         """The same at once."""
         self._heed(before)
         last = self._last(before)
-        if last > self._upto:
+        if last > self._upto and not self.journal.has_none(*self.kinds, since=self._upto):
             _, seqs = self._to_fold(self.journal, before)
             self._take_all(seqs)
-            self._upto = last
+        self._upto = max(self._upto, last)
         self._whole = True
 
     async def _fold_in_pieces(self, before: int) -> None:
