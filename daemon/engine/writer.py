@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from daemon.engine.event import Event
 from daemon.engine.exceptions import Conflict, Fenced, JournalError
 from daemon.engine.store import Store
 from daemon.engine.tables import Row
@@ -41,6 +42,7 @@ class Append:
     """
 
     row: Row
+    event: Event
     fence: Fence | None
     requires: int | None
     after: str
@@ -57,13 +59,23 @@ class Work:
     done: asyncio.Future[int]
 
 
-Result = int | Exception
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An entry that is on disk: its row as it stands there, and its event."""
+
+    seq: int
+    row: Row
+    event: Event
+
+
+Result = Written | None | Exception
+"""What became of an append, or of work."""
 
 
 class Writer:
     """Takes appends from the event loop, commits them in its own thread, and answers in the loop."""
 
-    def __init__(self, store: Store, committed: Callable[[Sequence[tuple[Row, int]]], None]) -> None:
+    def __init__(self, store: Store, committed: Callable[[Sequence[Written]], None]) -> None:
         self._store = store
         self._committed = committed
         self._loop = asyncio.get_running_loop()
@@ -86,6 +98,7 @@ class Writer:
     def submit(
         self,
         row: Row,
+        event: Event,
         fence: Fence | None,
         requires: int | None,
         after: str = "",
@@ -97,6 +110,7 @@ class Writer:
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
         append = Append(
             row=row,
+            event=event,
             fence=fence,
             requires=requires,
             after=after,
@@ -157,7 +171,7 @@ class Writer:
         except (sqlite3.Error, OSError) as error:
             self._store.rollback()
             return JournalError(f"The journal could not be written ({error}).")
-        return 0
+        return None
 
     def commit(self, batch: Sequence[Append]) -> list[Result]:
         """One transaction for all; where it fails, one for each, so that one bad row fails alone."""
@@ -171,7 +185,7 @@ class Writer:
                 self._ill(error)
                 return [JournalError(f"The journal could not be written ({error}).")]
             return [result for append in batch for result in self.commit([append])]
-        if any(isinstance(result, int) for result in results):  # what was only refused wrote nothing
+        if any(isinstance(result, Written) for result in results):  # what was only refused wrote nothing
             self._well()
         return results
 
@@ -198,7 +212,7 @@ class Writer:
         seq = self._store.insert(row)
         if seq is None:
             return Conflict(row.key)
-        return seq
+        return Written(seq=seq, row=row, event=append.event)
 
     def _ill(self, reason: BaseException) -> None:
         """An owner reads it once, and not once a second."""
@@ -212,16 +226,16 @@ class Writer:
         self.failing = False
 
     def _answer(self, batch: Sequence[Append | Work], results: Sequence[Result]) -> None:
-        written = list[tuple[Row, int]]()
+        written = list[Written]()
         for append, result in zip(batch, results, strict=True):
-            if isinstance(append, Append) and isinstance(result, int):
-                written.append((append.row, result))
+            if isinstance(result, Written):
+                written.append(result)
             if append.done.done():
                 continue
             if isinstance(result, Exception):
                 append.done.set_exception(result)
             else:
-                append.done.set_result(result)
+                append.done.set_result(result.seq if result else 0)
         self._committed(written)
 
     def _die(self, batch: Sequence[Append | Work], error: BaseException) -> None:
