@@ -1,10 +1,11 @@
-"""The rules of what is recorded without a wait, and of looking only when something came; each taken out."""
+"""The rules of what is recorded without a wait, of looking only when something came, and of what is at hand."""
 
 from __future__ import annotations
 
 from tests.core.mutant import Mutant, rule
 
 SOON = "tests/engine/test_unawaited.py::test_"
+AT_HAND = "tests/engine/test_at_hand.py::test_"
 
 UNAWAITED: tuple[Mutant, ...] = (
     rule(
@@ -80,8 +81,8 @@ UNAWAITED: tuple[Mutant, ...] = (
     rule(
         "looks: what arrives does so though nobody waits for it",
         "engine/writer.py",
-        "            if isinstance(append, Append) and isinstance(result, int):\n",
-        "            if isinstance(append, Append) and isinstance(result, int) and not append.done.done():\n",
+        "            if isinstance(result, Written):\n",
+        "            if isinstance(result, Written) and not append.done.done():\n",
         f"{SOON}it_is_heard_though_whoever_brought_it_is_gone",
     ),
     rule(
@@ -90,5 +91,42 @@ UNAWAITED: tuple[Mutant, ...] = (
         "        if newest == self._newest:\n",
         "        if self._newest is not None:\n",
         "tests/soul/test_budget.py::test_an_owner_lets_the_day_go_on_by_as_much_again",
+    ),
+    rule(
+        "at hand: what was forgotten is not",
+        "engine/journal.py",
+        "                self._at_hand.clear()\n",
+        "                pass\n",
+        "tests/engine/test_erasing.py::test_the_words_are_gone_and_all_else_stays",
+    ),
+    rule(
+        "at hand: what came before it is asked of the file",
+        "engine/journal.py",
+        "if not self._at_hand or since + 1 < self._at_hand[0].seq:",
+        "if not self._at_hand:",
+        f"{AT_HAND}what_came_before_it_is_asked_of_the_file",
+    ),
+    rule(
+        "at hand: it follows from, and closes, what it does in the file",
+        "engine/writer.py",
+        "Written(seq=seq, row=row, event=append.event)",
+        "Written(seq=seq, row=append.row, event=append.event)",
+        f"{AT_HAND}whatever_one_asks_for_is_as_it_stands_in_the_file",
+    ),
+    rule(
+        "at hand: what a former life wrote is asked of the file",
+        "engine/journal.py",
+        "return 0 < self._wrote_first <= since + 1 and self.newest(",
+        "return self.newest(",
+        "tests/knowledge/test_projection.py"
+        "::test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
+    ),
+    rule(
+        "at hand: what came since is folded",
+        "engine/journal.py",
+        " <= since + 1 and self.newest(*kinds) <= since",
+        " <= since + 1",
+        "tests/knowledge/test_projection.py"
+        "::test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
     ),
 )

@@ -128,3 +128,21 @@ async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_nea
     await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 1
     assert await passes(journal, places) <= 2
+
+
+async def test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "another.db"
+    async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
+        await _open(journal, 0)
+    async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
+        assert journal.last() == 1
+        await _learn(journal, ALICE, "likes tea")
+        assert journal.last() == 2
+        places = Places(journal)
+        await places.update()
+        assert places.of(FIRST)
+        await _open(journal, 1)
+        await places.update()
+        assert places.of("sess-1")

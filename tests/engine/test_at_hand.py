@@ -1,0 +1,49 @@
+"""What was written last is kept at hand: whoever folds on is told the same as from the file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.engine.event import Event
+from daemon.engine.journal import AT_HAND, Journal
+from daemon.engine.kinds import Asked, Intent, Opened, Outcome, Withdrawn
+from tests.clock import FakeClock
+from tests.engine.harness import Pressed, Said
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
+    async with Journal(tmp_path / "journal.db", FakeClock(), [Said, Pressed]) as journal:
+        yield journal
+
+
+async def fill(journal: Journal) -> None:
+    """With entries of all ways to be written: some learn only on disk what they follow from, and close."""
+    await journal.open_with("thread:T:C:1", Opened(), Said(text="a"), first_key="a", author="U")
+    asked = [await journal.append("t", Asked(), key=f"asked:{n}") for n in range(2)]
+    seqs = [entry.seq for entry, _ in asked]
+    await journal.append("t", Withdrawn(), key="first", closes=seqs[:1])
+    await journal.append("t", Withdrawn(), key="both", moot=seqs)
+    intent = journal.submit(journal.draft("t", Intent(name="look"), key="t@1/look#1"))
+    done = journal.draft("t", Outcome(result=[1, 2]), key="t@1/look#1!done")
+    await asyncio.gather(intent, journal.submit(done, after="t@1/look#1", receipt_of="t@1/look#1"))
+
+
+async def test_whatever_one_asks_for_is_as_it_stands_in_the_file(journal: Journal) -> None:
+    await fill(journal)
+    for since in range(1 + journal.last()):
+        assert journal.kind(Event, since=since) == journal.between(since, journal.last(), Event)
+    late = journal.kind(Event, since=3)[-1]
+    assert journal.kind(Outcome) == [late]
+    assert journal.kind(Event, at=late.at + 1) == []
+
+
+async def test_what_came_before_it_is_asked_of_the_file(tmp_path: Path, journal: Journal) -> None:
+    said = [journal.append("t", Said(text="a"), key=f"said:{n}") for n in range(AT_HAND + 2)]
+    await asyncio.gather(*said)
+    for since in range(4):
+        assert len(journal.kind(Said, since=since)) == AT_HAND + 2 - since
