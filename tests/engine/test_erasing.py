@@ -67,7 +67,7 @@ async def test_the_words_are_gone_and_all_else_stays(tmp_path: Path, clock: Fake
             same = ("seq", "thread", "author", "key", "cause", "closes", "at")
             assert [getattr(left, name) for name in same] == [getattr(entry, name) for name in same]
             assert left.forgotten
-        assert journal.kind(Said, since=first.seq) == [journal.at(entry.seq) for entry in others]
+        assert [entry.event.text for entry in journal.kind(Said, since=others[-3].seq)] == ["", ""]
         assert verify(journal).violations == []
         assert [entry.seq for entry in journal.pending(Said)] == [first.seq], "nobody goes on with the others"
         await journal.forget([first.seq], thread="soul", key="another", why="Ann wants it")
