@@ -1,4 +1,4 @@
-"""The rules of what is recorded without a wait, of looking only when something came, and of what is at hand."""
+"""The rules of what is recorded without a wait, of looking only when something came, of what is at hand."""
 
 from __future__ import annotations
 

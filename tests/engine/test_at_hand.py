@@ -42,7 +42,7 @@ async def test_whatever_one_asks_for_is_as_it_stands_in_the_file(journal: Journa
     assert journal.kind(Event, at=late.at + 1) == []
 
 
-async def test_what_came_before_it_is_asked_of_the_file(tmp_path: Path, journal: Journal) -> None:
+async def test_what_came_before_it_is_asked_of_the_file(journal: Journal) -> None:
     said = [journal.append("t", Said(text="a"), key=f"said:{n}") for n in range(AT_HAND + 2)]
     await asyncio.gather(*said)
     for since in range(4):
