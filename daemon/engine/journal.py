@@ -236,9 +236,7 @@ class Journal(Reading):
         It fails where the entry under the key `after` is not there by then. The one of `receipt_of` is its
         cause, and closed by it; the one of `opened_by` is its cause, and must stand in its thread.
         """
-        return self._writer.submit(
-            draft.row, draft.event, draft.fence, None, after, receipt_of, opened_by
-        )
+        return self._writer.submit(draft.row, draft.event, draft.fence, None, after, receipt_of, opened_by)
 
     async def forget(
         self,
