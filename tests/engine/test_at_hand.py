@@ -12,7 +12,7 @@ from daemon.engine.event import Event
 from daemon.engine.journal import AT_HAND, Journal
 from daemon.engine.kinds import Asked, Intent, Opened, Outcome, Withdrawn
 from tests.clock import FakeClock
-from tests.engine.harness import Pressed, Said
+from tests.engine.scenario import Pressed, Said
 
 
 @pytest.fixture
