@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
+from daemon.actions.built_in import BUILT_IN
+from rehearsal.claude.choosing import LOOKS, TALKS
 from rehearsal.claude.script import answer
 from rehearsal.claude.understudy import Understudy
 from tests.attention import PATIENCE, until
@@ -59,6 +61,17 @@ def run(words: str, form: dict[str, Any], rounds: int) -> list[Any]:
         result = f'What came of it:\n<result of="{name}">\nsomething\n</result>'
         told += [("assistant", json.dumps(chosen)), ("user", result)]
     return found
+
+
+def test_whatever_the_daemon_itself_can_do_is_no_deed_of_its_owners() -> None:
+    assert {one.name for one in BUILT_IN} == {*LOOKS, *TALKS}
+
+
+def test_it_does_what_its_owner_has_added_where_it_is_wanted_by_name() -> None:
+    form = schema("Think", "Respond", Research=QUERY, RollBack=QUERY)
+    rolls_back = {"name": "RollBack", "args": {"query": "the ferry to 40"}}
+    assert run("Please roll back the ferry to 40!", form, 3) == ["Think", rolls_back, "Respond"]
+    assert run("Did anybody roll back the ferry?", form, 2)[1]["name"] == "Research"
 
 
 def test_it_thinks_then_answers_then_is_done() -> None:

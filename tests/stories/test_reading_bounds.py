@@ -205,7 +205,7 @@ async def test_people_see_how_far_it_is(stage: Stage) -> None:
     assert not any("passages" in str(one) for one in statuses.all())
     await stage.clock.advance(1)  # nobody reads a line that changes faster
     first.set()
-    seen = "reading · step 1 · passages so far: 1"
+    seen = "is reading · step 1 · passages so far: 1"
     await stage.until(lambda: any(seen in str(one) for one in statuses.all()))
     second.set()
     await stage.settled()
