@@ -10,6 +10,7 @@ import { News } from "./news.js";
 import { isUnder, rootOf } from "./names.js";
 import { ask } from "./reach.js";
 import { pathOf, pathsTo } from "./readings.js";
+import { firstOf, Scope } from "./scope.js";
 import { Search } from "./search.js";
 import { Shelf } from "./shelf.js";
 import { Timeline } from "./timeline.js";
@@ -18,20 +19,21 @@ import { Tree } from "./tree.js";
 const NOTHING = {
   all: "Nothing has happened yet.",
   thread: "The soul has written nothing about this thread.",
-  found: "Nothing was found.",
+  everywhere: "Nothing was found in any thread.",
+  here: "Nothing was found in this thread.",
 };
 /** So many entries are sent at the most when the page comes back; else only the last hundreds. */
 const BEHIND = 1000;
 const EVERYTHING = "/console/entries";
-/** Where a search is of the thread that is open. */
-const WITHIN = new Set(["thread", "turns"]);
-const NO_THREAD = Object.freeze({ key: null, id: null, feed: new Feed("") });
+/** What shows all threads, whichever is open. */
+const OF_ALL = new Set(["all", "inner"]);
+const NO_THREAD = Object.freeze({ key: null, id: null, opened: null, first: null, feed: new Feed("") });
 const ofThread = (key) => `/console/threads/${encodeURIComponent(key)}`;
 
 export class Journal {
   /** `onCall(seq)` is asked to open a model call, `onChat({ts, thread})` to show a message where it was said;
-      `onEntry(entry)` hears each new entry. */
-  constructor({ onCall, onChat, onEntry, onConnection }) {
+      `onEntry(entry)` hears each new entry; `onAll()` is asked to show all threads. */
+  constructor({ onCall, onChat, onEntry, onConnection, onAll }) {
     this.onCall = onCall;
     this.onEntry = onEntry;
     this.onConnection = onConnection;
@@ -50,7 +52,8 @@ export class Journal {
     };
     const turns = new Cards({ ...openers, ...ends, onChat });
     this.trees = { turns, thoughts: new Tree(openers), readings: new Shelf(openers), inner: new Inner(openers) };
-    this.search = new Search({ onSearch: (words) => this.find(words) });
+    this.search = new Search({ onSearch: (words) => this.find(words), onEverywhere: () => this.show("all") });
+    this.scope = new Scope({ onAll });
     this.last = null;
     this.all = new Feed(EVERYTHING);
     this.open = NO_THREAD;
@@ -83,12 +86,15 @@ export class Journal {
   }
 
   async beginThread(key, around) {
-    const open = { key, id: null, feed: new Feed(key && ofThread(key)) };
+    const open = { ...NO_THREAD, key, feed: new Feed(key && ofThread(key)) };
     this.turnTo(open);
     if (key === null) return;
-    const { thread } = await open.feed.begin(around).catch((error) => this.close(open, error));
+    const { thread, opened } = await open.feed.begin(around).catch((error) => this.close(open, error));
     if (this.open !== open) return;
     open.id = thread ?? open.id;
+    open.opened ??= opened;
+    open.first ??= await firstOf(open.feed, opened);
+    if (this.open !== open) return;
     for (const entry of this.all.entries) if (open.id && isUnder(entry.thread, open.id)) open.feed.take(entry);
     this.turnTo(open);
   }
@@ -170,6 +176,7 @@ export class Journal {
 
   /** The trees begin anew, or, where there is more of the same, go on. */
   fill(more = false) {
+    this.scope.show(this.open);
     const { entries, older, live } = this.source;
     const held = { one: this.open.key !== null, older: older !== null, newer: !live, more };
     for (const tree of Object.values(this.trees)) tree.fill(entries, held);
@@ -196,10 +203,15 @@ export class Journal {
     this.move(Infinity);
   }
 
-  /** Show what holds these words, in the thread that is shown or anywhere; no words: what was shown before. */
+  /** Is a search of the thread that is open, and not of all? */
+  get searchesHere() {
+    return this.filter === "thread" && this.open.id !== null;
+  }
+
+  /** Show what holds these words, in any thread or in the one that is shown; no words: what was shown before. */
   async find(words) {
     if (this.found) this.found.left = true;
-    const thread = WITHIN.has(this.filter) && this.open.id ? { thread: this.open.id } : {};
+    const thread = this.searchesHere ? { thread: this.open.id } : {};
     const found = words ? new Feed(`/console/search?${new URLSearchParams({ words, ...thread })}`) : null;
     if (found) await found.begin();
     if (words !== this.search.words) return;
@@ -252,8 +264,9 @@ export class Journal {
     if (this.last && entry.seq > this.last.seq + BEHIND / 2) this.skip();
     this.last = entry;
     if (!this.all.entries.length && this.all.live) this.all.older = entry.seq > 1 ? entry.seq : null;
-    if (this.open.key && entry.key === `thread:${this.open.key}`) this.open.id = entry.thread;
+    if (this.open.key && entry.key === `thread:${this.open.key}`) Object.assign(this.open, { id: entry.thread, opened: entry });
     const here = this.open.id !== null && isUnder(entry.thread, this.open.id);
+    if (here && !this.open.first && entry.kind === "message") this.scope.show(Object.assign(this.open, { first: entry }));
     if (!this.inSight.live && (here || !this.open.key)) this.news.add(1);
     const taken = new Set([this.all.take(entry) && this.all, here && this.open.feed.take(entry) && this.open.feed]);
     if (taken.has(this.shown) && !this.tree) this.lines.add(entry);
@@ -293,7 +306,9 @@ export class Journal {
 
   render() {
     this.lines.list.dataset.filter = this.filter;
-    if (!this.tree) this.lines.show(this.shown, NOTHING[this.found ? "found" : this.filter]);
+    this.search.say(this.searchesHere);
+    this.scope.line.hidden = Boolean(this.found) || OF_ALL.has(this.filter);
+    if (!this.tree) this.lines.show(this.shown, this.found ? (this.searchesHere ? NOTHING.here : NOTHING.everywhere) : NOTHING[this.filter]);
   }
 
   press(button, { dataset }) {

@@ -7,7 +7,7 @@ const KEYS = {
     ["?", "these keys"],
     ["1 … 5", "threads, questions, people, costs, health"],
     ["0", "the chat, where there is a local workspace"],
-    ["/", "search what happened"],
+    ["/", "search what happened, in all threads"],
     ["Esc", "close what lies on top"],
   ],
   "In the journal": [

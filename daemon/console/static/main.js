@@ -36,6 +36,7 @@ const journal = new Journal({
     if (TOLD.has(entry.kind)) refreshSoon();
     views.hear();
   },
+  onAll: showAll,
   onConnection: (up) => {
     showConnection(up);
     if (up) refresh();
@@ -167,11 +168,21 @@ async function openView(link) {
   const [name, thread] = link.split("/");
   if (views.current !== views.known[name]) views.show(name);
   if (thread) return openThread(thread);
-  if (!document.body.dataset.thread) return;
+  if (document.body.dataset.thread) await leaveThread();
+}
+
+/** Of all threads, not of one: beside a view the address says so, too. */
+function showAll() {
+  const { view } = document.body.dataset;
+  if (view) history.pushState(null, "", `#${view}`);
+  return leaveThread();
+}
+
+async function leaveThread() {
   delete document.body.dataset.thread;
   if (journal.filter === "thread") journal.show("turns");
   await journal.openThread(null);
-  views.current.refresh();
+  views.current?.refresh();
 }
 
 /** One turns to a thread of a view: the way back leads to where one was. */

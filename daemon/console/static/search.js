@@ -4,12 +4,14 @@ import { announce, byId } from "./dom.js";
 import { several } from "./format.js";
 
 export class Search {
-  /** `onSearch(words)`: these are to be found; none: no more. */
-  constructor({ onSearch }) {
+  /** `onSearch(words)`: these are to be found; none: no more. `onEverywhere()`: not in this thread alone. */
+  constructor({ onSearch, onEverywhere }) {
     this.onSearch = onSearch;
     this.form = byId("search");
     this.field = byId("words");
     this.count = byId("found");
+    this.everywhere = byId("everywhere");
+    this.everywhere.addEventListener("click", onEverywhere);
     this.words = "";
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -35,6 +37,14 @@ export class Search {
   clear() {
     this.words = this.field.value = this.count.textContent = "";
     return null;
+  }
+
+  /** Where it is searched: in the thread that is open, or in all. */
+  say(here) {
+    const words = here ? "Search this thread" : "Search all threads";
+    this.field.placeholder = words;
+    this.field.ariaLabel = words;
+    this.everywhere.hidden = !here || !this.words;
   }
 
   /** How much was found so far. */
