@@ -12,7 +12,7 @@ from daemon.claude.models import model
 from daemon.claude.request import request
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
-from daemon.console.overview import Overview, Purse
+from daemon.console.overview import Directory, Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
 from daemon.engine.event import Entry, digest
@@ -41,7 +41,9 @@ def show(app: web.Application, services: Services) -> None:
         spent=lambda: budget.today().inner,
     )
     purse = Purse(daily=budget.daily, now=services.clock.now)
-    overview = Overview(journal, places, purse, settings.owner_user_ids, services.slack.called)
+    slack = services.slack
+    directory = Directory(called=slack.called, url=lambda: slack.url if settings.slack == "real" else "")
+    overview = Overview(journal, places, purse, settings.owner_user_ids, directory)
     console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, services.texts),

@@ -20,7 +20,7 @@ from daemon.console.paging import Pages, Place
 from daemon.console.spending import Spending, Sum, day_of
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import INNER, Answered, Asked, Said, Spoken, TurnBegan
+from daemon.kinds import INNER, Answered, Asked, Opened, Said, Spoken, TurnBegan
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 
@@ -46,9 +46,17 @@ class Purse:
     now: Callable[[], float]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """What Slack says: what a channel is called, or who said nothing so far (empty: nobody knows), and
+    where links to its messages begin (empty in a rehearsal)."""
+
+    called: Callable[[str], Awaitable[str]]
+    url: Callable[[], str]
+
+
 class Overview:
-    """Tells of it. `owners` are ids of people; `called` says what a channel is called, or who said nothing so
-    far: empty where nobody knows."""
+    """Tells of it. `owners` are ids of people."""
 
     def __init__(
         self,
@@ -56,12 +64,12 @@ class Overview:
         places: Places,
         purse: Purse,
         owners: Collection[str],
-        called: Callable[[str], Awaitable[str]],
+        directory: Directory,
     ) -> None:
         self._journal = journal
         self._purse = purse
         self._owners = owners
-        self._called = called
+        self._directory = directory
         self._pages = Pages(journal)
         self._conversations = Conversations(journal)
         self._spending = Spending(journal)
@@ -153,7 +161,20 @@ class Overview:
             "choices": entry.event.choices,
             "words": entry.event.words,
             "to": self._addressed(entry.event),
+            "link": self._link(entry),
         }
+
+    def _link(self, asked: Entry[Asked]) -> str:
+        """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
+        rehearsal."""
+        opened = self._journal.latest(_root(asked.thread), Opened)
+        url = self._directory.url()
+        if opened is None or not url or not opened.event.ts:
+            return ""
+        channel, root = opened.event.channel, opened.event.ts
+        said = [entry.event.ts for entry in self._journal.sound(asked.event.said)]
+        number = (said or [root])[-1].replace(".", "")
+        return f"{url}archives/{channel}/p{number}?thread_ts={root}&cid={channel}"
 
     def _answered(self, entry: Entry[Answered]) -> Told | None:
         answered = entry.event
@@ -235,7 +256,7 @@ class Overview:
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
 
     async def _named(self, id: str) -> str:
-        return self._conversations.names.get(id, "") or await self._called(id)
+        return self._conversations.names.get(id, "") or await self._directory.called(id)
 
     # Costs
 

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock
-from daemon.slack.policy import Me
+from daemon.slack.policy import SOMEWHERE, Me
 from daemon.slack.refusals import FATAL, OUT_OF_REACH, Scopes, error_of, refused, why
 from daemon.slack.web import Method, Web, free, pause
 
@@ -79,7 +79,7 @@ async def introduce(web: Web, access: Access) -> Me:
         user=str(answer["user_id"]),
         bot=str(answer.get("bot_id") or ""),
         name=name,
-        url=str(answer.get("url") or ""),
+        url=str(answer.get("url") or SOMEWHERE),
     )
 
 

@@ -11,6 +11,9 @@ from daemon.slack.place import moment
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
 ANSWERED = ("dm", "mention", "follow-up")
 
+SOMEWHERE = "https://slack.com/"
+"""Where a workspace is that does not say: Slack leads on from there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
@@ -20,7 +23,7 @@ class Me:
     user: str
     bot: str
     name: str
-    url: str = ""
+    url: str = SOMEWHERE
     """Where the workspace is: links to its messages begin so."""
 
     def said(self, user: object, bot: object) -> bool:

@@ -186,7 +186,7 @@ class SlackShelf:
     def _link(self, message: Message) -> str:
         """The permalink of a message, as Slack makes it."""
         number = message.ts.replace(".", "")
-        link = f"{self.workspace.me.url or 'https://slack.com/'}archives/{message.channel}/p{number}"
+        link = f"{self.workspace.me.url}archives/{message.channel}/p{number}"
         if message.root != message.ts:
             link += f"?thread_ts={message.root}&cid={message.channel}"
         return link

@@ -79,6 +79,8 @@ class Slack:
         self.hearing = Hearing(clock, connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
+        self.url = ""
+        """Where the workspace is, as soon as that is known: links to its messages begin so."""
 
     async def __aenter__(self) -> Slack:
         """Find out who we are, and set everything up. Nothing is heard before `connect`.
@@ -90,6 +92,7 @@ class Slack:
             await opening.enter_async_context(session)
             workspace = await self._arrived(session)
             self.name = workspace.me.name
+            self.url = workspace.me.url
             self._web = web = workspace.web
             self._people = workspace.people
             self.files = SlackFiles(web=web, access=self._access)

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
 from daemon.console.guard import protect
-from daemon.console.overview import Overview, Purse
+from daemon.console.overview import Directory, Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.readers import PATIENCE
 from daemon.console.routes import Console, mount
@@ -97,7 +97,8 @@ async def console(
         )
         mount(app, shown)
         purse = Purse(daily=5.0, now=clock.now)
-        mount_overview(app, Overview(journal, Places(journal), purse, owners=("U1",), called=_called))
+        directory = Directory(called=_called, url=lambda: "https://team.slack.com/")
+        mount_overview(app, Overview(journal, Places(journal), purse, ("U1",), directory))
         app.router.add_get("/link/", link)
         runner = web.AppRunner(app)
         await runner.setup()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.async_api import expect
+import pytest
+from playwright.async_api import ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.desk import desk
@@ -41,3 +42,18 @@ async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path, br
         await page.goto(table.url)
         await expect(page.get_by_role("alert")).to_have_text(wrong)
         await expect(page.locator("#composer")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 700])
+async def test_the_banner_is_read_whole_whatever_stands_beside_it(
+    tmp_path: Path, width: int, browser: Browsing
+) -> None:
+    async with desk(tmp_path, spent=4.0312, worth=12.34567) as table, browser() as chromium:
+        page = await chromium.new_page(viewport=ViewportSize(width=width, height=700))
+        await page.goto(table.url)
+        banner = page.locator("#rehearsed")
+        await expect(banner).to_contain_text("the model is a script.")
+        cut = "(node) => [node.scrollWidth - node.clientWidth, node.scrollHeight - node.clientHeight]"
+        assert await banner.evaluate(cut) == [0, 0]
+        await expect(page.locator("#keys-toggle")).to_be_in_viewport(ratio=1)
+        assert await page.locator(".top").evaluate("(top) => top.scrollWidth - top.clientWidth") == 0

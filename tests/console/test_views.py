@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.async_api import Page, ViewportSize, expect
 
 from rehearsal.people import BOB
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
-from tests.console.lived_in import GENERAL, connected, write_a_life
+from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
 
 pytestmark = IN_A_BROWSER
 
@@ -60,7 +61,14 @@ async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
         await _be_told_of_what_is_new(page, address)
         await page.goto(f"{address}/#costs")
         await page.reload()
-        await expect(page.locator(".sums")).to_contain_text("would have cost")
+        await expect(page.locator(".sums")).to_contain_text("$0today, of $5.00")
+        await expect(page.locator("#today")).to_contain_text("would have cost")
+        [worth] = re.findall(r"would have cost (\S+)", await page.locator("#today").inner_text())
+        await expect(page.locator(".sums")).to_contain_text(f"{worth}today would have cost")
+        await page.get_by_role("link", name="Threads").click()
+        await expect(page.locator(".threads .facts")).to_have_text(f"1 turnwould have cost {worth}")
+        await page.get_by_role("link", name="People").click()
+        await expect(page.locator(".person .facts")).to_have_text(f"1 thread · would have cost {worth}")
 
 
 async def _be_told_of_what_is_new(page: Page, address: str) -> None:
@@ -87,6 +95,7 @@ async def _look_through_threads(page: Page) -> None:
     """All of them are in reach; a word, a filter, and a click that opens the journal of one."""
     rows = page.locator(".threads .row")
     await expect(rows.first).to_contain_text("Write the menu")
+    await expect(page.locator("#scope")).to_have_text("All threads", use_inner_text=True)
     for _ in range(10):
         if await rows.count() == THREADS:
             break
@@ -141,6 +150,10 @@ async def _look_at_questions(page: Page) -> None:
     await expect(asked.first).to_contain_text("You are asked")
     await expect(asked.first).to_contain_text("None of its buttons was pressed yet.")
     await expect(asked.first).to_contain_text("@Alice, may I delete")
+    beneath = asked.first.get_by_role("link", name="in Slack")
+    await expect(beneath).to_have_attribute(
+        "href", re.compile(rf"/archives/{OPS}/p\d+\?thread_ts=[\d.]+&cid=")
+    )
     await expect(page.locator(".question:not(.open)")).to_contain_text("@Bob, shall I rotate them first?")
     await expect(page.locator(".question:not(.open)")).to_contain_text("Bob pressed Yes.")
     await expect(page.locator("#view")).not_to_contain_text("U0")
@@ -166,6 +179,7 @@ async def _look_at_people(page: Page) -> None:
 async def _look_at_costs(page: Page) -> None:
     await page.get_by_role("link", name="Costs").click()
     await expect(page.locator(".sums")).to_contain_text("today, of $5.00")
+    await expect(page.locator("#view")).not_to_contain_text("would have cost")
     await expect(page.locator(".bars li")).to_have_count(30)
     await expect(page.locator(".bars .limit")).to_have_text("budget $5.00")
     await expect(page.get_by_role("table", name="People").locator("th")).to_have_text(

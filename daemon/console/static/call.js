@@ -1,8 +1,8 @@
 // What the model saw in one call, rebuilt from the journal, and what it took.
 
 import { el } from "./dom.js";
-import { clockSeconds, count, seconds } from "./format.js";
-import { answer, choice, price } from "./lines.js";
+import { clockSeconds, count, price, seconds } from "./format.js";
+import { answer, choice } from "./lines.js";
 import { isOpen } from "./sections.js";
 
 const SHOWN_ELSEWHERE = new Set(["system", "messages", "model"]);

@@ -42,11 +42,12 @@ export function difference(other, call) {
   const added = now.slice(common).map((block, at) => (at || !grown ? block : { ...block, text: block.text.slice(grown) }));
   return [
     el("p", { className: "told" }, told(now, common, added, gone)),
+    replaced(other, call) && el("p", { className: "told" }, "What trails the prompt was replaced, as with every call: that is below."),
     el("p", { className: "told" }, cached(call.entry.body.usage ?? {})),
     common > 0 && el("details", { className: "same" }, el("summary", {}, `${several(common, "part")} as before`), now.slice(0, common).map((block) => shown(block))),
     ...gone.map((block) => shown(block, "gone")),
     ...added.map((block) => shown(block, "added")),
-    ...trailing(other.entry.body.trailing ?? "", call.entry.body.trailing ?? ""),
+    ...trailing(trailingOf(other), trailingOf(call)),
   ].filter(Boolean);
 }
 
@@ -61,9 +62,12 @@ function grew(before, now) {
 function told(now, common, added, gone) {
   const letters = (blocks) => `${count(blocks.reduce((sum, { text }) => sum + text.length, 0))} characters`;
   if (gone.length) return `The prompt began anew: ${several(common, "part")} at its beginning are the same, ${several(gone.length, "part")} of before are gone.`;
-  if (!added.length) return "Nothing was added to the prompt, but for what trails it.";
-  return `The prompt only grew: by ${letters(added)}, after ${letters(now.slice(0, common))} that are the same.`;
+  if (!added.length) return "Nothing was added to the prompt before what trails it.";
+  return `What comes before the trailing text only grew: by ${letters(added)}, after ${letters(now.slice(0, common))} that are the same.`;
 }
+
+const trailingOf = (call) => call.entry.body.trailing ?? "";
+const replaced = (other, call) => trailingOf(other) !== "" && trailingOf(other) !== trailingOf(call);
 
 function cached(usage) {
   const [read, all] = [usage.cache_read ?? 0, (usage.cache_read ?? 0) + (usage.cache_write ?? 0) + (usage.input ?? 0)];

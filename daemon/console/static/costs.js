@@ -2,7 +2,7 @@
 
 import { dayBars } from "./bars.js";
 import { el } from "./dom.js";
-import { cents, count, several } from "./format.js";
+import { cents, count, money, several } from "./format.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
 
@@ -36,10 +36,10 @@ export class Costs {
     if (!told.days || told.days.length !== this.days) return;
     const rehearsed = told.whole.cost === 0 && told.whole.worth > 0;
     const of = (spent) => (rehearsed ? spent.worth : spent.cost);
-    const priced = el("p", { className: "note", hidden: !rehearsed }, "The model is a script, and free: these are the prices that the same calls would have had.");
+    const priced = rehearsed && el("p", { className: "note" }, "The model is a script, and free: below stands what the same calls would have cost.");
     this.body.replaceChildren(
       el("div", { className: "sums" }, sums(told, of, rehearsed)),
-      priced,
+      ...(priced ? [priced] : []),
       dayBars(told.days.map((day) => ({ day: day.day, value: of(day), calls: day.calls })), told.daily),
       table("Threads", told.threads, of, (thread) => this.thread(thread)),
       table("People", told.people, of, ({ id, name }) => (id ? name : "Nobody: its own thoughts")),
@@ -54,14 +54,15 @@ export class Costs {
 }
 
 function sums({ whole, days, daily }, of, rehearsed) {
-  const today = of(days.at(-1));
+  const today = days.at(-1);
   const read = whole.read + whole.cached;
   return [
-    sum(rehearsed ? "would have cost" : "in these days", cents(of(whole))),
-    sum(`today, of ${cents(daily)}`, cents(today)),
+    sum(rehearsed ? "all these days would have cost" : "in these days", cents(of(whole))),
+    rehearsed && sum("today would have cost", cents(today.worth)),
+    sum(`today, of ${money(daily)}`, rehearsed ? money(today.cost) : cents(today.cost)),
     sum("calls of a model", count(whole.calls)),
     sum("of what was read came from the cache", read ? `${Math.round((100 * whole.cached) / read)} %` : "–"),
-  ];
+  ].filter(Boolean);
 }
 
 const sum = (label, figure) => el("p", {}, el("b", {}, figure), el("span", {}, label));

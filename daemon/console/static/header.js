@@ -1,7 +1,7 @@
 // The header: who is here, what of the world is not real, and what was spent today.
 
 import { byId, el } from "./dom.js";
-import { money } from "./format.js";
+import { cents, money } from "./format.js";
 
 /** Show what GET /console/state says. */
 export function showState(state) {
@@ -45,7 +45,7 @@ const long = (...words) => el("span", { className: "long" }, words);
 function today({ spent, worth, budget }) {
   const share = budget > 0 ? Math.min(1, spent / budget) : 1;
   return [
-    worth > spent && el("small", {}, `would have cost ${money(worth)}`),
+    worth > spent && el("small", {}, `would have cost ${cents(worth)}`),
     el("span", {}, "Today ", el("b", {}, money(spent)), el("span", { className: "of" }, ` of ${money(budget)}`)),
     el(
       "div",

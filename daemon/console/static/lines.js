@@ -4,7 +4,7 @@ import { called, spelled, whoIs } from "./called.js";
 import { checklist } from "./checklist.js";
 import { coreWords } from "./core.js";
 import { el } from "./dom.js";
-import { clockSeconds, count, money, seconds, several } from "./format.js";
+import { clockSeconds, count, price, seconds, several } from "./format.js";
 import { gave, given, inLine } from "./given.js";
 import { markup } from "./markup.js";
 import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./musings.js";
@@ -277,9 +277,4 @@ function figures(body) {
   const usage = body.usage ?? {};
   const read = (usage.input ?? 0) + (usage.cache_read ?? 0) + (usage.cache_write ?? 0);
   return [`${count(read)} → ${count(usage.output)} tokens`, seconds(body.seconds), price(body)].join(" · ");
-}
-
-/** What a call cost; where it was rehearsed, what it would have. */
-export function price(body) {
-  return body.cost > 0 || !body.worth ? money(body.cost) : `${money(0)}, would cost ${money(body.worth)}`;
 }

@@ -3,7 +3,7 @@
 import { whoIs } from "./called.js";
 import { coreWords } from "./core.js";
 import { el } from "./dom.js";
-import { clockSeconds, full, money, seconds, several } from "./format.js";
+import { clockSeconds, full, price, seconds, several } from "./format.js";
 import { given } from "./given.js";
 import { chip, choice, line, outcome, quote } from "./lines.js";
 import { INNER, named, shortly } from "./names.js";
@@ -60,7 +60,7 @@ export function figures({ seconds: took, spent, process, mood }) {
     mood && el("span", { className: "chip", dataset: { mood } }, mood),
     took !== null && took !== undefined && el("span", {}, seconds(took)),
     spent.calls > 0 && el("span", {}, several(spent.calls, "call")),
-    spent.calls > 0 && el("span", {}, spent.cost > 0 || !spent.worth ? money(spent.cost) : `would cost ${money(spent.worth)}`),
+    spent.calls > 0 && el("span", {}, price(spent)),
   ].filter(Boolean);
 }
 
@@ -122,7 +122,7 @@ function spokenWords(entry, manner) {
   const { ts } = entry.body;
   return [
     line(entry).nodes,
-    ts && el("button", { type: "button", className: "to-chat aside", tabIndex: -1, title: "Show it in the conversation", dataset: { ts, thread: entry.thread, manner } }, "In the chat"),
+    ts && el("button", { type: "button", className: "to-chat aside", tabIndex: -1, title: "Show it in the conversation", "aria-label": "In the chat", dataset: { ts, thread: entry.thread, manner } }, "in the chat"),
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { el } from "./dom.js";
-import { cents, full, several, when } from "./format.js";
+import { cents, full, price, several, when } from "./format.js";
 import { markup } from "./markup.js";
 import { ask } from "./reach.js";
 
@@ -82,12 +82,11 @@ export class People {
 }
 
 function head(person) {
-  const dear = Math.max(person.cost ?? 0, person.worth ?? 0);
   const facts = [
     person.threads > 0 && several(person.threads, "thread"),
     person.known > 0 && "known",
     person.noted > 0 && several(person.noted, "note"),
-    dear > 0 && cents(dear),
+    (person.cost > 0 || person.worth > 0) && price(person, cents),
   ].filter(Boolean);
   return [
     avatar(person),

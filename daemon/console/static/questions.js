@@ -40,7 +40,7 @@ export class Questions {
       open && one.to.owner && one.to.names.length > 1 && el("p", { className: "note" }, `${names(one.to)} may answer.`),
       el("div", { className: "text" }, markup(one.text || "…")),
       buttons(one, open),
-      el("p", { className: "note" }, state(one, open)),
+      el("p", { className: "note" }, state(one, open), open && [" ", place(one)]),
       el("button", { type: "button", className: "link", onclick: () => this.onEntry(one.seq) }, "Show it in the journal"),
     );
   }
@@ -54,10 +54,17 @@ function buttons({ choices, answer }, open) {
   return choices.length > 0 && el("ul", { className: "buttons", "aria-label": "Its buttons" }, choices.map(one));
 }
 
+/** Where its buttons stand, or where it waits: in the local chat, or in Slack. */
+function place({ thread, choices, link }) {
+  const stands = choices.length ? "They stand beneath the question" : "It is asked";
+  if (document.body.dataset.world === "local") return [`${stands} `, el("a", { href: `#${thread}` }, "in the chat"), "."];
+  return link && [`${stands} `, el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, "in Slack"), "."];
+}
+
 const labelled = (choice) => choice.charAt(0).toUpperCase() + choice.slice(1).replaceAll("_", " ");
 
 function state({ choices, words, by, answer }, open) {
-  if (open) return choices.length ? "None of its buttons was pressed yet. They stand beneath the question in Slack." : words ? "It waits for a message in that thread." : "It goes on when somebody says “go on” there.";
+  if (open) return choices.length ? "None of its buttons was pressed yet." : words ? "It waits for a message in that thread." : "It goes on when somebody says “go on” there.";
   if (!by) return "Nobody answered in time.";
   return choices.includes(answer) ? `${by} pressed ${labelled(answer)}. The buttons are gone.` : `${by} answered: ${answer}`;
 }

@@ -1,9 +1,9 @@
 // One reading on the page, as it grows: its rounds and cells, each cell with what it asked for and what came of it.
 
 import { el } from "./dom.js";
-import { clockSeconds, count, full, several } from "./format.js";
+import { clockSeconds, count, full, price, several } from "./format.js";
 import { coreWords } from "./core.js";
-import { price, quote } from "./lines.js";
+import { quote } from "./lines.js";
 import { readingEnd, trouble } from "./outcomes.js";
 
 /** So many readings below one begin unfolded. */

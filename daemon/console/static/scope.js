@@ -17,6 +17,7 @@ export class Scope {
     this.name = el("span", { className: "name" });
     this.all = el("button", { type: "button", onclick: onAll }, "All threads");
     this.line.append(this.name, this.all);
+    this.show({ key: null });
   }
 
   /** Of this thread, as the journal holds it; of all where it has no key. */

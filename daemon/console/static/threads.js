@@ -2,7 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { announce, el } from "./dom.js";
-import { cents, full, several, when } from "./format.js";
+import { cents, full, price, several, when } from "./format.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
 import { Unread } from "./unread.js";
@@ -195,7 +195,7 @@ function facts(thread) {
     thread.failed && chip("failed", "failed"),
     thread.process && thread.process !== ORDINARY && chip(spaced(thread.process)),
     el("span", {}, several(thread.turns, "turn")),
-    Math.max(thread.cost, thread.worth) > 0 && el("span", { title: thread.cost > 0 ? "What it cost" : "What it would have cost" }, cents(Math.max(thread.cost, thread.worth))),
+    (thread.cost > 0 || thread.worth > 0) && el("span", {}, price(thread, cents)),
   ];
 }
 

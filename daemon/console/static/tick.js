@@ -1,8 +1,8 @@
 // One tick on the page: a line, which unfolds to what it was shown, what it answered, and what came of its commands.
 
 import { el } from "./dom.js";
-import { clockSeconds, full, several } from "./format.js";
-import { price, quote } from "./lines.js";
+import { clockSeconds, full, price, several } from "./format.js";
+import { quote } from "./lines.js";
 import { commandAbout, commandWords, CONTEXTS, reflexWords, thoughtIn, tickWord } from "./musings.js";
 import { trouble } from "./outcomes.js";
 import { ask } from "./reach.js";
