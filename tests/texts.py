@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.source import ROOT
@@ -23,4 +25,20 @@ def ours(to: Path) -> Path:
 
 def copied(to: Path) -> Path:
     """These texts in a folder where a test may write; returns it."""
-    return Path(shutil.copytree(WORDS, to, dirs_exist_ok=True, copy_function=shutil.copyfile))
+    for folder, files in held().items():
+        into = to / folder
+        into.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (into / name).write_bytes(text)
+    return to
+
+
+@functools.cache
+def held() -> Mapping[str, Mapping[str, bytes]]:
+    """These texts by folder and name, read once for all tests of a process."""
+    folders: dict[str, dict[str, bytes]] = {}
+    for path in sorted(WORDS.rglob("*")):
+        if path.is_file():
+            inside = folders.setdefault(str(path.parent.relative_to(WORDS)), {})
+            inside[path.name] = path.read_bytes()
+    return folders

@@ -129,7 +129,7 @@ class Texts:
     def _look(self, name: str) -> str | None:
         """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""
         if name not in self._files:
-            self._files[name] = str(self._folder / f"{name}.md")
+            self._files[name] = f"{self._folder}/{name}.md"
         stamp = _stamp(self._files[name])
         if name in self._stamps and self._stamps[name] == stamp:
             return None
