@@ -16,13 +16,14 @@ from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
 from daemon.slack.sign import MOMENT
 from tests.attention import until
+from tests.soak import later
 from tests.stories.process import around, ended, into, running
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 SESSION = "agents.sessions.setStatus"
 
 
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("blow", [signal.SIGKILL, later(signal.SIGTERM)])  # ten seconds to say it after all
 async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
     tmp_path: Path, blow: signal.Signals
 ) -> None:
@@ -41,6 +42,17 @@ async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
         async with running(tmp_path / "soul", **into(place.url)):
             await until(lambda: place.answers(ts) and not place.working)
         assert len(place.answers(ts)) == 1
+
+
+async def test_told_to_stop_before_it_has_answered_it_takes_away_what_it_has_shown(stage: Stage) -> None:
+    stage.model.say(reply("Too slow to be read."), until=asyncio.Event())
+    ts = await stage.post("alice", ALICE, "Hello?")
+    await stage.passing(MOMENT, lambda: working(stage) == 2)
+    await stage.sleep()
+    assert working(stage) == 0
+    await stage.wake()
+    await stage.settled()
+    assert (len(await stage.answers(ALICE, ts)), working(stage)) == (1, 0)
 
 
 async def test_killed_when_the_answer_stood_its_sign_is_taken_away_by_the_next_life(tmp_path: Path) -> None:
