@@ -23,7 +23,7 @@ from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
 from tests.soak import shared
 
-SHARE, EACH, PAUSES, TICKS = 61, 87, 19, 241
+SHARE, EACH, PAUSES, TICKS = 151, 151, 19, 401
 """Of the cases each so-manieth one: odd, so that kills before a commit and after one take turns."""
 AT_RANDOM = [name for name in SCENARIOS if name.startswith("at-random")]
 READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped"})  # its model is never there
