@@ -12,8 +12,10 @@ async def test_what_was_postponed_is_answered_in_a_minute(stage: Stage) -> None:
     stage.model.fail(401, "authentication_error")
     ts = await stage.say("alice", ALICE, "Are you there?")
     assert len(stage.pending("waiting", "outage")) == 1
+    await stage.sleep()
     stage.clock.set_ahead(0)
-    await stage.soul.worker.sweep()
+    stage.model.fail(401, "authentication_error")  # a life begins with a try
+    await stage.wake()
     await stage.settled()
     stage.model.say(reply("Yes, I am."))
     await stage.clock.advance(59)
