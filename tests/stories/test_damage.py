@@ -29,8 +29,10 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
 ) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     assert (await health(stage))[0] == 200
+    await stage.sleep()
     with opened(stage.home / "journal.db") as copy:
         seq = copy.change(copy.seqs("model-call")[0], body="null")
+    await stage.wake()
     await stage.post("alice", ALICE, "Are you there?", ts)
     stage.model.say(reply("Hello, Bob."))
     bob = await stage.post("bob", BOB, "Hello")
