@@ -59,7 +59,9 @@ async def test_each_view_is_whole_readable_and_calls_people_by_their_names(
     faults: dict[str, list[str]] = {}
     async with browser() as chromium:
         context = await chromium.new_context(
-            viewport=SIZES[width], color_scheme="dark" if theme == "dark" else "light"
+            viewport=SIZES[width],
+            color_scheme="dark" if theme == "dark" else "light",
+            reduced_motion="reduce",  # what still moves is measured half way
         )
         page = await context.new_page()
         page.on("pageerror", lambda error: faults.setdefault("script", []).append(str(error)))
