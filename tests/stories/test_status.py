@@ -106,6 +106,7 @@ async def test_while_a_question_waits_nobody_is_at_work(stage: Stage) -> None:
     stage.processes = {**PROCESSES, "conversation": asks}
     await stage.wake()
     ts = await stage.say("alice", ALICE, "May I?")
+    await passing(stage, 1)  # a sign that was wanted a moment ago would stand by now
     assert len(await stage.answers(ALICE, ts)) == 1
     assert working(stage) == 0
 
