@@ -1,0 +1,33 @@
+"""What a thread's next turn takes of all that waits there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daemon.engine.event import Input
+from daemon.engine.journal import Journal
+from daemon.kinds import SOUL_KINDS, Afterthought, Message
+from daemon.soul.taking import taking
+from tests.clock import FakeClock
+
+THREAD = "sess-00000001"
+MESSAGE = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
+AFTER = Afterthought(process="learning")
+
+
+async def taken(path: Path, *waiting: Input) -> list[Input]:
+    """What is taken of these, which came in this order."""
+    async with Journal(path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        came = [await journal.append(THREAD, one, key=f"came:{n}") for n, one in enumerate(waiting)]
+        found = taking(journal, [entry for entry, _ in came], ())
+    assert found
+    return [entry.event for entry in found.inputs]
+
+
+async def test_a_message_drops_the_afterthoughts_that_wait(tmp_path: Path) -> None:
+    """Its own turn will have others, which know of it."""
+    assert await taken(tmp_path, AFTER, MESSAGE, AFTER) == [MESSAGE, AFTER, AFTER]
+
+
+async def test_where_nobody_speaks_afterthoughts_are_taken_one_by_one(tmp_path: Path) -> None:
+    assert await taken(tmp_path, AFTER, AFTER) == [AFTER]
