@@ -82,7 +82,7 @@ LOOKING: tuple[Mutant, ...] = (
         "soul/taking.py",
         "inputs=[*messages, *afterthoughts]",
         "inputs=messages",
-        "afterthought/kills",
+        "tests/soul/test_taking.py::test_a_message_drops_the_afterthoughts_that_wait",
     ),
     rule(
         "a body does not look at what it answers itself",
@@ -131,6 +131,6 @@ LOOKING: tuple[Mutant, ...] = (
         "engine/outage.py",
         "went_down(self._execution.thread, self._first(wait))",
         "went_down(self._execution.thread, wait.entry)",
-        "endured/kills",
+        "tests/engine/test_outage.py::test_a_wait_after_the_first_one_is_not_told_in_another_life",
     ),
 )

@@ -320,3 +320,18 @@ async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> N
             await worker.idle()
             assert len(journal.of("ann", Outage)) == 1
     assert (program.told, service.tries) == (["down"], 3)
+
+
+async def test_a_wait_after_the_first_one_is_not_told_in_another_life(tmp_path: Path) -> None:
+    service, clock = Service(), FakeClock()
+    program = calls(service, [])
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await pass_time(clock, worker, LONG)
+        assert len(journal.of("ann", Outage)) == 2
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await worker.idle()
+        await pass_time(clock, worker, LONG)
+        assert len(journal.of("ann", Outage)) > 2, "it lasts"
+    assert program.told == ["down"]
