@@ -2,13 +2,7 @@
 
 A *scenario* is told in *phases*, between which time goes by. In a phase one *life* follows another: a process
 that takes what the world brings and goes on until nothing is left to do, or until it is cut off at one of its
-*boundaries* (tests/lives.py). A *case* tells a scenario in one way, and comes to nothing or to a problem:
-
-- *kill*: a life is killed at a boundary, and the next one goes on;
-- *stutter*: each life is killed at every so-manieth boundary;
-- *pause*: a life is stopped at a boundary, another one takes over, and then the first one wakes up;
-- *meeting*: the other one is stopped, too, and both go on at once;
-- *replay*: none is killed, and each execution runs again from the top after each of its steps.
+*boundaries* (tests/lives.py). A *case* tells a scenario in one Way, and comes to nothing or to a problem.
 """
 
 from __future__ import annotations
@@ -28,6 +22,14 @@ from tests.lives import LIVES, Boundary, ended, fork, note, paused, read, wake
 MANY_LIVES = 60
 """A phase that takes more makes no progress."""
 Way = Literal["kill", "stutter", "pause", "meeting", "replay"]
+"""How a case goes:
+
+- *kill*: a life is killed at a boundary, and the next one goes on;
+- *stutter*: each life is killed at every so-manieth boundary;
+- *pause*: a life is stopped at a boundary, another one takes over, and then the first one wakes up;
+- *meeting*: the other one is stopped, too, and both go on at once;
+- *replay*: none is killed, and each execution runs again from the top after each of its steps.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,16 +9,15 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
+from daemon.engine.at_hand import AtHand
 from daemon.engine.beside import Beside
 from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
 from daemon.engine.event import Entry, Event, Input
@@ -39,9 +38,6 @@ log = logging.getLogger(__name__)
 
 MOST_ARRIVED = 10_000
 """Threads of which it is known apart that something came for them."""
-
-AT_HAND = 256
-"""Entries that are kept in memory when they were written."""
 
 
 class Clock(Protocol):
@@ -64,7 +60,17 @@ class Draft(Generic[E]):
 
     def entry(self, seq: int) -> Entry[E]:
         """It, once it is on disk."""
-        return _entry(self.row, self.event, seq)
+        row = self.row
+        return Entry(
+            seq=seq,
+            thread=row.thread,
+            author=row.author,
+            key=row.key,
+            cause=row.cause,
+            closes=row.closes,
+            at=row.at,
+            event=self.event,
+        )
 
 
 class Journal(Reading):
@@ -89,8 +95,7 @@ class Journal(Reading):
         """The last entry of each kind that was written since it was opened."""
         self._wrote_first = self._wrote_last = 0
         """The first and the last entry that was written since it was opened; 0 as long as none was."""
-        self._at_hand = deque[Entry[Any]](maxlen=AT_HAND)
-        """What was written last, in order; nothing that may have been forgotten since."""
+        self._at_hand = AtHand(self._kinds)
         self._inputs = frozenset(self._kinds.names([Input]))
         self.damage = ""
         """What of it could not be read, and what to do; empty as long as all could be."""
@@ -187,7 +192,7 @@ class Journal(Reading):
             thread, event, key=key, author=author, cause=cause, closes=closes, moot=moot, fence=fence
         )
         try:
-            seq = await self._writer.submit(draft.row, draft.event, fence, requires)
+            seq = await self._writer.submit(draft.row, fence, requires)
         except Conflict:
             found = self.get(key)
             if found is None:
@@ -236,7 +241,7 @@ class Journal(Reading):
         It fails where the entry under the key `after` is not there by then. The one of `receipt_of` is its
         cause, and closed by it; the one of `opened_by` is its cause, and must stand in its thread.
         """
-        return self._writer.submit(draft.row, draft.event, draft.fence, None, after, receipt_of, opened_by)
+        return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
 
     async def forget(
         self,
@@ -360,21 +365,16 @@ class Journal(Reading):
 
         Whoever asks for no more than what was written last is not told it from the file.
         """
-        if not self._at_hand or since + 1 < self._at_hand[0].seq:
-            return super().kind(*kinds, since=since, at=at)
-        names = self.kinds.names(kinds)
-        later = [*takewhile(lambda entry: entry.seq > since, reversed(self._at_hand))]
-        return [one for one in reversed(later) if one.event.kind in names and one.at >= at]
+        if self._at_hand.reaches(since):
+            return self._at_hand.after(since, self.kinds.names(kinds), at)
+        return super().kind(*kinds, since=since, at=at)
 
     def _notify(self, written: Sequence[Written]) -> None:
         """Told of what is on disk before whoever waits for it goes on."""
-        if written and not self._wrote_first:
-            self._wrote_first = written[0].seq
         for one in written:
             row, seq = one.row, one.seq
-            if row.kind == Forgotten.kind:  # what it names stands before it
-                self._at_hand.clear()
-            self._at_hand.append(_entry(row, one.event, seq))
+            self._wrote_first = self._wrote_first or seq
+            self._at_hand.add(one)
             self._newest[row.kind] = self._wrote_last = seq
             if row.kind in self._inputs:
                 if len(self._arrived) >= MOST_ARRIVED:
@@ -383,19 +383,6 @@ class Journal(Reading):
                 self._arrived[row.thread] = seq
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-def _entry(row: Row, event: E, seq: int) -> Entry[E]:
-    return Entry(
-        seq=seq,
-        thread=row.thread,
-        author=row.author,
-        key=row.key,
-        cause=row.cause,
-        closes=row.closes,
-        at=row.at,
-        event=event,
-    )
 
 
 def _ids(key: str) -> Iterator[str]:

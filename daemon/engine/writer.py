@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.engine.event import Event
 from daemon.engine.exceptions import Conflict, Fenced, JournalError
 from daemon.engine.store import Store
 from daemon.engine.tables import Row
@@ -42,7 +41,6 @@ class Append:
     """
 
     row: Row
-    event: Event
     fence: Fence | None
     requires: int | None
     after: str
@@ -61,11 +59,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An entry that is on disk: its row as it stands there, and its event."""
+    """An entry that is on disk: its row as it stands there."""
 
     seq: int
     row: Row
-    event: Event
 
 
 Result = Written | None | Exception
@@ -98,7 +95,6 @@ class Writer:
     def submit(
         self,
         row: Row,
-        event: Event,
         fence: Fence | None,
         requires: int | None,
         after: str = "",
@@ -110,7 +106,6 @@ class Writer:
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
         append = Append(
             row=row,
-            event=event,
             fence=fence,
             requires=requires,
             after=after,
@@ -212,7 +207,7 @@ class Writer:
         seq = self._store.insert(row)
         if seq is None:
             return Conflict(row.key)
-        return Written(seq=seq, row=row, event=append.event)
+        return Written(seq=seq, row=row)
 
     def _ill(self, reason: BaseException) -> None:
         """An owner reads it once, and not once a second."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon.engine.at_hand import AT_HAND
 from daemon.engine.event import Event
-from daemon.engine.journal import AT_HAND, Journal
+from daemon.engine.journal import Journal
 from daemon.engine.kinds import Asked, Intent, Opened, Outcome, Withdrawn
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -47,3 +48,10 @@ async def test_what_came_before_it_is_asked_of_the_file(journal: Journal) -> Non
     await asyncio.gather(*said)
     for since in range(4):
         assert len(journal.kind(Said, since=since)) == AT_HAND + 2 - since
+
+
+async def test_what_a_program_changes_of_it_nobody_else_is_told(journal: Journal) -> None:
+    mine, _ = await journal.append("t", Outcome(result=[1, 2]), key="t@1/look#1!done")
+    mine.event.result.append(3)
+    journal.kind(Outcome)[0].event.result.append(4)
+    assert [one.event.result for one in journal.kind(Outcome, since=mine.seq - 1)] == [[1, 2]]

@@ -1,0 +1,51 @@
+"""The entries that were written last, kept in memory: whoever folds on need not ask the file for them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+from daemon.engine.erasing import Forgotten
+from daemon.engine.event import Entry, Kinds
+from daemon.engine.writer import Written
+
+AT_HAND = 256
+"""Entries that are kept."""
+
+
+class AtHand:
+    """Of one open journal. Each reader is given events of its own, as from the file."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._written = deque[Written](maxlen=AT_HAND)
+
+    def add(self, written: Written) -> None:
+        """This was written last. What a Forgotten names stands before it, and is here no more."""
+        if written.row.kind == Forgotten.kind:
+            self._written.clear()
+        self._written.append(written)
+
+    def reaches(self, since: int) -> bool:
+        """Is all here that was written after this seq?"""
+        return bool(self._written) and self._written[0].seq <= since + 1
+
+    def after(self, since: int, names: Sequence[str], at: float) -> list[Entry[Any]]:
+        """What is here of these kinds after a seq, from a time on, in order."""
+        later = [*takewhile(lambda one: one.seq > since, reversed(self._written))]
+        return [self._read(one) for one in reversed(later) if one.row.kind in names and one.row.at >= at]
+
+    def _read(self, written: Written) -> Entry[Any]:
+        row = written.row
+        return Entry(
+            seq=written.seq,
+            thread=row.thread,
+            author=row.author,
+            key=row.key,
+            cause=row.cause,
+            closes=row.closes,
+            at=row.at,
+            event=self._kinds.load(row.kind, row.body),
+        )
