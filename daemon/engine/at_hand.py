@@ -23,14 +23,17 @@ class AtHand:
         self._written = deque[Written](maxlen=AT_HAND)
 
     def add(self, written: Written) -> None:
-        """This was written last. What a Forgotten names stands before it, and is here no more."""
-        if written.row.kind == Forgotten.kind:
+        """This was written last. What a Forgotten names stands before it, and is here no more; nor is what
+        comes before an entry of another daemon."""
+        others = bool(self._written) and self._written[-1].seq + 1 != written.seq
+        if others or written.row.kind == Forgotten.kind:
             self._written.clear()
         self._written.append(written)
 
-    def reaches(self, since: int) -> bool:
-        """Is all here that was written after this seq?"""
-        return bool(self._written) and self._written[0].seq <= since + 1
+    def holds(self, since: int, upto: int) -> bool:
+        """Is all here that stands in the file after this seq, up to its last entry?"""
+        written = self._written
+        return bool(written) and written[0].seq <= since + 1 and written[-1].seq == upto
 
     def after(self, since: int, names: Sequence[str], at: float) -> list[Entry[Any]]:
         """What is here of these kinds after a seq, from a time on, in order."""

@@ -94,7 +94,7 @@ class Journal(Reading):
         self._newest: dict[str, int] = {}
         """The last entry of each kind that was written since it was opened."""
         self._wrote_first = self._wrote_last = 0
-        """The first and the last entry that was written since it was opened; 0 as long as none was."""
+        """It wrote all from the one to the other; 0 as long as it wrote nothing."""
         self._at_hand = AtHand(self._kinds)
         self._inputs = frozenset(self._kinds.names([Input]))
         self.damage = ""
@@ -352,20 +352,14 @@ class Journal(Reading):
         that nobody else writes."""
         return max(self._newest.get(name, 0) for name in self.kinds.names(kinds))
 
-    def last(self) -> int:
-        """The newest seq; 0 in an empty journal. Once it has written anything it need not ask the file."""
-        return self._wrote_last or super().last()
-
     def has_none(self, *kinds: type[Event], since: int) -> bool:
-        """Is it known without a look at the file that no entry of these kinds comes after this seq?"""
-        return 0 < self._wrote_first <= since + 1 and self.newest(*kinds) <= since
+        """Is it known without a search that no entry of these kinds comes after this seq?"""
+        mine = 0 < self._wrote_first <= since + 1 and self._wrote_last == self.last()
+        return mine and self.newest(*kinds) <= since
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
-        """All entries of these kinds after a seq, from a time on, in order.
-
-        Whoever asks for no more than what was written last is not told it from the file.
-        """
-        if self._at_hand.reaches(since):
+        """All entries of these kinds after a seq, from a time on, in order; from memory if there."""
+        if self._at_hand.holds(since, self.last()):
             return self._at_hand.after(since, self.kinds.names(kinds), at)
         return super().kind(*kinds, since=since, at=at)
 
@@ -373,7 +367,8 @@ class Journal(Reading):
         """Told of what is on disk before whoever waits for it goes on."""
         for one in written:
             row, seq = one.row, one.seq
-            self._wrote_first = self._wrote_first or seq
+            if seq != self._wrote_last + 1:  # another daemon wrote in between
+                self._wrote_first = seq
             self._at_hand.add(one)
             self._newest[row.kind] = self._wrote_last = seq
             if row.kind in self._inputs:

@@ -197,7 +197,7 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing
         assert "{" not in words
         for told in (
             *("chooses", "I have to look it up.", "Research query: red", "looks up", "Find out what"),
-            *("sees what came of it", "Research: fruit.md:12 red", "ends its run", "2 rounds"),
+            *("sees what came of it", "Research: fruit.md:12 red", "ends its run", "after 3 choices"),
             *("reaches a limit", "So many calls are enough for one turn.", "Shall I go on?", "waits"),
             *(
                 "Alice presses",

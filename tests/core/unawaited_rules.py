@@ -102,9 +102,23 @@ UNAWAITED: tuple[Mutant, ...] = (
     rule(
         "at hand: what came before it is asked of the file",
         "engine/at_hand.py",
-        "return bool(self._written) and self._written[0].seq <= since + 1",
-        "return bool(self._written)",
+        "written[0].seq <= since + 1 and",
+        "",
         f"{AT_HAND}what_came_before_it_is_asked_of_the_file",
+    ),
+    rule(
+        "at hand: what another daemon wrote is asked of the file",
+        "engine/at_hand.py",
+        " and written[-1].seq == upto",
+        "",
+        f"{AT_HAND}what_another_daemon_writes_is_seen",
+    ),
+    rule(
+        "at hand: and what it wrote before the last of ours, too",
+        "engine/at_hand.py",
+        "if others or written",
+        "if written",
+        f"{AT_HAND}what_another_daemon_writes_is_seen",
     ),
     rule(
         "at hand: each reader is given events of its own",
@@ -123,16 +137,16 @@ UNAWAITED: tuple[Mutant, ...] = (
     rule(
         "at hand: what a former life wrote is asked of the file",
         "engine/journal.py",
-        "return 0 < self._wrote_first <= since + 1 and self.newest(",
-        "return self.newest(",
+        "mine = 0 < self._wrote_first <= since + 1 and",
+        "mine =",
         "tests/knowledge/test_projection.py"
         "::test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
     ),
     rule(
         "at hand: what came since is folded",
         "engine/journal.py",
-        " <= since + 1 and self.newest(*kinds) <= since",
-        " <= since + 1",
+        "return mine and self.newest(*kinds) <= since",
+        "return mine",
         "tests/knowledge/test_projection.py"
         "::test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
     ),

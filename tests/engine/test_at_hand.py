@@ -55,3 +55,14 @@ async def test_what_a_program_changes_of_it_nobody_else_is_told(journal: Journal
     mine.event.result.append(3)
     journal.kind(Outcome)[0].event.result.append(4)
     assert [one.event.result for one in journal.kind(Outcome, since=mine.seq - 1)] == [[1, 2]]
+
+
+async def test_what_another_daemon_writes_is_seen(journal: Journal, tmp_path: Path) -> None:
+    await fill(journal)
+    since = journal.last()
+    (tmp_path / "journal.db.lock").unlink()  # a lock that did not hold
+    async with Journal(tmp_path / "journal.db", FakeClock(), [Said, Pressed]) as other:
+        theirs, _ = await other.append("t", Said(text="theirs"), key="theirs")
+    assert journal.kind(Said, since=since - 1) == [theirs]
+    ours, _ = await journal.append("t", Said(text="ours"), key="ours")
+    assert journal.kind(Said, since=since - 1) == [theirs, ours]

@@ -105,7 +105,7 @@ async def test_every_message_is_answered_once(stage: Stage, name: str) -> None:
 
 def quoted(answer: str, said: Iterable[str]) -> str:
     """Which of these the script answers: it repeats what was said to it last."""
-    return next((text for text in said if f"{text}”" in answer), "")
+    return next((text for text in said if f"{text.removeprefix('@Claudius ')}”" in answer), "")
 
 
 async def talk(stage: Stage) -> dict[str, tuple[str, str]]:
