@@ -42,7 +42,8 @@ def show(app: web.Application, services: Services) -> None:
     )
     purse = Purse(daily=budget.daily, now=services.clock.now)
     slack = services.slack
-    directory = Directory(called=slack.called, url=lambda: slack.url if settings.slack == "real" else "")
+    link = slack.link if settings.slack == "real" else _no_link
+    directory = Directory(called=slack.called, link=link)
     overview = Overview(journal, places, purse, settings.owner_user_ids, directory)
     console = Console(
         journal=journal,
@@ -79,6 +80,11 @@ def _metrics(services: Services) -> Metrics:
     counter("soul_connections", "Sockets opened, by what made it necessary.", "reason", hearing.opened)
     counter("soul_connection_failures", "Attempts in vain, by what was lacking.", "lacking", hearing.failed)
     return shown
+
+
+def _no_link(channel: str, ts: str, root: str) -> str:
+    """A rehearsed message stands on the page alone."""
+    return ""
 
 
 def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:

@@ -48,11 +48,11 @@ class Purse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What Slack says: what a channel is called, or who said nothing so far (empty: nobody knows), and
-    where links to its messages begin (empty in a rehearsal)."""
+    """What Slack says: what a channel is called, or who said nothing so far (empty: nobody knows), and the
+    link to a message by its channel, ts and root (empty in a rehearsal)."""
 
     called: Callable[[str], Awaitable[str]]
-    url: Callable[[], str]
+    link: Callable[[str, str, str], str]
 
 
 class Overview:
@@ -168,13 +168,11 @@ class Overview:
         """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
         rehearsal."""
         opened = self._journal.latest(_root(asked.thread), Opened)
-        url = self._directory.url()
-        if opened is None or not url or not opened.event.ts:
+        if opened is None or not opened.event.ts:
             return ""
         channel, root = opened.event.channel, opened.event.ts
         said = [entry.event.ts for entry in self._journal.sound(asked.event.said)]
-        number = (said or [root])[-1].replace(".", "")
-        return f"{url}archives/{channel}/p{number}?thread_ts={root}&cid={channel}"
+        return self._directory.link(channel, (said or [root])[-1], root)
 
     def _answered(self, entry: Entry[Answered]) -> Told | None:
         answered = entry.event

@@ -9,6 +9,7 @@ from typing import Any
 
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, Kinds
+from daemon.engine.rows import written_as
 from daemon.engine.writer import Written
 
 AT_HAND = 256
@@ -40,15 +41,5 @@ class AtHand:
         later = [*takewhile(lambda one: one.seq > since, reversed(self._written))]
         return [self._read(one) for one in reversed(later) if one.row.kind in names and one.row.at >= at]
 
-    def _read(self, written: Written) -> Entry[Any]:
-        row = written.row
-        return Entry(
-            seq=written.seq,
-            thread=row.thread,
-            author=row.author,
-            key=row.key,
-            cause=row.cause,
-            closes=row.closes,
-            at=row.at,
-            event=self._kinds.load(row.kind, row.body),
-        )
+    def _read(self, one: Written) -> Entry[Any]:
+        return written_as(one.row, one.seq, self._kinds.load(one.row.kind, one.row.body))

@@ -26,6 +26,7 @@ from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
 from daemon.engine.opening import fold_again, open_store
 from daemon.engine.reading import Reading
+from daemon.engine.rows import written_as
 from daemon.engine.store import Store, index_path
 from daemon.engine.tables import Row, Stored
 from daemon.engine.writer import Fence, Writer, Written
@@ -60,17 +61,7 @@ class Draft(Generic[E]):
 
     def entry(self, seq: int) -> Entry[E]:
         """It, once it is on disk."""
-        row = self.row
-        return Entry(
-            seq=seq,
-            thread=row.thread,
-            author=row.author,
-            key=row.key,
-            cause=row.cause,
-            closes=row.closes,
-            at=row.at,
-            event=self.event,
-        )
+        return written_as(self.row, seq, self.event)
 
 
 class Journal(Reading):
@@ -93,8 +84,8 @@ class Journal(Reading):
         self._arrived_before = 0
         self._newest: dict[str, int] = {}
         """The last entry of each kind that was written since it was opened."""
-        self._wrote_first = self._wrote_last = 0
-        """It wrote all from the one to the other; 0 as long as it wrote nothing."""
+        self._wrote_first, self._wrote_last = 0, -1
+        """It wrote all from the one to the other; nothing so far."""
         self._at_hand = AtHand(self._kinds)
         self._inputs = frozenset(self._kinds.names([Input]))
         self.damage = ""

@@ -1,14 +1,30 @@
-"""An entry as a row of the file: read, and looked at for damage."""
+"""An entry as a row of the file: as it was written, or read and looked at for damage."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from daemon.engine.blanking import mark_of
-from daemon.engine.event import NO_DATE, Entry, Kinds
-from daemon.engine.tables import Stored
+from daemon.engine.event import NO_DATE, Entry, Event, Kinds
+from daemon.engine.tables import Row, Stored
+
+E = TypeVar("E", bound=Event)
+
+
+def written_as(row: Row, seq: int, event: E) -> Entry[E]:
+    """The entry that was written as this row."""
+    return Entry(
+        seq=seq,
+        thread=row.thread,
+        author=row.author,
+        key=row.key,
+        cause=row.cause,
+        closes=row.closes,
+        at=row.at,
+        event=event,
+    )
 
 
 def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:

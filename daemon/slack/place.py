@@ -34,6 +34,14 @@ def place_of(journal: Reading, thread: str) -> Opened:
     return found.event
 
 
+def permalink(url: str, channel: str, ts: str, root: str = "") -> str:
+    """The link to a message, as Slack makes it: with a root to its place in the thread. `url` is where the
+    workspace is.
+    """
+    link = f"{url}archives/{channel}/p{ts.replace('.', '')}"
+    return f"{link}?thread_ts={root}&cid={channel}" if root else link
+
+
 def opened(journal: Reading, key: str) -> Entry[Opened] | None:
     """The conversation to which the entry under this key belongs; None where there is no such entry."""
     found = journal.get(key)

@@ -22,7 +22,7 @@ from daemon.ports import Files
 from daemon.slack.archive import Archive, Conversation, at
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.payload import Malformed
-from daemon.slack.place import moment, place_of
+from daemon.slack.place import moment, permalink, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
 from daemon.slack.workspace import Workspace
@@ -185,11 +185,8 @@ class SlackShelf:
 
     def _link(self, message: Message) -> str:
         """The permalink of a message, as Slack makes it."""
-        number = message.ts.replace(".", "")
-        link = f"{self.workspace.me.url}archives/{message.channel}/p{number}"
-        if message.root != message.ts:
-            link += f"?thread_ts={message.root}&cid={message.channel}"
-        return link
+        root = message.root if message.root != message.ts else ""
+        return permalink(self.workspace.me.url, message.channel, message.ts, root)
 
 
 def _named(shared: Sequence[SharedFile], names: Sequence[str]) -> list[SharedFile]:

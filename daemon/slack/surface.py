@@ -28,6 +28,7 @@ from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.line import Hearing
 from daemon.slack.names import People
+from daemon.slack.place import permalink
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.refusals import Scopes
 from daemon.slack.shelf import SlackShelf
@@ -79,8 +80,6 @@ class Slack:
         self.hearing = Hearing(clock, connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
-        self.url = ""
-        """Where the workspace is, as soon as that is known: links to its messages begin so."""
 
     async def __aenter__(self) -> Slack:
         """Find out who we are, and set everything up. Nothing is heard before `connect`.
@@ -92,7 +91,7 @@ class Slack:
             await opening.enter_async_context(session)
             workspace = await self._arrived(session)
             self.name = workspace.me.name
-            self.url = workspace.me.url
+            self._url = workspace.me.url
             self._web = web = workspace.web
             self._people = workspace.people
             self.files = SlackFiles(web=web, access=self._access)
@@ -146,6 +145,10 @@ class Slack:
     async def called(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""
         return await self._people.name(id)
+
+    def link(self, channel: str, ts: str, root: str) -> str:
+        """The link to a message where it stands in its thread."""
+        return permalink(self._url, channel, ts, root)
 
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""

@@ -118,6 +118,11 @@ def _answer(request: Asked) -> str:
         return BEGINS
     if goes == PROBLEM:
         return "Let me see to it." if DEED.search(request.words) else "Let me look."
+    return _came_of(request) or _by_rule(request) or _plain(request)
+
+
+def _came_of(request: Asked) -> str:
+    """What it looked up, did, or was not to do; empty where it did nothing."""
     if any(name in LOOKS for name, _ in request.found):
         return _looked_up(request)
     done = [text for name, text in request.found if is_deed(name)]
@@ -125,6 +130,11 @@ def _answer(request: Asked) -> str:
         return f"Done{_to(request)}. {done[-1]}"
     if request.pressed == DECLINED:
         return f"As you wish{_to(request)}: I have left it."
+    return ""
+
+
+def _by_rule(request: Asked) -> str:
+    """What the first rule says that fits the words; empty where none does."""
     counts = COUNTS_TO.search(request.words)
     if counts:
         return ", ".join(str(number) for number in range(1, int(counts["end"]) + 1)) + "."
@@ -140,7 +150,7 @@ def _answer(request: Asked) -> str:
         return f"Let me leaf back{_to(request)}. {_before(request)}"
     if SELF.search(request.words) and not request.words.rstrip().endswith("?"):
         return f"I will remember{_to(request)}: {as_told([request.words])}."
-    return _plain(request)
+    return ""
 
 
 def _to(request: Asked) -> str:

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Message, ModelCall
 from daemon.knowledge.places import Places
 from daemon.ports import Clock
+from daemon.slack.place import permalink
 from tests.clock import FakeClock
 
 
@@ -97,7 +99,7 @@ async def console(
         )
         mount(app, shown)
         purse = Purse(daily=5.0, now=clock.now)
-        directory = Directory(called=_called, url=lambda: "https://team.slack.com/")
+        directory = Directory(called=_called, link=partial(permalink, "https://team.slack.com/"))
         mount_overview(app, Overview(journal, Places(journal), purse, ("U1",), directory))
         app.router.add_get("/link/", link)
         runner = web.AppRunner(app)

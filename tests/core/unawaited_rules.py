@@ -6,6 +6,7 @@ from tests.core.mutant import Mutant, rule
 
 SOON = "tests/engine/test_unawaited.py::test_"
 AT_HAND = "tests/engine/test_at_hand.py::test_"
+FOLDED = "tests/knowledge/test_projection.py::test_"
 
 UNAWAITED: tuple[Mutant, ...] = (
     rule(
@@ -139,15 +140,27 @@ UNAWAITED: tuple[Mutant, ...] = (
         "engine/journal.py",
         "mine = 0 < self._wrote_first <= since + 1 and",
         "mine =",
-        "tests/knowledge/test_projection.py"
-        "::test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
+        f"{FOLDED}what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
+    ),
+    rule(
+        "at hand: what another daemon wrote is folded",
+        "engine/journal.py",
+        " and self._wrote_last == self.last()",
+        "",
+        f"{FOLDED}what_another_daemon_wrote_is_folded_also_where_something_else_came_after_it",
+    ),
+    rule(
+        "at hand: and where something of ours came after it, too",
+        "engine/journal.py",
+        "if seq != self._wrote_last + 1:",
+        "if self._wrote_last == -1:",
+        f"{FOLDED}what_another_daemon_wrote_is_folded_also_where_something_else_came_after_it",
     ),
     rule(
         "at hand: what came since is folded",
         "engine/journal.py",
         "return mine and self.newest(*kinds) <= since",
         "return mine",
-        "tests/knowledge/test_projection.py"
-        "::test_what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
+        f"{FOLDED}what_a_former_life_wrote_is_folded_though_only_something_else_was_written_since",
     ),
 )

@@ -146,3 +146,22 @@ async def test_what_a_former_life_wrote_is_folded_though_only_something_else_was
         await _open(journal, 1)
         await places.update()
         assert places.of("sess-1")
+
+
+async def test_what_another_daemon_wrote_is_folded_also_where_something_else_came_after_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "another.db"
+    async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
+        await _open(journal, 0)
+        places = Places(journal)
+        await places.update()
+        (tmp_path / "another.db.lock").unlink()  # a lock that did not hold
+        async with Journal(path, FakeClock(), SOUL_KINDS) as other:
+            await _open(other, 1)
+            await places.update()
+            assert places.of("sess-1")
+            await _open(other, 2)
+        await _learn(journal, ALICE, "likes tea")
+        await places.update()
+        assert places.of("sess-2")
