@@ -52,6 +52,24 @@ async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
         await expect(page.locator(".thread.open .reply textarea")).to_be_visible()
 
 
+async def test_nobody_can_write_before_the_page_knows_where_to(tmp_path: Path, browser: Browsing) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        known = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await known.wait()
+            await route.continue_()
+
+        await page.route("**/api/conversations.list", late, times=1)
+        await page.goto(address)
+        field = page.locator("#composer textarea")
+        await expect(field).to_be_disabled()
+        known.set()
+        await expect(field).to_be_focused()
+        await _begin(page, "Good morning!")
+
+
 async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_interruption(
     tmp_path: Path, browser: Browsing
 ) -> None:

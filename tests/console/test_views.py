@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -69,6 +70,26 @@ async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
         await expect(page.locator(".threads .facts")).to_have_text(f"1 turnwould have cost {worth}")
         await page.get_by_role("link", name="People").click()
         await expect(page.locator(".person .facts")).to_have_text(f"1 thread · would have cost {worth}")
+
+
+async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        begun = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await begun.wait()
+            await route.continue_()
+
+        await page.route("**/rehearsal/tour", late, times=1)
+        await page.goto(f"{address}/#costs")
+        await expect(page.locator("#place")).to_have_text("Claudius", use_inner_text=False)
+        await page.get_by_role("link", name="Threads").click()
+        begun.set()
+        await expect(page.locator("#tour-toggle")).to_be_visible()
+        await expect(page.locator("#view-title")).to_have_text("Threads")
 
 
 async def _be_told_of_what_is_new(page: Page, address: str) -> None:

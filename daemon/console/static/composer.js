@@ -10,13 +10,15 @@ const AWAY = "The daemon cannot be reached; your text is kept. Try again in a mo
 const drafts = new Map();
 
 export class Composer {
-  /** Fills this form. `send(text, files)` posts and may throw. What is dropped on `drop` goes with it. */
+  /** Fills this form. `send(text, files)` posts and may throw. What is dropped on `drop` goes with it.
+      Nobody can write until `turnTo` says where to. */
   constructor(form, { send, tools = [], drop = form }) {
     this.send = send;
     this.refused = el("p", { className: "refused", role: "alert", hidden: true });
     this.field = el("textarea", {
       rows: 1,
       maxLength: 40000,
+      disabled: true,
       oninput: () => drafts.set(this.place, this.field.value),
       onkeydown: (event) => this.onKey(event),
     });
@@ -34,6 +36,7 @@ export class Composer {
     this.place = place;
     this.attached.turnTo(place);
     this.field.value = drafts.get(place) ?? "";
+    this.field.disabled = false;
     this.field.placeholder = label;
     this.field.setAttribute("aria-label", label);
     this.refused.hidden = true;

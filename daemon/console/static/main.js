@@ -48,7 +48,6 @@ const views = new Views({ onThread: turnToThread, onEntry: openEntry });
 const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: () => views.close() });
 const toChat = crossing(journal, workspace);
 const tour = new Tour(workspace);
-if (views.has(viewIn(asked))) views.show(viewIn(asked));
 
 async function refresh() {
   const state = await ask("/console/state");
@@ -59,7 +58,7 @@ async function refresh() {
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
   if (state.rehearsed.model) await tour.offer(state);
-  linked ??= openLink(asked);
+  linked ??= views.current ? true : openLink(asked); // who turned elsewhere meanwhile stays there
   if (!state.rehearsed.workspace && !views.current) views.show(HOME);
 }
 
@@ -208,3 +207,4 @@ async function openEntry(seq) {
 
 addEventListener("hashchange", () => openLink(location.hash.slice(1)));
 journal.follow();
+if (views.has(viewIn(asked))) linked = openView(asked);
