@@ -15,7 +15,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class Boundary:
     at = 0
     every = 0
     sent = signal.SIGKILL
+    commits = threading.Lock()
+    """Held while one is made: who is paused within it holds the file, and nobody could take over."""
 
     @classmethod
     def set(cls, at: int, every: int = 0, sent: signal.Signals = signal.SIGKILL) -> None:
@@ -43,7 +45,8 @@ class Boundary:
     def reach(cls) -> None:
         cls.count += 1
         if cls.count == cls.at or (cls.every and cls.count % cls.every == 0):
-            signal.pthread_kill(threading.get_ident(), cls.sent)  # this thread goes no further
+            with cls.commits if cls.sent == signal.SIGSTOP else nullcontext():
+                signal.pthread_kill(threading.get_ident(), cls.sent)  # this thread goes no further
 
 
 @contextmanager
@@ -78,7 +81,7 @@ class MortalWriter(Writer):
 
     def commit(self, batch: Sequence[Append]) -> list[Result]:
         Boundary.reach()
-        with instant(self._store.path.parent):
+        with Boundary.commits, instant(self._store.path.parent):
             results = super().commit(batch)
         Boundary.reach()
         return results

@@ -23,6 +23,8 @@ DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
 )
 """SQLite's codes for a file, or a disk, that does not hold what was written."""
+HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
+"""SQLite's codes for a file that another program is writing to, and has not let go of."""
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +117,8 @@ def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in HELD:
+            hint = " Another program holds it: end that one, or wait for it, and start again."
         raise JournalError(f"{path} cannot be {done} as a journal ({error}).{hint}") from error
     except JournalError as error:
         raise type(error)(f"{path} cannot be {done} as a journal. {error}") from error

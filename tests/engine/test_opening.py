@@ -148,6 +148,14 @@ async def test_a_file_that_is_damaged_is_no_file_that_is_busy(path: Path) -> Non
             journal.check()
 
 
+async def test_a_file_that_another_program_writes_to_is_said_to_be_held(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(JournalError, match="Another program holds it: end that one"):
+            async with Journal(path, FakeClock(), KINDS):
+                pass
+
+
 async def test_verify_names_each_fault_and_says_what_is_pending_apart(path: Path) -> None:
     with reading(path, KINDS) as journal:
         assert str(verify(journal)) == "5 entries, clean; pending: 1 said to be answered, 1 turn-began half"
