@@ -6,7 +6,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from playwright.async_api import Page, ViewportSize, expect
+from playwright.async_api import Page, Route, ViewportSize, expect
 
 from rehearsal.people import BOB
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
