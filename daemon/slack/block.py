@@ -13,6 +13,8 @@ SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 SPACE = re.compile(r"\s*")
 BETWEEN = re.compile(r"(?:[^\S\n]*\n)+(?:[^\S\n]{100,})?|[^\S\n]*")
 """What goes between two lines of code: the next one keeps its indentation, if it is one."""
+LONGEST_MARK = 20
+"""Characters that open or close a fence: more of them are code."""
 LONGEST_INFO = 100
 LONGEST_HEADER = 2_000
 """Characters of a fence's first line, and of a table's first two, that are worth saying again."""
@@ -69,7 +71,8 @@ def leads(page: str) -> bool:
 
 def _in_fence(text: str, at: int, block: Block) -> tuple[int, str]:
     """The next line of code; after the fence, where no line of it is left."""
-    if not text[at:].strip("\n\t >").strip(block.mark[0]):
+    left = text[at:].strip("\n\t >")
+    if len(left) <= LONGEST_MARK and not left.strip(block.mark[0]):
         return len(text), ""
     closed = rf"[^\S\n]*\n[\s>]*{block.mark}{block.mark[0]}*[^\S\n]*\n\s*"
     start = _match(re.compile(closed), text, at)

@@ -109,6 +109,11 @@ def test_a_short_text_is_one_message() -> None:
     assert pages("Good morning. \n", [13]) == [Page(text="Good morning.", upto=15)]
 
 
+def test_marks_without_end_in_a_fence_are_code() -> None:
+    text = "```\n" + "`" * 15_000
+    assert abs(repeated(text, pages(text))) < 20
+
+
 def test_a_page_ends_with_a_paragraph() -> None:
     text = (PROSE * 10 + "\n\n") * 40
     first, *_ = pages(text)
