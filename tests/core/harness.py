@@ -36,6 +36,12 @@ class Soul(Harness[Scenario]):
             for path in (home / "texts" / "soul.md", home / "texts" / "prompts" / "pipeline.md"):
                 path.write_text(path.read_text() + "\nEdited.\n")
 
+    def told_in(self, case: Case) -> Scenario:
+        scenario = super().told_in(case)
+        if case.way != "meeting":
+            return scenario
+        return replace(scenario, endings=[*scenario.endings, *scenario.endings_met])
+
     def after_meeting(self, home: Path) -> str | None:
         return finished(home)
 

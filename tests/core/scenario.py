@@ -22,6 +22,8 @@ class Scenario:
 
     events: Sequence[Event]
     endings: Sequence[Sequence[str]]
+    endings_met: Sequence[Sequence[str]] = ()
+    """Those more that are honest where two daemons met: what comes during one's call may find all said."""
     script: Script = echo
     processes: Callable[[Path], Mapping[str, Process]] = lambda _home: PROCESSES
     sees_all: bool = False

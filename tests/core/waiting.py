@@ -85,12 +85,14 @@ WAITING: Mapping[str, Scenario] = {
     "halted": Scenario(
         events=[dm(1, "long"), stop(2, during=2), dm(3, "and jazz", phase=1)],
         endings=[["Stopped.", "You said: and jazz"]],
+        endings_met=[["Thought of long", "You said: stop", "You said: and jazz"]],
         script=thinking,
         processes=wondering,
     ),
     "stopped-short": Scenario(
         events=[dm(1, "hi"), stop(2, during=1)],
         endings=[["I was about …"], ["Stopped."]],
+        endings_met=[["You said: hi", "You said: stop"]],
     ),
     "put-off-and-stopped": Scenario(
         events=[dm(1, "hi"), dm(2, "and jazz", during=1), stop(3, during=2)],
