@@ -15,7 +15,19 @@ from daemon.engine.reading import Reading
 from daemon.engine.rules import Ledger, Rule, These, everything
 from daemon.engine.verify import Verdict
 from daemon.engine.verify import verify as replay
-from daemon.kinds import INNER, CardShown, ModelCall, Opened, SpeechStarted, Spoken, Text, TextSet, TurnBegan
+from daemon.kinds import (
+    INNER,
+    CardShown,
+    ModelCall,
+    Opened,
+    SpeechStarted,
+    Spoken,
+    Stretch,
+    Text,
+    TextSet,
+    TurnBegan,
+    stretch_key,
+)
 
 Findings = Iterator[tuple[int, str]]
 CARD = 0
@@ -47,6 +59,7 @@ class SoulRules:
         """In the order in which they are asked."""
         return (
             Rule(self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
+            Rule(self.stretch, These((Stretch, ModelCall))),
             Rule(self.thread, everything),
             Rule(self.brought, lambda event: event.brings),
             Rule(self.stamp, These((CardShown, SpeechStarted, Spoken))),
@@ -96,6 +109,18 @@ class SoulRules:
         for sha in used:
             if sha not in self._texts:
                 yield entry.seq, f"the text {sha} is not there"
+
+    def stretch(self, ledger: Ledger, entry: Entry[Any]) -> Findings:
+        """A stretch of a conversation has the key of what it names; what a call begins with are such."""
+        match entry.event:
+            case Stretch(seqs=seqs):
+                key = stretch_key(entry.thread, seqs)
+                if entry.key != key:
+                    yield entry.seq, f"its key is {entry.key}, but what it names gives {key}"
+            case ModelCall(stretches=named):
+                for seq in named:
+                    if not issubclass(ledger.event(seq), Stretch):
+                        yield entry.seq, f"it begins with {seq}, which is no stretch of a conversation"
 
     def thread(self, _: Ledger, entry: Entry[Any]) -> Findings:
         """A conversation is opened by one entry, before all else that is said in it."""

@@ -70,8 +70,10 @@ from daemon.kinds.thoughts import (
     SpeechBegan,
     SpeechStarted,
     Spoken,
+    Stretch,
     SystemMessage,
     Unsaid,
+    stretch_key,
 )
 from daemon.kinds.turns import (
     Answered,
@@ -108,6 +110,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     Overheard,
     CarriedOver,
     Gathered,
+    Stretch,
     ModelCall,
     MoodChanged,
     Remembered,
@@ -216,6 +219,7 @@ __all__ = [
     "Status",
     "StatusCleared",
     "StopAsked",
+    "Stretch",
     "SystemMessage",
     "Text",
     "TextSet",
@@ -231,5 +235,6 @@ __all__ = [
     "Wish",
     "context_key",
     "is_context",
+    "stretch_key",
     "thread_key",
 ]

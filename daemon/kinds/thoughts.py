@@ -8,17 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from daemon.engine import kinds as engine
-from daemon.engine.event import Seqs, StepEvent
+from daemon.engine.event import Event, Seqs, StepEvent, digest
 from daemon.reply import Usage
+
+
+def stretch_key(thread: str, seqs: Sequence[int]) -> str:
+    """The natural key of a stretch of a thread's conversation."""
+    return f"stretch:{thread}:{digest(seqs)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch(Event):
+    """A stretch of what a thread's prompts are made of, which calls name as one; under its `stretch_key`."""
+
+    kind: ClassVar[str] = "stretch"
+    seqs: Seqs
+
+    def line(self) -> str:
+        return f"{len(self.seqs)} entries of a conversation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall(StepEvent):
     """One call of a model, whatever came of it: see Reply. `saw` is a hash of the whole request.
 
-    `texts`, `seqs` and `trailing` are what its prompt is made of; `wording` the names of the owner's texts
-    that this execution has read, `people` those whose messages it answers, `schema` what the answer was
-    held to.
+    `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order; `wording` the
+    names of the owner's texts that this execution has read, `people` those whose messages it answers,
+    `schema` what the answer was held to.
     `reading`: it is part of one, whose calls and time have bounds of their own.
     """
 
@@ -30,6 +46,7 @@ class ModelCall(StepEvent):
     role: str
     saw: str
     texts: tuple[str, ...]
+    stretches: Seqs = ()
     seqs: Seqs
     trailing: str
     wording: tuple[str, ...]

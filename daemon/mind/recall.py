@@ -6,7 +6,7 @@ Turns begin with it; the console uses it to show again what a model call saw.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from daemon.engine.erasing import Forgotten
@@ -126,9 +126,16 @@ def seen_by(
 ) -> WorkingMemory:
     """What a model call saw: its texts by hash, its conversation by seq, and its trailing text."""
     core = [remember(text(sha)) for sha in call.event.texts]
-    conversation = [remember(at(seq)) for seq in call.event.seqs]
+    conversation = [remember(at(seq)) for seq in conversation_of(call.event, at)]
     memory = working_memory([*core, *conversation])
     return memory.with_region("instruction", call.event.trailing)
+
+
+def conversation_of(call: ModelCall, at: Callable[[int], Entry[Any]]) -> Iterator[int]:
+    """The entries that the conversation of a model call is made of, in order."""
+    for stretch in call.stretches:
+        yield from at(stretch).event.seqs
+    yield from call.seqs
 
 
 def listed(names: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
+from daemon.engine.unawaited import patiently
 from daemon.kinds import ModelCall, Said
 from daemon.memory import WorkingMemory
 from daemon.ports import Hear, Role
@@ -21,6 +22,7 @@ from daemon.reply import Reply
 from daemon.soul.alarm import alarm
 from daemon.soul.ledger import Ledger
 from daemon.soul.reach import EVERYWHERE, USABLE
+from daemon.soul.stretches import Parts, parts_of
 from daemon.soul.world import World
 
 
@@ -136,7 +138,7 @@ class Calling:
             with self._looked_at(hear) as heard:
                 reply = await llm.call(self.request, heard, execution.check_lease, execution.stopping)
         await execution.all_saved()  # the call did not wait, but names what it saw
-        made = self._event(reply)
+        made = await self._event(reply)
         self._world.reach.noted(made)
         return made
 
@@ -156,6 +158,12 @@ class Calling:
 
             yield heard
 
+    async def _parts(self) -> Parts:
+        """What names the entries that the conversation comes from; what was paid for waits for a journal
+        that cannot be written."""
+        world, seqs = self._world, tuple(self._seqs())
+        return await patiently(lambda: parts_of(world.journal, self._ctx.execution, seqs), world.clock)
+
     def _seqs(self) -> Iterator[int]:
         """The entries that the conversation comes from, in order."""
         record = self._ctx.execution.record
@@ -165,14 +173,16 @@ class Calling:
             if seq is not None:
                 yield seq
 
-    def _event(self, reply: Reply) -> ModelCall:
+    async def _event(self, reply: Reply) -> ModelCall:
         memory = self._wanted.memory
+        stretches, seqs = await self._parts()
         return ModelCall(
             name=self._wanted.name,
             role=self._wanted.role,
             saw=self.saw,
             texts=tuple(text.name for text in memory.system if text.seq),
-            seqs=tuple(self._seqs()),
+            stretches=stretches,
+            seqs=seqs,
             trailing=memory.trailing,
             wording=tuple(self._wanted.wording),
             people=tuple(self._wanted.people),

@@ -58,6 +58,7 @@ const KINDS = {
     body.note ? step("will come back to it", body.due ? `at ${clockSeconds(body.due)}` : "") : step("waits", body.due ? `until ${clockSeconds(body.due)}` : ""),
   text: (body) => step("reads", el("b", {}, body.name)),
   texts: ({ texts }) => step("has in mind", `${Object.keys(texts).length} of the owner's texts`),
+  stretch: ({ seqs }) => step("has much in mind", `${seqs.length} entries of it are named as one from here on`),
   claim: (body, { key }) => step(CLAIMS[key.split(":")[0]] ?? `does only once: ${key}`),
   "carried-over": ({ seqs }) => step("knows what was said in this DM", several(seqs.length, "message")),
   gathered: ({ seqs }) => step("sums up what was said in this DM", several(seqs.length, "message")),

@@ -1,0 +1,59 @@
+"""Stretches of a conversation: what many prompts of a thread begin with is named once, and not by each call.
+
+A prompt only grows at its end, so the stretches of a conversation are the same in call after call. Each has a
+key of what it names: whoever needs it finds it, and a kill after it was written leaves one that the next call
+needs, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from daemon.engine.exceptions import JournalDamaged
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Journal
+from daemon.engine.writer import Fence
+from daemon.kinds import Stretch, stretch_key
+
+LONG = 256
+"""A conversation of fewer entries has no stretches: each one of a DM begins with a hundred or two."""
+EACH = 128
+"""Entries of a stretch: a call names fewer than so many one by one."""
+
+Parts = tuple[tuple[int, ...], tuple[int, ...]]
+"""Of what a conversation is made: its stretches, and the entries after these."""
+
+
+async def parts_of(journal: Journal, execution: Execution, seqs: tuple[int, ...]) -> Parts:
+    """What stands for these entries, which a conversation of this execution is made of.
+
+    Its stretches are in the journal from then on. Raises Fenced and JournalError.
+    """
+    if len(seqs) < LONG:
+        return (), seqs
+    try:
+        stretches = [await _entered(journal, execution, each) for each in _whole(seqs)]
+    except JournalDamaged:  # what was thought is not lost over what only makes it shorter
+        return (), seqs
+    return tuple(stretches), seqs[len(stretches) * EACH :]
+
+
+def _whole(seqs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All stretches of these entries that are full."""
+    for end in range(EACH, len(seqs) + 1, EACH):
+        yield seqs[end - EACH : end]
+
+
+async def _entered(journal: Journal, execution: Execution, seqs: tuple[int, ...]) -> int:
+    """The stretch of these entries, which is in the journal from then on.
+
+    It follows from nothing but what it names, so that whoever forgets finds in it what is in it.
+    """
+    thread = execution.thread
+    key = stretch_key(thread, seqs)
+    known = journal.get(key)
+    if known:
+        return known.seq
+    fence = Fence(thread=thread, epoch=execution.epoch)
+    entry, _ = await journal.append(thread, Stretch(seqs=seqs), key=key, author="core", fence=fence)
+    return entry.seq

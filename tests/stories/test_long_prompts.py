@@ -1,0 +1,155 @@
+"""Prompts of a long conversation: what they begin with is named once, and each call is as small as before."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.event import Entry
+from daemon.engine.writer import Append, Result
+from daemon.rules import verify
+from daemon.soul.stretches import EACH, LONG
+from rehearsal.people import BOB as BOB_HIMSELF
+from tests.attention import CountedWriter
+from tests.stories.choosing import pressed
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
+
+BOB = f"<@{BOB_HIMSELF.id}>"
+ANSWER = "About {}: yes."
+SECRET = "I keep forty beehives in Zinnwald"
+
+
+async def said_around(stage: Stage, root: str, times: int, secret: str = "") -> None:
+    """Carol tells Bob so much in a thread, none of it to the soul; then Alice something, if she does."""
+    before = len(stage.entries("heard"))
+    for number in range(times):
+        await stage.post("carol", GENERAL, f"{BOB} number {before + number}.", root)
+    if secret:
+        await stage.post("alice", GENERAL, f"{BOB} {secret}", root)
+    await stage.until(lambda: len(stage.entries("heard")) == before + times + bool(secret))
+
+
+async def asked(stage: Stage, text: str, root: str | None = None) -> tuple[str, Entry[Any]]:
+    """Bob asks the soul in the thread; the message's ts, and the model call."""
+    stage.model.say(reply(ANSWER.format(text)))
+    ts = await stage.say("bob", GENERAL, f"{ME} {text}", root)
+    return ts, stage.entries("model-call")[-1]
+
+
+async def shown(stage: Stage, call: Entry[Any]) -> dict[str, Any]:
+    """What the page says that the model saw in a call."""
+    async with stage.session.get(f"{stage.soul.url}/console/calls/{call.seq}") as answer:
+        told: dict[str, Any] = await answer.json()
+    return told
+
+
+async def test_each_call_of_a_long_thread_is_small_and_shows_all_that_the_model_saw(stage: Stage) -> None:
+    root, first = await asked(stage, "the first thing")
+    await said_around(stage, root, LONG)
+    assert not stage.entries("stretch")
+    for number in range(3):
+        _, call = await asked(stage, f"thing {number}", root)
+        sent = {key: value for key, value in stage.model.requests[-1].items() if key != "stream"}
+        assert "number 0." in str(sent)
+        told = await shown(stage, call)
+        assert (told["agrees"], told["request"]) == (True, sent)
+        assert len(call.event.seqs) < len(first.event.seqs) + EACH
+        assert list(call.event.stretches) == [entry.seq for entry in stage.entries("stretch")]
+    assert [len(entry.event.seqs) for entry in stage.entries("stretch")] == [EACH, EACH]
+    await said_around(stage, root, EACH)
+    await stage.sleep()
+    await stage.wake()
+    _, call = await asked(stage, "the last thing", root)
+    assert (await shown(stage, call))["agrees"]
+    assert list(call.event.stretches) == [entry.seq for entry in stage.entries("stretch")]
+    assert len(call.event.stretches) == 3
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others(
+    stage: Stage,
+) -> None:
+    root, _ = await asked(stage, "the first thing")
+    await said_around(stage, root, LONG)
+    _, before = await asked(stage, "what was there before", root)
+    await said_around(stage, root, EACH, SECRET)
+    _, saw = await asked(stage, "what she said", root)
+    await said_around(stage, root, EACH)
+    _, later = await asked(stage, "what else", root)
+    place = stage.entries("heard")[LONG + EACH].seq
+    assert place in stage.soul.journal.at(saw.event.stretches[-1]).event.seqs or place in saw.event.seqs
+    assert place not in later.event.seqs, "it stands in a stretch alone"
+    await stage.say("alice", ALICE, "!forget me")
+    await pressed(stage, "alice", "Forget it")
+    await stage.until(lambda: stage.entries("forget-done") and not stage.pending("to-forget", "forgotten"))
+    await stage.settled()
+    texts = [stage.soul.journal.at(call.seq).event.text for call in (before, saw, later)]
+    assert [bool(text) for text in texts] == [True, False, False]
+    assert (await shown(stage, before))["agrees"]
+    _, again = await asked(stage, "are you there", root)
+    assert "beehives" not in stage.asked()[-1]
+    assert "number 0." in stage.asked()[-1]
+    assert (await shown(stage, again))["agrees"]
+    kept = [seq for seq in again.event.stretches if seq in before.event.stretches]
+    assert kept == list(before.event.stretches), "what it was not in is named as before"
+    assert not verify(stage.soul.journal).violations
+
+
+class Copying(CountedWriter):
+    """Copies the journal at each boundary from the first stretch on: so it stands if the daemon dies there."""
+
+    copies: list[Path] = []  # noqa: RUF012  one list for a test
+
+    def commit(self, batch: Sequence[Append]) -> list[Result]:
+        kinds = {append.row.kind for append in batch}
+        if "stretch" in kinds:
+            self._copy()
+        results = super().commit(batch)
+        if kinds & {"stretch", "model-call"} and self.copies:
+            self._copy()
+        return results
+
+    def _copy(self) -> None:
+        home = self._store.path.parent
+        copy = home.parent / f"copy-{len(self.copies)}"
+        copy.mkdir()
+        for file in home.glob("journal*"):
+            if not file.name.endswith((".lock", "-shm")):
+                shutil.copy(file, copy)
+        self.copies.append(copy)
+
+
+@pytest.fixture
+async def dying(tmp_path: Path) -> AsyncIterator[Stage]:
+    Copying.copies = []
+    async with staged(tmp_path) as stage:
+        stage.writer = Copying
+        await stage.wake()
+        yield stage
+
+
+async def test_a_kill_around_a_stretch_leaves_nothing_double_and_nothing_lost(dying: Stage) -> None:
+    root, _ = await asked(dying, "the first thing")
+    await said_around(dying, root, LONG)
+    await asked(dying, "all of it", root)
+    await dying.sleep()
+    copies, dying.writer = Copying.copies, CountedWriter
+    assert len(copies) == 5, "before and after each of two stretches, and after the call"
+    for copy in copies:
+        dying.home = copy
+        dying.model.say(reply(ANSWER.format("all of it")))
+        await dying.wake()
+        await dying.settled()
+        assert [len(entry.event.seqs) for entry in dying.entries("stretch")] == [EACH, EACH]
+        call = dying.entries("model-call")[-1]
+        assert list(call.event.stretches) == [entry.seq for entry in dying.entries("stretch")]
+        assert (await shown(dying, call))["agrees"]
+        there = await dying.client("bob").conversations_replies(channel=GENERAL, ts=root, limit=1000)
+        assert [one["text"] for one in there["messages"]].count(ANSWER.format("all of it")) == 1
+        assert not verify(dying.soul.journal).violations
+        assert not dying.undone()
+        await dying.sleep()
