@@ -9,6 +9,7 @@ DAMAGE = "tests/stories/test_damage.py::"
 HINDERED = "tests/stories/test_hindered.py::"
 INDEX = "tests/knowledge/test_journal_index.py::"
 MARKS = "tests/slack/test_wrong_clock.py::"
+PROMPTS = "tests/stories/test_long_prompts.py::"
 
 CLOCKS = (
     rule(
@@ -194,4 +195,43 @@ INDEXED = (
 )
 """What was said is found by an index that is kept beside the journal."""
 
-JOURNAL = (*CLOCKS, *OPENED, *PRIVATE, *INDEXED)
+STRETCHES = (
+    rule(
+        "what is forgotten is found in a stretch of a conversation",
+        "kinds/thoughts.py",
+        '    kind: ClassVar[str] = "stretch"\n    seqs: Seqs\n',
+        '    kind: ClassVar[str] = "stretch"\n    seqs: tuple[int, ...]\n',
+        f"{PROMPTS}test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others",
+    ),
+    rule(
+        "what is forgotten is found in the calls that begin with it",
+        "kinds/thoughts.py",
+        "    stretches: Seqs = ()\n",
+        "    stretches: tuple[int, ...] = ()\n",
+        f"{PROMPTS}test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others",
+    ),
+    rule(
+        "what a call begins with is shown with it",
+        "mind/recall.py",
+        "        yield from at(stretch).event.seqs\n",
+        "        yield from ()\n",
+        f"{PROMPTS}test_each_call_of_a_long_thread_is_small_and_shows_all_that_the_model_saw",
+    ),
+    rule(
+        "each stretch of a thread is written once",
+        "kinds/thoughts.py",
+        'f"stretch:{thread}:{digest(seqs)}"',
+        'f"stretch:{thread}:{digest(seqs)}:{id(seqs)}"',
+        f"{PROMPTS}test_a_kill_around_a_stretch_leaves_nothing_double_and_nothing_lost",
+    ),
+    rule(
+        "a call that was paid for is not lost over a damaged stretch",
+        "soul/stretches.py",
+        "    except JournalDamaged:",
+        "    except ZeroDivisionError:",
+        f"{PROMPTS}test_where_a_stretch_is_damaged_its_entries_are_named_one_by_one",
+    ),
+)
+"""What a long conversation begins with is named once, and not by each call."""
+
+JOURNAL = (*CLOCKS, *OPENED, *PRIVATE, *INDEXED, *STRETCHES)

@@ -17,6 +17,7 @@ from rehearsal.people import BOB as BOB_HIMSELF
 from tests.attention import CountedWriter
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
+from tests.tools.forgery import opened
 
 BOB = f"<@{BOB_HIMSELF.id}>"
 ANSWER = "About {}: yes."
@@ -99,8 +100,22 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
     assert not verify(stage.soul.journal).violations
 
 
+async def test_where_a_stretch_is_damaged_its_entries_are_named_one_by_one(stage: Stage) -> None:
+    root, _ = await asked(stage, "the first thing")
+    await said_around(stage, root, LONG)
+    await asked(stage, "all of it", root)
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(copy.seqs("stretch")[0], body="{")
+    await stage.wake()
+    _, call = await asked(stage, "all of it again", root)
+    assert (call.event.stretches, len(call.event.seqs) > LONG) == ((), True)
+    assert (await shown(stage, call))["agrees"]
+    assert len(stage.model.requests) == 3, "what was paid for is not asked once more"
+
+
 class Copying(CountedWriter):
-    """Copies the journal at each boundary from the first stretch on: so it stands if the daemon dies there."""
+    """Copies the journal at each boundary from the first stretch on: so it stands where the daemon dies."""
 
     copies: list[Path] = []  # noqa: RUF012  one list for a test
 

@@ -84,6 +84,18 @@ def think_with_a_text_of_another_time(copy: Forgery) -> int:
     return copy.change(copy.seqs("model-call")[0], body={"wording": ["playbooks/later"]})
 
 
+def begin_with_what_is_no_stretch(copy: Forgery) -> int:
+    call = copy.seqs("model-call")[0]
+    here = [seq for seq in copy.seqs("message") if copy.column(seq, "thread") == copy.column(call, "thread")]
+    return copy.change(call, body={"stretches": here[:1]})
+
+
+def name_other_entries_than_the_key_says(copy: Forgery) -> int:
+    said = copy.seqs("message")[0]
+    thread = copy.column(said, "thread")
+    return copy.add("stretch", thread, {"seqs": [said]}, key=f"stretch:{thread}:{'0' * 16}")
+
+
 def speak_in_no_conversation(copy: Forgery) -> int:
     return copy.add("claim", "sess-00000000", {"by": "nobody"})
 
@@ -254,6 +266,7 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
         begin_with_a_text_that_is_lost,
         put_words_into_a_text,
     ),
+    "stretch": (begin_with_what_is_no_stretch, name_other_entries_than_the_key_says),
     "thread": (speak_in_no_conversation, open_a_conversation_again),
     "turn": (
         take_what_was_answered,
