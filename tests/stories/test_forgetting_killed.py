@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from daemon.engine.writer import Append, Result, Work
 from daemon.rules import verify
-from tests.attention import CountedWriter
+from tests.stories.copying import Copying
 from tests.stories.stage import Stage, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, indexed, lived, traces
 
@@ -19,16 +18,15 @@ EACH = 4
 """Of the boundaries each so-manieth is the last one of a life."""
 
 
-class Copying(CountedWriter):
-    """Copies the journal's files at each boundary of forgetting: so they stand if the daemon dies there."""
+class WhileForgetting(Copying):
+    """Copies them at each boundary of forgetting."""
 
     begun = False
-    copies: list[Path] = []  # noqa: RUF012  one list for a test
 
     def commit(self, batch: Sequence[Append]) -> list[Result]:
         self._copy()
         results = super().commit(batch)
-        Copying.begun |= any(append.row.kind == "to-forget" for append in batch)
+        WhileForgetting.begun |= any(append.row.kind == "to-forget" for append in batch)
         self._copy()
         return results
 
@@ -38,22 +36,15 @@ class Copying(CountedWriter):
         return result
 
     def _copy(self) -> None:
-        if not Copying.begun:
-            return
-        home = self._store.path.parent
-        copy = home.parent / f"copy-{len(self.copies)}"
-        copy.mkdir()
-        for file in home.glob("journal*"):
-            if not file.name.endswith((".lock", "-shm")):
-                shutil.copy(file, copy)
-        self.copies.append(copy)
+        if self.begun:
+            self.copy()
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    Copying.begun, Copying.copies = False, []
+    WhileForgetting.begun, WhileForgetting.copies = False, []
     async with staged(tmp_path) as stage:
-        stage.writer = Copying
+        stage.writer = WhileForgetting
         await stage.wake()
         yield stage
 
@@ -63,7 +54,7 @@ async def test_it_is_seen_through_by_the_next_life(stage: Stage) -> None:
     await indexed(stage)
     await forgotten(stage)
     await stage.sleep()
-    copies, Copying.begun = Copying.copies[:], False
+    copies, WhileForgetting.begun = WhileForgetting.copies[:], False
     assert len(copies) > 5 * EACH
     assert any(traces_of(copy, "journal.db") for copy in copies), "some die before anything is gone"
     assert any(traces_of(copy, "journal.index.db") for copy in copies)

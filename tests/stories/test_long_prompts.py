@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from daemon.soul.stretches import EACH, LONG
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.attention import CountedWriter
 from tests.stories.choosing import pressed
+from tests.stories.copying import Copying
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.tools.forgery import opened
 
@@ -114,35 +114,24 @@ async def test_where_a_stretch_is_damaged_its_entries_are_named_one_by_one(stage
     assert len(stage.model.requests) == 3, "what was paid for is not asked once more"
 
 
-class Copying(CountedWriter):
-    """Copies the journal at each boundary from the first stretch on: so it stands where the daemon dies."""
-
-    copies: list[Path] = []  # noqa: RUF012  one list for a test
+class AroundStretches(Copying):
+    """Copies them before and after each stretch, and after each call from then on."""
 
     def commit(self, batch: Sequence[Append]) -> list[Result]:
         kinds = {append.row.kind for append in batch}
         if "stretch" in kinds:
-            self._copy()
+            self.copy()
         results = super().commit(batch)
-        if kinds & {"stretch", "model-call"} and self.copies:
-            self._copy()
+        if "stretch" in kinds or ("model-call" in kinds and self.copies):
+            self.copy()
         return results
-
-    def _copy(self) -> None:
-        home = self._store.path.parent
-        copy = home.parent / f"copy-{len(self.copies)}"
-        copy.mkdir()
-        for file in home.glob("journal*"):
-            if not file.name.endswith((".lock", "-shm")):
-                shutil.copy(file, copy)
-        self.copies.append(copy)
 
 
 @pytest.fixture
 async def dying(tmp_path: Path) -> AsyncIterator[Stage]:
-    Copying.copies = []
+    AroundStretches.copies = []
     async with staged(tmp_path) as stage:
-        stage.writer = Copying
+        stage.writer = AroundStretches
         await stage.wake()
         yield stage
 
@@ -152,7 +141,7 @@ async def test_a_kill_around_a_stretch_leaves_nothing_double_and_nothing_lost(dy
     await said_around(dying, root, LONG)
     await asked(dying, "all of it", root)
     await dying.sleep()
-    copies, dying.writer = Copying.copies, CountedWriter
+    copies, dying.writer = AroundStretches.copies, CountedWriter
     assert len(copies) == 5, "before and after each of two stretches, and after the call"
     for copy in copies:
         dying.home = copy
