@@ -13,12 +13,10 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.writer import Fence
-from daemon.kinds import Stretch, stretch_key
+from daemon.kinds import ModelCall, Stretch, stretch_key
 
-LONG = 256
-"""A conversation of fewer entries has no stretches: each one of a DM begins with a hundred or two."""
 EACH = 128
-"""Entries of a stretch: a call names fewer than so many one by one."""
+"""Entries of a stretch: fewer than so many are named one by one."""
 
 Parts = tuple[tuple[int, ...], tuple[int, ...]]
 """Of what a conversation is made: its stretches, and the entries after these."""
@@ -29,13 +27,21 @@ async def parts_of(journal: Journal, execution: Execution, seqs: tuple[int, ...]
 
     Its stretches are in the journal from then on. Raises Fenced and JournalError.
     """
-    if len(seqs) < LONG:
+    if len(seqs) < EACH:
         return (), seqs
     try:
+        if _is_first(journal, execution):
+            return (), seqs
         stretches = [await _entered(journal, execution, each) for each in _whole(seqs)]
     except JournalDamaged:  # what was thought is not lost over what only makes it shorter
         return (), seqs
     return tuple(stretches), seqs[len(stretches) * EACH :]
+
+
+def _is_first(journal: Journal, execution: Execution) -> bool:
+    """Has nothing been asked in this thread yet? Many a conversation of a DM is one question, which begins
+    with all that was said there before: stretches of that would be named once."""
+    return journal.latest(execution.thread, ModelCall) is None
 
 
 def _whole(seqs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

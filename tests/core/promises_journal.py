@@ -225,6 +225,13 @@ STRETCHES = (
         f"{PROMPTS}test_a_kill_around_a_stretch_leaves_nothing_double_and_nothing_lost",
     ),
     rule(
+        "what is asked once in a conversation makes no stretch",
+        "soul/stretches.py",
+        "        if _is_first(journal, execution):\n",
+        "        if False:\n",
+        f"{PROMPTS}test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch",
+    ),
+    rule(
         "a call that was paid for is not lost over a damaged stretch",
         "soul/stretches.py",
         "    except JournalDamaged:",

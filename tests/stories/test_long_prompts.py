@@ -11,7 +11,7 @@ import pytest
 from daemon.engine.event import Entry
 from daemon.engine.writer import Append, Result
 from daemon.rules import verify
-from daemon.soul.stretches import EACH, LONG
+from daemon.soul.stretches import EACH
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.attention import CountedWriter
 from tests.stories.choosing import pressed
@@ -20,6 +20,7 @@ from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.tools.forgery import opened
 
 BOB = f"<@{BOB_HIMSELF.id}>"
+LONG = 2 * EACH
 ANSWER = "About {}: yes."
 SECRET = "I keep forty beehives in Zinnwald"
 
@@ -97,6 +98,22 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
     assert (await shown(stage, again))["agrees"]
     kept = [seq for seq in again.event.stretches if seq in before.event.stretches]
     assert kept == list(before.event.stretches), "what it was not in is named as before"
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch(stage: Stage) -> None:
+    """Each begins with all that was said there before: stretches of it would be named by one call."""
+    for number in range(EACH // 2 + 1):
+        stage.model.say(reply(ANSWER.format(number)))
+        ts = await stage.say("alice", ALICE, f"question {number}?")
+    assert len(stage.entries("model-call")[-1].event.seqs) > EACH
+    assert not stage.entries("stretch")
+    stage.model.say(reply(ANSWER.format("that")))
+    await stage.say("alice", ALICE, "Are you sure?", ts)
+    call = stage.entries("model-call")[-1]
+    [stretch] = stage.entries("stretch")
+    assert call.event.stretches == (stretch.seq,)
+    assert (await shown(stage, call))["agrees"]
     assert not verify(stage.soul.journal).violations
 
 
