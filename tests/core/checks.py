@@ -8,10 +8,12 @@ import traceback
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from daemon.engine.event import Event, Input
+from daemon.engine.event import Entry, Event, Input
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import AttemptFailed, Restarted, Spawned, TurnResumed, Waiting
+from daemon.engine.keys import PART
+from daemon.engine.kinds import AttemptFailed, Restarted, Spawned, TurnEnded, TurnResumed, Waiting
 from daemon.kinds import (
     SOUL_KINDS,
     Asked,
@@ -90,6 +92,9 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
             waiting = [one for one in waiting if not isinstance(one, Spawned | Waiting)]
         left = Counter(one.kind for one in waiting if not (isinstance(one, Asked) and one.to))
         assert not left, f"unanswered: {dict(left)}"  # people may be asked
+        open_now = journal.pending(Asked, Waiting)
+        forsaken = [entry.key for entry in open_now if not _is_awaited(journal, entry)]
+        assert not forsaken, f"nobody goes on at the answer: {forsaken}"
         restarted = journal.kind(Restarted)
         assert scenario.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
         if restarted:
@@ -97,13 +102,31 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
             assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
         standing = sorted(message["ts"] for message in FileSlack(home).messages())
         cards = {entry.event.ts for entry in journal.kind(CardShown)}
-        claimed = sorted([*cards, *(entry.event.ts for entry in journal.kind(Spoken))])
+        spoken = [entry.event for entry in journal.kind(Spoken) if not entry.event.taken_from]
+        claimed = sorted([*cards, *(one.ts for one in spoken)])
         assert standing == claimed, f"in Slack stand {standing}, and {claimed} are known"
         assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
         greeted = [entry for entry in journal.kind(Claim) if entry.key.startswith("greeted:")]
         people = {one.user for one in scenario.events if not (one.heard or one.stops or one.answers)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
+
+
+def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
+    """Does an execution wait for the end of this, and has neither failed nor begun again since?
+
+    A watch holds nobody up.
+    """
+    if isinstance(waits.event, Waiting) and not waits.event.resumes:
+        return True
+    execution = waits.event.execution
+    current = journal.paths(execution)[-1]
+    if not waits.key.startswith((f"{current}/", f"{current}{PART}")):
+        return False
+    turns = [entry for entry in journal.of(waits.thread, TurnBegan) if entry.event.execution == execution]
+    last = turns[-1].key.removesuffix("/began")
+    ended = journal.get(f"{last}/ended")
+    return ended is not None and isinstance(ended.event, TurnEnded) and ended.event.outcome == "suspended"
 
 
 def _check_prefix(journal: Journal, home: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from daemon.engine.event import Entry
@@ -16,7 +16,7 @@ from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
 from tests.core.outside import LEARN, echo, said
-from tests.lives import Boundary, note
+from tests.lives import Boundary, lives_in, note
 
 ROUNDS = 3
 MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."
@@ -119,11 +119,21 @@ def deliberate(last: str, calls: int) -> Reply:
 
 def asking(_home: Path) -> Mapping[str, Process]:
     """Asks a person twice in words, and thinks in between."""
+    return _asking_after(())
 
+
+def asking_anew(home: Path) -> Mapping[str, Process]:
+    """The same; since the second life its code thinks otherwise before it asks."""
+    if lives_in(home) == 1:
+        return asking(home)
+    return _asking_after([Memory(role="user", content="Be brief.")])
+
+
+def _asking_after(told: Sequence[Memory]) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "aside" in turn.answers[0].event.text:
             return (await converse(turn, COGNITIVE_STEPS)).memory
-        memory, words = turn.memory, list[str]()
+        memory, words = turn.memory.with_memory(*told), list[str]()
         for question in ("Which one?", "How many?"):
             thought = await turn.call("think", memory, "fast")
             answered = await turn.ask("ask", Question(text=question, to=tuple(turn.people)))
