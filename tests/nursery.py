@@ -18,6 +18,7 @@ from daemon import app, lifetime, terminal
 from daemon.doctor import doctor
 from daemon.project import root
 from rehearsal import rehearsed
+from tests.made_before import make_before_a_fork
 
 LOADED = (app, lifetime, terminal, doctor, rehearsed)
 LONGEST = 100_000
@@ -29,6 +30,7 @@ MANY = 256
 def main() -> None:
     """Take orders from stdin, a socket: a command, its environment, and where its words and its fate go."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a keeper ended
+    make_before_a_fork(root())
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as orders:
         while True:
             said, files, _, _ = socket.recv_fds(orders, LONGEST, 3)

@@ -41,6 +41,7 @@ from tests.core.readers import READINGS
 from tests.core.scenario import Scenario
 from tests.lives import MortalWriter, ended, fork, lives_in, note, read
 from tests.machine import MEMORY, folder
+from tests.made_before import make_before_a_fork
 from tests.texts import copied
 
 ME, OWNERS = Me(team="T", user="U0", bot="", name="soul"), ("U9",)
@@ -230,6 +231,7 @@ def warm() -> Path:
     home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     copied(home / "texts")
+    make_before_a_fork(home / "texts")
 
     async def read_texts() -> None:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
