@@ -31,10 +31,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
-def pytest_collection_finish() -> None:
-    """What is there by now stays: no collection goes through it, and no forked life copies what it counts."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is made here stays: no search for garbage goes through it, no forked life copies its counts."""
+    gc.disable()
+    found = yield
     gc.collect()
     gc.freeze()
+    gc.enable()
+    return found
 
 
 @pytest.fixture
