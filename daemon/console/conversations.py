@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.console.fold import Fields, Fold
-from daemon.engine.journal import Journal
 from daemon.kinds import Opened, Said, Spoken, TurnBegan, TurnEnded
 
 TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
@@ -68,13 +67,6 @@ class Conversations(Fold):
         *("$.user", "$.name", "$.bot"),
         *("$.process", "$.apart", "$.outcome"),
     )
-
-    def __init__(self, journal: Journal) -> None:
-        super().__init__(journal)
-        self._known: dict[str, Conversation] = {}
-        """By thread, those in which something was written last at the end."""
-        self.names: dict[str, str] = {}
-        """What people are called, by id."""
 
     def get(self, thread: str) -> Conversation | None:
         """The conversation of this thread, or of the one that it is a branch of."""
@@ -133,10 +125,12 @@ class Conversations(Fold):
         return all(word in text for word in words)
 
     def _clear(self) -> None:
-        self._known.clear()
-        self.names.clear()
+        self._known: dict[str, Conversation] = {}
+        """By thread, those in which something was written last at the end."""
+        self.names: dict[str, str] = {}
+        """What people are called, by id."""
 
-    def _take(self, seq: int, thread: str, kind: str, at: float, fields: Fields) -> None:
+    def _take_fields(self, seq: int, thread: str, kind: str, at: float, fields: Fields) -> None:
         if kind == Opened.kind:
             self._known[thread] = Conversation(
                 thread=thread,

@@ -6,71 +6,34 @@ takes a moment; a start takes nothing.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from daemon.engine.event import Event
-from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
+from daemon.knowledge.projection import Projection
 
 Fields = Mapping[str, Any]
 """By path; None where an entry has no such field."""
-PIECE = 1_000
-"""Rows that are folded at once: a few milliseconds, in which nobody else can do anything."""
-FAR = 500
-"""So many entries behind, it reads beside the loop. Nearer, a thread costs more than the look."""
 
 
-class Fold:
-    """Derive from it: `kinds` are what it is made of, `paths` the fields of them that it is given.
+class Fold(Projection):
+    """Derive from it: `paths` are the fields of its kinds that `_take_fields` is given, row by row."""
 
-    `_take` adds one row of `Reading.fields`; `_clear` begins anew, which it does when words were forgotten.
-    """
-
-    kinds: ClassVar[tuple[type[Event], ...]] = ()
     paths: ClassVar[tuple[str, ...]] = ()
+    far_behind = 500
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
-        self._upto = 0
-        """Up to here there is nothing left to fold."""
-        self._erasures = journal.erasures
-        self._folding = asyncio.Lock()
+    def _to_fold(self, journal: Reading, before: int) -> tuple[int, Sequence[Any]]:
+        last = min(journal.last(), before - 1)
+        rows = journal.fields(self.kinds, self.paths, self._upto)
+        return last, [row for row in rows if row[0] <= last]
 
-    async def update(self) -> None:
-        """Fold what was written by now: who then asks at once is told of all that."""
-        async with self._folding:
-            while not await self._catch_up():
-                pass
+    def _take_all(self, found: Sequence[Any]) -> None:
+        for seq, thread, kind, at, fields in found:
+            if seq > self._upto:
+                values = dict(zip(self.paths, json.loads(fields), strict=True))
+                self._take_fields(seq, thread, kind, at, values)
+                self.folded = self._upto = seq
 
-    async def _catch_up(self) -> bool:
-        """Was all of it folded? Not if words were forgotten meanwhile."""
-        if self.journal.erasures != self._erasures:
-            self._erasures, self._upto = self.journal.erasures, 0
-            self._clear()
-        last = self.journal.last()
-        if last == self._upto:
-            return True
-        look = partial(self._rows, since=self._upto)
-        rows = await self.journal.apart(look) if last - self._upto > FAR else look(self.journal)
-        for start in range(0, len(rows), PIECE):
-            if self.journal.erasures != self._erasures:
-                return False
-            for seq, thread, kind, at, fields in rows[start : start + PIECE]:
-                self._take(seq, thread, kind, at, dict(zip(self.paths, json.loads(fields), strict=True)))
-                self._upto = seq
-            await asyncio.sleep(0)
-        self._upto = max(self._upto, last)
-        return self.journal.erasures == self._erasures
-
-    def _rows(self, journal: Reading, since: int) -> list[tuple[Any, ...]]:
-        return journal.fields(self.kinds, self.paths, since)
-
-    def _take(self, seq: int, thread: str, kind: str, at: float, fields: Fields) -> None:
-        raise NotImplementedError
-
-    def _clear(self) -> None:
+    def _take_fields(self, seq: int, thread: str, kind: str, at: float, fields: Fields) -> None:
         raise NotImplementedError

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from daemon.console.fold import Fields, Fold
-from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall
 
 Told = Mapping[str, float]
@@ -67,11 +66,6 @@ class Spending(Fold):
         *("$.usage.input", "$.usage.cache_read", "$.usage.cache_write", "$.usage.output"),
     )
 
-    def __init__(self, journal: Journal) -> None:
-        super().__init__(journal)
-        self._cells: dict[Cell, Sum] = defaultdict(Sum)
-        self._threads: dict[str, Sum] = defaultdict(Sum)
-
     def of(self, thread: str) -> Sum:
         """What this conversation has cost in all."""
         return self._threads.get(thread, Sum())
@@ -85,10 +79,10 @@ class Spending(Fold):
         return sums
 
     def _clear(self) -> None:
-        self._cells.clear()
-        self._threads.clear()
+        self._cells: dict[Cell, Sum] = defaultdict(Sum)
+        self._threads: dict[str, Sum] = defaultdict(Sum)
 
-    def _take(self, seq: int, thread: str, kind: str, at: float, call: Fields) -> None:
+    def _take_fields(self, seq: int, thread: str, kind: str, at: float, call: Fields) -> None:
         if call["$.taken_from"]:  # it was paid before a restart
             return
         day, thread = day_of(at), thread.partition(".")[0]

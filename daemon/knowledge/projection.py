@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ class Projection:
     kinds: ClassVar[tuple[type[Event], ...]] = ()
     holds_words: ClassVar[bool] = True
     """Does it begin anew where words were forgotten?"""
+    far_behind: ClassVar[int] = FAR
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -59,8 +60,8 @@ class Projection:
         self._heed(before)
         last = self._last(before)
         if last > self._upto and not self.journal.has_none(*self.kinds, since=self._upto):
-            _, seqs = self._to_fold(self.journal, before)
-            self._take_all(seqs)
+            _, found = self._to_fold(self.journal, before)
+            self._take_all(found)
         self._upto = max(self._upto, last)
         self._whole = True
 
@@ -68,27 +69,27 @@ class Projection:
         """Fold what there is now. What is forgotten meanwhile ends it: whoever called looks again."""
         self._heed(before)
         erasures = self.journal.erasures
-        far = self.journal.last() - self._upto > FAR
+        far = self.journal.last() - self._upto > self.far_behind
         new = partial(self._to_fold, before=before)
-        last, seqs = await self.journal.apart(new) if far else new(self.journal)
-        for start in range(0, len(seqs), PIECE):
+        last, found = await self.journal.apart(new) if far else new(self.journal)
+        for start in range(0, len(found), PIECE):
             if erasures != self.journal.erasures:
                 return
-            self._take_all(seq for seq in seqs[start : start + PIECE] if seq > self._upto)
+            self._take_all(found[start : start + PIECE])
             await asyncio.sleep(0)
         self._upto = max(self._upto, last)
 
     def _last(self, before: int) -> int:
         return min(self.journal.last(), before - 1)
 
-    def _to_fold(self, journal: Reading, before: int) -> tuple[int, list[int]]:
-        """Up to where it can be folded, and the entries that are to be."""
+    def _to_fold(self, journal: Reading, before: int) -> tuple[int, Sequence[Any]]:
+        """Up to where it can be folded, and what `_take_all` is given: the entries that are to be."""
         last = min(journal.last(), before - 1)
         seqs = journal.seqs(*self.kinds, since=self._upto)
         return last, seqs[: bisect_right(seqs, last)]
 
-    def _take_all(self, seqs: Iterable[int]) -> None:
-        for entry in self.journal.sound([*seqs]):
+    def _take_all(self, found: Sequence[Any]) -> None:
+        for entry in self.journal.sound([seq for seq in found if seq > self._upto]):
             self._take(entry)
             self.folded = self._upto = entry.seq
 
