@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.console.fold import Fields, Fold
+from daemon.engine.keys import root_of
 from daemon.kinds import Opened, Said, Spoken, TurnBegan, TurnEnded
 
 TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
@@ -70,7 +71,7 @@ class Conversations(Fold):
 
     def get(self, thread: str) -> Conversation | None:
         """The conversation of this thread, or of the one that it is a branch of."""
-        return self._known.get(thread.partition(".")[0])
+        return self._known.get(root_of(thread))
 
     def all(self) -> Collection[Conversation]:
         """All of them."""

@@ -20,6 +20,7 @@ from daemon.console.paging import Pages, Place
 from daemon.console.spending import Spending, Sum, day_of
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.kinds import INNER, Answered, Asked, Opened, Said, Spoken, TurnBegan
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
@@ -85,7 +86,7 @@ class Overview:
         await self._conversations.update()
         await self._spending.update()
         questions = self._questions()
-        waiting = {_root(entry.thread) for entry in questions}
+        waiting = {root_of(entry.thread) for entry in questions}
         fitting = list(islice(self._conversations.wanted(wanted, waiting), wanted.limit + 1))
         shown = fitting[: wanted.limit]
         more = len(fitting) > len(shown)
@@ -100,7 +101,7 @@ class Overview:
         """The conversations in which somebody lately said something with all these words."""
         page = await self._pages.page(Place(words=" ".join(words), limit=SEARCHED))
         entries = [json.loads(entry) for entry in page.entries]
-        return {_root(entry["thread"]) for entry in entries if self._is_said(entry, words)}
+        return {root_of(entry["thread"]) for entry in entries if self._is_said(entry, words)}
 
     def _is_said(self, entry: Told, words: Sequence[str]) -> bool:
         """Did somebody say all these words there? An id is nothing that is said."""
@@ -110,7 +111,7 @@ class Overview:
         return all(word in text for word in words)
 
     def _thread(self, one: Conversation, questions: Sequence[Entry[Asked]]) -> Told:
-        mine = [entry for entry in questions if _root(entry.thread) == one.thread]
+        mine = [entry for entry in questions if root_of(entry.thread) == one.thread]
         spent = self._spending.of(one.thread)
         return {
             "thread": one.thread,
@@ -167,7 +168,7 @@ class Overview:
     def _link(self, asked: Entry[Asked]) -> str:
         """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
         rehearsal."""
-        opened = self._journal.latest(_root(asked.thread), Opened)
+        opened = self._journal.latest(root_of(asked.thread), Opened)
         if opened is None or not opened.event.ts:
             return ""
         channel, root = opened.event.channel, opened.event.ts
@@ -314,11 +315,6 @@ class Overview:
 
     def _people(self, ids: Sequence[str]) -> Sequence[Told]:
         return [{"id": id, "name": self._name(id)} for id in ids]
-
-
-def _root(thread: str) -> str:
-    """The conversation that this thread is a branch of, or itself."""
-    return thread.partition(".")[0]
 
 
 def _dearest(sums: Mapping[str, Sum]) -> Sequence[tuple[str, Sum]]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from daemon.console.fold import Fields, Fold
+from daemon.engine.keys import root_of
 from daemon.kinds import ModelCall
 
 Told = Mapping[str, float]
@@ -85,7 +86,7 @@ class Spending(Fold):
     def _take_fields(self, seq: int, thread: str, kind: str, at: float, call: Fields) -> None:
         if call["$.taken_from"]:  # it was paid before a restart
             return
-        day, thread = day_of(at), thread.partition(".")[0]
+        day, thread = day_of(at), root_of(thread)
         people = call["$.people"] or [""]
         spent = _of(call, 1 / len(people))
         for person in people:

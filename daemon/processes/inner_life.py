@@ -9,6 +9,7 @@ from daemon.actions.action import Definition
 from daemon.actions.breaking_out import BreakingOut
 from daemon.actions.commanding import Commanding
 from daemon.engine.event import Entry, only
+from daemon.engine.keys import root_of
 from daemon.engine.kinds import Match, Waiting
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
@@ -175,7 +176,7 @@ class Tick:
 
     def _thread_of(self, seq: int) -> str:
         note = self._state.notes.get(seq)
-        return note.thread.partition(".")[0] if note else PUBLIC
+        return root_of(note.thread) if note else PUBLIC
 
     def _contexts(self, due: Sequence[Entry[TickDue]]) -> Contexts:
         life, turn = self._life, self._turn

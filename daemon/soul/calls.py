@@ -14,6 +14,7 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
+from daemon.engine.keys import root_of
 from daemon.engine.unawaited import patiently
 from daemon.kinds import ModelCall, Said
 from daemon.memory import WorkingMemory
@@ -125,7 +126,7 @@ class Calling:
         """Send it, if the purse allows."""
         llm, budget, execution = self._world.llm, self._world.budget, self._ctx.execution
         hear = None if execution.down else self._wanted.hear  # half answers would pile up while it lasts
-        root = execution.thread.partition(".")[0]
+        root = root_of(execution.thread)
         self._purse.enter_context(self._world.gauge.calling(root))
         amount = llm.reserve(self.request, self._size)
         reached = None
