@@ -18,10 +18,10 @@ from daemon.clock import SystemClock
 from daemon.engine.journal import Journal
 from daemon.inner.record import DIARY
 from daemon.inner.records import HITS, Records
-from daemon.inner.views import Views
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, Opened
 from daemon.knowledge.index import TOKENS, question
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import Views
 from daemon.within import index_of
 
 AIM = 30.0

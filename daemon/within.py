@@ -22,11 +22,11 @@ from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
 from daemon.inner.state import State
 from daemon.inner.supervising import Supervisor
-from daemon.inner.views import Views
 from daemon.kinds import INNER, InnerBegan, ModelCall
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.memories import SAID
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import Views
 from daemon.limits import InnerLimits
 from daemon.ports import Clock, Library
 from daemon.processes import Life

@@ -12,9 +12,9 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import EngineError
 from daemon.inner.carrying_out import Done
 from daemon.inner.grammar import Command, Fault
-from daemon.inner.views import Views
 from daemon.ism import Refused
 from daemon.kinds import CommandRan
+from daemon.knowledge.views import Views
 from daemon.process import Turn
 
 log = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from daemon.engine.event import Entry
 from daemon.engine.keys import context_of, step_of
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
-from daemon.inner.views import anywhere
 from daemon.ism import Refused
 from daemon.kinds import INNER, ProcessEnded, ProcessStarted, ProcessStop
+from daemon.knowledge.views import anywhere
 from daemon.recipe import Recipe
 
 MOST_RUNNING = 16

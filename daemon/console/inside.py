@@ -20,8 +20,8 @@ from daemon.inner.note_words import states
 from daemon.inner.process_log import Process
 from daemon.inner.record import TEXT, Record
 from daemon.inner.state import State
-from daemon.inner.views import anywhere
 from daemon.kinds import INNER, CommandRan, InnerMessage, ModelCall, Reacted, Said, Ticked
+from daemon.knowledge.views import anywhere
 from daemon.limits import InnerLimits
 
 PAGE = 20

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from daemon.inner.views import Views
+from daemon.knowledge.views import Views
 from daemon.process import Turn
 
 

@@ -16,8 +16,8 @@ from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
 from daemon.inner.record import date, line
 from daemon.inner.state import State
-from daemon.inner.views import PUBLIC
 from daemon.kinds import CommandRan, ModelCall
+from daemon.knowledge.views import PUBLIC
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain, shortened

@@ -28,7 +28,6 @@ from daemon.inner.note import (
 )
 from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
-from daemon.inner.views import anywhere
 from daemon.kinds import (
     CommandRan,
     Heard,
@@ -43,6 +42,7 @@ from daemon.kinds import (
     TurnEnded,
 )
 from daemon.knowledge.projection import Projection
+from daemon.knowledge.views import anywhere
 from daemon.limits import DAY
 
 GAVE_UP = ("failed", "abandoned")

@@ -14,9 +14,9 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.neighbours import Neighbours
-from daemon.inner.views import Views
 from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
 from daemon.knowledge.projection import Projection
+from daemon.knowledge.views import Views
 from daemon.limits import midnight
 from daemon.ports import Clock
 

@@ -18,10 +18,10 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, line
 from daemon.inner.record_words import RecordWords
-from daemon.inner.views import Knows, Views, anywhere
 from daemon.kinds import CommandRan
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.projection import Projection
+from daemon.knowledge.views import Knows, Views, anywhere
 from daemon.mind.payloads import element
 
 HITS = 8

@@ -10,7 +10,7 @@ from daemon.inner.notes import Notes
 from daemon.inner.process_log import ProcessLog
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
-from daemon.inner.views import Views
+from daemon.knowledge.views import Views
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,10 +60,6 @@ class Channel:
             first -= 1
         return self.seqs[first] if 0 < first < last else 0
 
-    def is_inside(self) -> bool:
-        """Do only people read it now who may read every public channel?"""
-        return self.before(ALWAYS).audience in INSIDE
-
 
 @dataclass(slots=True, kw_only=True)
 class Unasked:
@@ -102,17 +98,6 @@ class Places(Projection):
         self.fold()
         mine = here.before(before)
         return [there for there in self._channels.values() if may_know(mine, there.before(before))]
-
-    def may_tell(self, here: str, written: str, at: int) -> bool:
-        """Could everyone who reads the thread `here` now have read what was written in sight of the thread
-        `written`, in the entry `at`? Where `written` is empty, it was in sight of public things."""
-        self.fold()
-        mine, theirs = self.of(here), self.of(written) if written else None
-        if mine is None or (written and theirs is None):
-            return False
-        if mine is theirs and at < mine.opened():
-            return False
-        return may_know(mine.before(ALWAYS), theirs.before(ALWAYS)) if theirs else mine.is_inside()
 
     def said_unasked(self, team: str, channel: str, ts: str) -> int:
         """The entry of the message of this ts, if the soul said it there unasked, in no thread; 0: it did

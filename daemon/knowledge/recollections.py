@@ -17,8 +17,9 @@ from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
-from daemon.knowledge.places import Channel, Places, may_know
+from daemon.knowledge.places import Channel, Places
 from daemon.knowledge.projection import Projection
+from daemon.knowledge.views import Knows, Views
 from daemon.ports import Hold, KnownNote
 
 
@@ -71,7 +72,8 @@ class Recollections(Projection):
     async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
         await self.update()
-        notes = [note for note in self._notes if note.person == person and self._is_shown(note, thread)]
+        knows = Views(self._places).knowing(thread)
+        notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
         known = [self._known(self.journal.at(note.versions[-1]), note) for note in notes]
         more = await self._records.about(self._naming.names(person), thread) if self._records else ()
         return sorted([*known, *more], key=lambda one: one.seq)
@@ -91,13 +93,8 @@ class Recollections(Projection):
                 return one
         return None
 
-    def _is_shown(self, note: Note, thread: str) -> bool:
-        if note.learned or self._naming.spoke(note.person, note.thread):
-            return True
-        here, there = self._places.of(thread), self._places.of(note.thread)
-        if here is None or there is None:
-            return False
-        return may_know(here.before(ALWAYS), there.before(ALWAYS))
+    def _is_shown(self, note: Note, knows: Knows) -> bool:
+        return note.learned or self._naming.spoke(note.person, note.thread) or knows(note.thread)
 
     def _known(self, entry: Entry[Any], note: Note) -> KnownNote:
         channel = self._places.of(note.thread)

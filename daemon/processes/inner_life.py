@@ -15,7 +15,6 @@ from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.reflex import only_waits
 from daemon.inner.state import State
-from daemon.inner.views import PUBLIC
 from daemon.kinds import (
     INNER_WAIT,
     CommandRan,
@@ -30,6 +29,7 @@ from daemon.kinds import (
     TickDue,
     Ticked,
 )
+from daemon.knowledge.views import PUBLIC
 from daemon.limits import DAY, InnerLimits
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts

@@ -26,6 +26,7 @@ from daemon.kinds import (
     TurnBegan,
     Unsaid,
 )
+from daemon.knowledge.views import Views
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.recall import remember
 from daemon.ports import Hear, Role
@@ -187,7 +188,8 @@ class Voice(Scope):
         there = wanted.to or self.thread
 
         async def judged() -> str:
-            return "yes" if self.world.people.places.may_tell(there, wanted.view, wanted.by) else "no"
+            views = Views(self.world.people.places)
+            return "yes" if views.may_know(there, wanted.view, wrote=wanted.by) else "no"
 
         return (await self.effect("may-say", {"to": there}, judged, repeatable=True)).event.text == "yes"
 

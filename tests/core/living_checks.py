@@ -14,7 +14,6 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Restarted, Spawned, Waiting
 from daemon.inner.record import TEXT
 from daemon.inner.state import State
-from daemon.inner.views import PUBLIC
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -27,6 +26,7 @@ from daemon.kinds import (
     TurnBegan,
 )
 from daemon.knowledge.projection import Projection
+from daemon.knowledge.views import PUBLIC
 from daemon.within import index_of, state_of
 from tests.core.outside import PhaseClock
 from tests.lives import read

@@ -14,11 +14,11 @@ from daemon.engine.journal import Journal
 from daemon.inner.record import Record
 from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
-from daemon.inner.views import PUBLIC, Views
 from daemon.ism import Refused
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import PUBLIC, Views
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 

@@ -13,7 +13,6 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.inner.carrying_out import Done
 from daemon.inner.notes import Notes
-from daemon.inner.views import Views
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -27,6 +26,7 @@ from daemon.kinds import (
     TurnEnded,
 )
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import Views
 from tests.clock import FakeClock
 
 E = TypeVar("E", bound=Event)

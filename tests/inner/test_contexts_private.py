@@ -12,8 +12,8 @@ import pytest
 from daemon.engine.journal import Journal
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.state import State
-from daemon.inner.views import PUBLIC
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProcessStarted, Ticked
+from daemon.knowledge.views import PUBLIC
 from daemon.limits import INNER as LIMITS
 from daemon.within import index_of, state_of
 from tests.clock import FakeClock

@@ -11,7 +11,6 @@ from daemon.inner.process_log import ProcessLog
 from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
-from daemon.inner.views import Views
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -24,6 +23,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import Views
 from tests.clock import FakeClock
 
 SECRET = "marzipan"

@@ -8,9 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from daemon.inner.note import Filter
-from daemon.inner.views import anywhere
 from daemon.ism import Refused
 from daemon.kinds import AudienceNoted, Message
+from daemon.knowledge.views import anywhere
 from tests.inner.noting import Inbox
 
 EACH = ("notes.read", "notes.hide", "notes.tag", "notes.mark")

@@ -8,8 +8,8 @@ import pytest
 
 from daemon.inner.note import Filter, hashtags
 from daemon.inner.notes import Notes
-from daemon.inner.views import anywhere
 from daemon.kinds import INNER, Afterthought, InnerMessage, Noticed, SharedFile, StopAsked
+from daemon.knowledge.views import anywhere
 from tests.inner.noting import Inbox, everything
 from tests.knowledge.office import forget
 

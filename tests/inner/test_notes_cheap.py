@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daemon.inner.note import Filter
-from daemon.inner.views import anywhere
 from daemon.kinds import INNER, CommandRan, Noticed
+from daemon.knowledge.views import anywhere
 from tests.inner.noting import Inbox, inbox
 
 FEW, MANY = 1_000, 20_000

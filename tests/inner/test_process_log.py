@@ -20,10 +20,10 @@ from daemon.engine.worker import Worker
 from daemon.inner.carrying_out import Done
 from daemon.inner.process_log import Process, ProcessLog
 from daemon.inner.supervising import Supervisor
-from daemon.inner.views import Views
 from daemon.ism import Refused
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, InnerBegan, ProcessEnded, ProcessStarted, ProcessStop
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import Views
 from daemon.process import Turn
 from daemon.recipe import Recipe
 from tests.clock import FakeClock

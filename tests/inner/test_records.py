@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from daemon.actions.record_commands import record_commands
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, line
 from daemon.inner.records import HITS, Records
-from daemon.inner.views import PUBLIC
 from daemon.kinds import INNER, CommandRan
+from daemon.knowledge.views import PUBLIC
 from tests.inner.keeping import Keeper, keeping
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT
-from daemon.inner.views import PUBLIC
+from daemon.knowledge.views import PUBLIC
 from tests.inner.keeping import Keeper, keeping
 
 SECRET = "marzipan"

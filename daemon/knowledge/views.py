@@ -1,7 +1,7 @@
-"""What the inner life may know where. What is in its sight is one conversation, or public things only.
+"""What may be known where: in sight is one conversation, or public things only.
 
-A view is the thread of that conversation; an empty one stands for public things. Whatever a tick writes
-carries the view that it was written under.
+A view is the thread of that conversation; an empty one stands for public things. Whatever a tick of the inner
+life writes carries the view that it was written under.
 """
 
 from __future__ import annotations
