@@ -28,8 +28,8 @@ class Asking(Steps):
         """
         if self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution receives, never a parallel branch")
-        key = self._key("receive")
-        found = self._read(key)
+        key = self.key("receive")
+        found = self.read(key)
         if found:
             return self.execution.received(found.event.inputs)
         if self.execution.record.replaying:
@@ -66,7 +66,7 @@ class Asking(Steps):
         `first` says the question to whoever is to answer it, under the key that it will have, and returns
         it as it is recorded.
         """
-        key = self._key(name)
+        key = self.key(name)
         asked = fingerprint(question.kind, name, question, within)
         waits = await self._recorded(key, asked, (kind,))
         if waits is None:
@@ -82,7 +82,7 @@ class Asking(Steps):
         if within is None or isinstance(asked.event, Answered):
             return None
         key = part(asked.key, "deadline")
-        found = self._read(key)
+        found = self.read(key)
         if found:
             return cast(Entry[Waiting], found)
         event = Waiting(due=self.execution.clock.now() + within, execution=self.execution.id)
@@ -126,12 +126,12 @@ class Asking(Steps):
 
     async def unwatch(self, watches: Sequence[int]) -> Entry[Withdrawn]:
         """What these wait for is wanted no more. One that is over already has become an input."""
-        key = self._key("unwatch")
+        key = self.key("unwatch")
         asked = fingerprint("unwatch", tuple(watches))
-        found = self._read(key, asked)
+        found = self.read(key, asked)
         if found:
             return cast(Entry[Withdrawn], found)
-        self._goes_live(key)
+        self.goes_live(key)
         return await self.execution.append(Withdrawn(fingerprint=asked), key, moot=watches)
 
     async def sleep(self, seconds: float) -> None:
@@ -144,12 +144,12 @@ class Asking(Steps):
         """A wait takes a delay; its time is reckoned when it is first appended, and so is what it matches."""
         if not event.closed and event.matching is None and within is None:
             raise ValueError("a wait needs entries to wait for, or a time")
-        key = self._key(name)
+        key = self.key(name)
         asked = fingerprint(name, event, within)
-        found = self._read(key, asked)
+        found = self.read(key, asked)
         if found:
             return cast(Entry[Waiting], found)
-        self._goes_live(key)
+        self.goes_live(key)
         event = replace(event, execution=self.execution.id, fingerprint=asked)
         if within is not None:
             began = self.execution.clock.now() if since is None else since
@@ -171,7 +171,7 @@ class Asking(Steps):
     ) -> Entry[Answered]:
         """How this was answered; suspends where it is not yet."""
         key = part(waits.key, "answer")
-        found = self._read(key)
+        found = self.read(key)
         if found:
             return cast(Entry[Answered], found)
         answer = self.execution.answer_to(waits)
@@ -179,7 +179,7 @@ class Asking(Steps):
             answer = self.execution.answer_to(also)
         if answer is None:
             raise self._latch(Suspended(waits.key))
-        self._goes_live(key)
+        self.goes_live(key)
         open_now = [waits.seq, *([also.seq] if also else [])]
         event = replace(await answered(waits, answer), fingerprint=waits.event.fingerprint)
         closes = self.execution.journal.still_pending(open_now)
@@ -187,11 +187,11 @@ class Asking(Steps):
 
     async def withdraw(self) -> list[Entry[Any]]:
         """Nobody needs to answer what other executions of this thread wait for; what that was."""
-        key = self._key("withdraw")
+        key = self.key("withdraw")
         journal, thread = self.execution.journal, self.execution.thread
-        found = self._read(key)
+        found = self.read(key)
         if found is None:
-            self._goes_live(key)
+            self.goes_live(key)
             mine = self.execution.id
             pending = [*journal.pending(Asked, thread=thread), *journal.pending(Waiting, thread=thread)]
             others = [entry.seq for entry in pending if getattr(entry.event, "execution", "") != mine]

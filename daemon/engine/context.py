@@ -32,27 +32,27 @@ class Context(Asking):
 
     async def send(self, name: str, thread: str, event: Input) -> Entry[Sent]:
         """An input for another thread, or for this one. `delivered`: had it not ended?"""
-        key = self._key(name)
+        key = self.key(name)
         asked = fingerprint("sent", name, thread, event.kind, event)
-        sent = self._read(key, asked)
+        sent = self.read(key, asked)
         if sent is None:
-            self._goes_live(key)
+            self.goes_live(key)
             ended = bool(self.execution.journal.of(thread, ThreadEnded))
             sent = await self.execution.append(Sent(to=thread, delivered=not ended, fingerprint=asked), key)
-        if sent.event.delivered and not self._read(part(key, "input")):
+        if sent.event.delivered and not self.read(part(key, "input")):
             await self.execution.append(event, part(key, "input"), thread=thread, cause=sent.seq)
         return cast(Entry[Sent], sent)
 
     async def spawn(self, label: str, first: Input) -> Entry[Spawned]:
         """Begin a thread under this one, with its first input."""
-        key = self._key("spawn")
+        key = self.key("spawn")
         asked = fingerprint("spawn", label, first.kind, first)
-        spawned = self._read(key, asked)
+        spawned = self.read(key, asked)
         if spawned is None:
-            self._goes_live(key)
+            self.goes_live(key)
             child = self._free_name(label)
             spawned = await self.execution.append(Spawned(thread=child, fingerprint=asked), key)
-        if not self._read(part(key, "input")):
+        if not self.read(part(key, "input")):
             child = spawned.event.thread
             await self.execution.append(first, part(key, "input"), thread=child, cause=spawned.seq)
         return cast(Entry[Spawned], spawned)
@@ -97,8 +97,8 @@ class Context(Asking):
 
     async def _children(self) -> Sequence[int]:
         """The children that have not ended, as they were when this was first asked."""
-        key = self._key("children")
-        found = self._read(key)
+        key = self.key("children")
+        found = self.read(key)
         if found:
             return cast(Entry[Received], found).event.inputs
         if self.execution.record.replaying:
@@ -118,14 +118,14 @@ class Context(Asking):
         What anybody was asked here, and what was waited for, needs no answer any more.
         """
         await self.cancel(reason=f"{self.execution.thread} has ended")
-        key = self._key("end")
+        key = self.key("end")
         asked = fingerprint("end", result, status)
-        if self._read(key, asked):
+        if self.read(key, asked):
             return
         spawned = self.execution.spawned_by()
         if spawned is None:
             return
-        self._goes_live(key)
+        self.goes_live(key)
         event = ThreadEnded(status=status, result=result, fingerprint=asked)
         moot = self.execution.journal.pending(Asked, Waiting, thread=self.execution.thread)
         seqs = [entry.seq for entry in moot]

@@ -36,7 +36,7 @@ class Steps:
 
     def within(self, name: str) -> Self:
         """A context of its own for something that runs beside this one; named by where it stands."""
-        return type(self)(self.execution, self._key(name))
+        return type(self)(self.execution, self.key(name))
 
     def about(self, *content: object) -> Self:
         """A context named by what it is about: the order in which such contexts come does not matter."""
@@ -125,7 +125,7 @@ class Steps:
         """
         if interruptible and self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution is interruptible, never a parallel branch")
-        key = self._key(name)
+        key = self.key(name)
         asked = fingerprint(kind.kind, name, asks)
         found = await self._recorded(key, asked, (kind,))
         if found is None:
@@ -168,22 +168,22 @@ class Steps:
 
     async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:
         """Append this event once, or read it back."""
-        key = self._key(name or event.kind)
+        key = self.key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
-        found = self._read(key, asked)
+        found = self.read(key, asked)
         if found:
             return cast(Entry[S], found)
-        self._goes_live(key)
+        self.goes_live(key)
         return await self.execution.append(replace(event, fingerprint=asked), key, closes=closes)
 
     async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
         """The same, without waiting until it is on disk: its key, and the event."""
-        key = self._key(name or event.kind)
+        key = self.key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
-        found = self._read(key, asked)
+        found = self.read(key, asked)
         if found:
             return key, cast(S, found.event)
-        self._goes_live(key)
+        self.goes_live(key)
         return key, await self.execution.append_soon(replace(event, fingerprint=asked), key)
 
     async def effect(
@@ -198,7 +198,7 @@ class Steps:
 
         After a crash between the two it is done again if it is `repeatable`; else its outcome is `unknown`.
         """
-        key = self._key(intent.name)
+        key = self.key(intent.name)
         asked = fingerprint(intent.kind, intent)
         kinds = () if repeatable else (type(unknown),)
         begun = await self._recorded(key, asked, kinds)
@@ -206,7 +206,7 @@ class Steps:
             return cast(Entry[S], begun)
         if begun is None:
             begun = await self.execution.append(replace(intent, fingerprint=asked), key)
-        done = self._read(part(key, "done"))
+        done = self.read(part(key, "done"))
         if done:
             return cast(Entry[S], done)
         self.execution.check_lease()
@@ -220,12 +220,12 @@ class Steps:
 
         Before it is done all that came before is on disk; its own records are when anything is awaited later.
         """
-        key = self._key(intent.name)
+        key = self.key(intent.name)
         asked = fingerprint(intent.kind, intent)
         if await self._recorded(key, asked, ()) is None:
             await self.execution.saved()
             await self.execution.append_soon(replace(intent, fingerprint=asked), key)
-        done = self._read(part(key, "done"))
+        done = self.read(part(key, "done"))
         if done:
             return cast(S, done.event)
         self.execution.check_lease()
@@ -237,8 +237,8 @@ class Steps:
 
         A replay sees what is recorded, and nothing new.
         """
-        key = self._key(name)
-        found = self._read(key)
+        key = self.key(name)
+        found = self.read(key)
         if found or self.execution.record.replaying:
             return found
         event = look()
@@ -249,7 +249,7 @@ class Steps:
         before = len(self.execution.journal.parts(self._reached))
         return await self.execution.append(event, part(self._reached, f"{name}-{before + 1}"))
 
-    # For steps of another shape, which a program makes itself
+    # What steps are made of: those of another shape a program makes itself
 
     @property
     def reached(self) -> str:
@@ -262,15 +262,19 @@ class Steps:
 
     def key(self, name: str) -> str:
         """The next key of this name. To be taken before the first await of a step."""
-        return self._key(name)
+        self._check()
+        self._uses[name] += 1
+        key = f"{self.path}/{name}#{self._uses[name]}"
+        self._reached = self.execution.reached = key
+        return key
 
     def read(self, key: str, asked: str = "") -> Entry[Any] | None:
         """Read back what is recorded under this key. Raises Nondeterminism where it asked something else."""
-        return self._read(key, asked)
+        return self._guard(lambda: self.execution.record.read(key, asked))
 
     def goes_live(self, key: str) -> None:
         """This key is not recorded, and is about to be. Raises Nondeterminism where something was missed."""
-        self._goes_live(key)
+        self._guard(lambda: self.execution.record.goes_live(key))
 
     def take_over(self, asked: str, kind: type[S]) -> Entry[S] | None:
         """What an abandoned execution finished that asked the same, if it was not taken over yet."""
@@ -278,28 +282,14 @@ class Steps:
 
     # Replay
 
-    def _key(self, name: str) -> str:
-        """The next key of this name. Taken before the first await of a step."""
-        self._check()
-        self._uses[name] += 1
-        key = f"{self.path}/{name}#{self._uses[name]}"
-        self._reached = self.execution.reached = key
-        return key
-
-    def _read(self, key: str, asked: str = "") -> Entry[Any] | None:
-        return self._guard(lambda: self.execution.record.read(key, asked))
-
-    def _goes_live(self, key: str) -> None:
-        self._guard(lambda: self.execution.record.goes_live(key))
-
     async def _recorded(
         self, key: str, asked: str, finished: tuple[type[StepEvent], ...]
     ) -> Entry[Any] | None:
         """What is recorded under this key, or was finished by an execution that this one stands for."""
-        found = self._read(key, asked)
+        found = self.read(key, asked)
         if found:
             return found
-        self._goes_live(key)
+        self.goes_live(key)
         old = self.execution.record.take_over(asked, finished)
         if old is None:
             return None

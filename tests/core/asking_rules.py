@@ -36,8 +36,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "what was let go of is recorded at once",
         "engine/asking.py",
-        "        if found is None:\n            self._goes_live(key)\n            mine",
-        "        if True:\n            self._goes_live(key)\n            mine",
+        "        if found is None:\n            self.goes_live(key)\n            mine",
+        "        if True:\n            self.goes_live(key)\n            mine",
         "withdrawn/kills",
     ),
     rule(
