@@ -23,22 +23,6 @@ from daemon.processes.inner_life import InnerLife, Life
 from daemon.processes.remembering import NAME as REMEMBERING
 from daemon.processes.remembering import Notes, Remembering
 
-__all__ = [
-    "DEEP_READING",
-    "DELIBERATION",
-    "EXPERT",
-    "INITIAL",
-    "PROCESSES",
-    "Life",
-    "found",
-    "living",
-    "offered",
-    "played",
-    "reading",
-    "remembering",
-    "thinking",
-]
-
 INITIAL = "conversation"
 """Where every thread begins."""
 EXPERT = "expert"
