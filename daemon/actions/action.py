@@ -31,36 +31,28 @@ class ActionContext(Protocol):
     @property
     def turn(self) -> Turn:
         """The turn that it is part of, with its steps."""
-        ...
 
     @property
     def memory(self) -> WorkingMemory:
         """The conversation, with all that was heard since."""
-        ...
 
     async def interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
-        ...
 
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
-        ...
 
     def words(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
-        ...
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
-        ...
 
     def doing(self, meaning: str) -> None:
         """The status line says what it is at."""
-        ...
 
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
-        ...
 
 
 class Run(ActionContext, Protocol):
@@ -69,22 +61,18 @@ class Run(ActionContext, Protocol):
     @property
     def role(self) -> Role:
         """The model that this run thinks with."""
-        ...
 
     @property
     def notes(self) -> str:
         """What the run has come to so far, as a text for the model; empty: nothing."""
-        ...
 
     async def ask(
         self, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
     ) -> Came:
         """How a cognitive step asks in a run: through outages and refusals; None where no answer came."""
-        ...
 
     def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""
-        ...
 
 
 Perform = Callable[[Any, Any], Awaitable[Any]]
