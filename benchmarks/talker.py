@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
+from benchmarks.apart import apart
 from benchmarks.instant import streamed
 from daemon.server import BODY, address, bind, serving
 
@@ -53,17 +52,9 @@ async def serve(seconds: float) -> None:
         await asyncio.Event().wait()
 
 
-@asynccontextmanager
-async def talker(seconds: float) -> AsyncIterator[str]:
+def talker(seconds: float) -> AbstractAsyncContextManager[str]:
     """The URL of a talker that lives as long as the block."""
-    command = (sys.executable, "-m", __name__, str(seconds))
-    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
-    assert process.stdout
-    try:
-        yield (await process.stdout.readline()).decode().strip()
-    finally:
-        process.kill()
-        await process.wait()
+    return apart(__name__, seconds)
 
 
 if __name__ == "__main__":

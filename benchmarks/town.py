@@ -10,14 +10,13 @@ import asyncio
 import json
 import sys
 import time
-from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from benchmarks.apart import apart
 from benchmarks.instant import streamed
 from daemon.clock import SystemClock
 from daemon.server import address, bind, serving
@@ -87,17 +86,9 @@ async def serve(folder: Path) -> None:
             await asyncio.Event().wait()
 
 
-@asynccontextmanager
-async def town(folder: Path) -> AsyncIterator[str]:
+def town(folder: Path) -> AbstractAsyncContextManager[str]:
     """The URL of a town that lives as long as the block."""
-    command = (sys.executable, "-m", __name__, str(folder))
-    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
-    assert process.stdout
-    try:
-        yield (await process.stdout.readline()).decode().strip()
-    finally:
-        process.kill()
-        await process.wait()
+    return apart(__name__, folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,22 @@
+"""A server of a benchmark's in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+@asynccontextmanager
+async def apart(module: str, argument: object) -> AsyncIterator[str]:
+    """The URL of what this module serves, which it prints first; it lives as long as the block."""
+    command = (sys.executable, "-m", module, str(argument))
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
+    assert process.stdout
+    try:
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()
