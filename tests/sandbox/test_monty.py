@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -14,12 +13,6 @@ import pytest
 from daemon.environment import Bounds, CallError, Sandbox, SandboxError
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.subset import BUILTINS, MODULES, SHIMMED
-
-
-@pytest.fixture
-async def pool() -> AsyncIterator[MontyPool]:
-    async with MontyPool() as pool:
-        yield pool
 
 
 async def echo(value: Any = None, **named: Any) -> Any:

@@ -5,31 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
-from daemon.environment import Bounds, Sandbox, SandboxError
+from daemon.environment import Bounds, SandboxError
 from daemon.sandbox.monty import MontyPool
+from tests.sandbox.test_monty import echo, run
 from tests.source import ROOT
-
-
-@pytest.fixture
-async def pool() -> AsyncIterator[MontyPool]:
-    async with MontyPool() as pool:
-        yield pool
-
-
-async def echo(value: Any = None, **named: Any) -> Any:
-    return named or value
-
-
-async def run(sandbox: Sandbox, code: str) -> Any:
-    """The value of a cell that goes well."""
-    execution = await sandbox.execute_code(code)
-    assert execution.error == ""
-    return execution.value
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,12 +15,6 @@ from daemon.sandbox.syntax import needs_cpython
 from tests.sandbox.plain import Plain, open_plain
 
 MOVE = "class Own(ValueError):\n    pass\n"
-
-
-@pytest.fixture
-async def pool() -> AsyncIterator[MontyPool]:
-    async with MontyPool() as pool:
-        yield pool
 
 
 class Asked:

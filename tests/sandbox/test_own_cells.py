@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -29,12 +29,6 @@ WRITTEN = written()
 
 async def ask(prompt: str) -> str:
     return f"<{prompt}>"
-
-
-@pytest.fixture
-async def pool() -> AsyncIterator[MontyPool]:
-    async with MontyPool() as pool:
-        yield pool
 
 
 async def gives_what_cpython_gives(pool: MontyPool, name: str, cpython: Opener) -> None:

@@ -6,7 +6,7 @@ The dialects of the four implementations are adapted here, and nowhere else.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -71,12 +71,6 @@ class Dialect:
     def functions(self) -> dict[str, Function]:
         given = dict.fromkeys(("FINAL", "FINAL_VAR", "SUBMIT", "done"), self.give)
         return {"llm_query": self.ask, **given}
-
-
-@pytest.fixture
-async def pool() -> AsyncIterator[MontyPool]:
-    async with MontyPool() as pool:
-        yield pool
 
 
 async def prepare(sandbox: Sandbox, row: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -73,11 +72,6 @@ async def unasked(stage: Stage, name: str, channel: str) -> list[str]:
     """What the soul said in this DM in no thread."""
     history = await stage.client(name).conversations_history(channel=channel)
     return [message["text"] for message in history["messages"] if message["user"] == SOUL.user]
-
-
-async def health(stage: Stage) -> tuple[int, dict[str, Any]]:
-    async with stage.session.get(f"{stage.soul.url}/healthz") as answer:
-        return answer.status, await answer.json()
 
 
 def asks(stage: Stage) -> int:

@@ -94,6 +94,13 @@ async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[
         await process.wait()
 
 
+async def lived(home: Path) -> None:
+    """A daemon has been there, and has been stopped."""
+    async with running(home) as (process, _):
+        process.terminate()
+        assert (await ended(process))[0] == 0
+
+
 def into(world: str) -> dict[str, str]:
     """The variables that lead a daemon into this world."""
     return {

@@ -12,18 +12,27 @@ from daemon.actions.mesh_commands import mesh_commands
 from daemon.actions.message_commands import message_commands
 from daemon.inner.neighbours import Neighbours
 from daemon.inner.reaching import Reach, Shared
-from daemon.inner.views import Views
 from daemon.ism import Refused
 from daemon.kinds import CommandRan, Opened, ToSay, thread_key
 from daemon.knowledge.places import Places
+from daemon.knowledge.views import Views
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from daemon.processes import PROCESSES
-from rehearsal.people import TEAM
-from tests.stories.stage import Stage
+from rehearsal.people import ECHO, TEAM
+from tests.stories.stage import GENERAL, Stage
 
 LAST = "last"
 """Stands for the view that is the conversation in which the command was asked for."""
+
+
+async def beep(stage: Stage, text: str, root: str | None = None) -> str:
+    """Echo says something, and what comes of it is over; its ts. It strips whatever it is told."""
+    client = stage.client("alice")
+    client.token = ECHO.bot_token
+    said = await client.chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
+    await stage.settled()
+    return str(said["ts"])
 
 
 def thread_of(stage: Stage, channel: str, ts: str) -> str:

@@ -107,6 +107,17 @@ class Stage:
         await self.settled()
         return ts
 
+    async def health(self) -> tuple[int, dict[str, Any]]:
+        """What /healthz says."""
+        async with self.session.get(f"{self.soul.url}/healthz") as answer:
+            return answer.status, await answer.json()
+
+    def prompt(self, nth: int = -1) -> list[tuple[str, str]]:
+        """The conversation of the nth request, block by block, without what trails it."""
+        messages = self.model.requests[nth]["messages"]
+        blocks = [(m["role"], block["text"]) for m in messages for block in m["content"]]
+        return blocks[:-1]
+
     async def settled(self) -> None:
         """Everything that was sent is acked, and no turn is running or due."""
         await self.until(self._is_settled)

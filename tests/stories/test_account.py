@@ -13,7 +13,6 @@ from tests.stories.mending import (
     SONNET,
     asks,
     errors,
-    health,
     meet,
     mended,
     passing,
@@ -54,7 +53,7 @@ async def test_all_wait_until_it_is_mended_and_everybody_is_told_once(
         assert not answer.startswith(AT_FAULT)
     heard = (await stage.answers(GENERAL, third))[-1]
     assert "And the next one." in heard
-    assert (await health(stage))[1]["wrong"] == []
+    assert (await stage.health())[1]["wrong"] == []
     assert not stage.entries("attempt-failed", "restarted")
     assert caplog.text.count("Claude answers again") == 1
 
@@ -65,7 +64,7 @@ async def told_exactly(stage: Stage, what: str) -> None:
     assert notice.startswith(MENDING)
     assert what in notice
     assert await unasked(stage, "bob", BOB) == []
-    status, said = await health(stage)
+    status, said = await stage.health()
     assert (status, said["ok"]) == (200, True), "no restart mends it"
     assert what in " ".join(said["wrong"])
     async with stage.session.get(f"{stage.soul.url}/console/state") as answer:
@@ -104,13 +103,13 @@ async def test_a_wrong_model_is_named_and_the_other_one_goes_on(stage: Stage) ->
     ts = await say(stage, "alice", ALICE, ASKED)
     on_it, told = await stage.answers(ALICE, ts)
     assert (on_it, told[: len(AT_FAULT)]) == (ON_IT, AT_FAULT)
-    _, said = await health(stage)
+    _, said = await stage.health()
     assert "CLAUDE_MODEL_FAST" in said["wrong"][0]
     tried = [request["model"] for request in stage.model.requests].count(HAIKU)
     answers(stage, reply("Here I am."))
     ts = await say(stage, "bob", BOB, "Hello?")
     assert await stage.answers(BOB, ts) == ["Here I am."]
-    assert (await health(stage))[1]["wrong"], "what another model answers mends nothing"
+    assert (await stage.health())[1]["wrong"], "what another model answers mends nothing"
     assert [request["model"] for request in stage.model.requests].count(HAIKU) == tried
 
 
@@ -124,4 +123,4 @@ async def test_a_name_that_is_corrected_is_asked_at_the_next_start(stage: Stage)
     await stage.wake(claude_model=SONNET)
     await passing(stage, 3.0, step=1.0)
     assert [len(await stage.answers(BOB, ts)) for ts in waiting] == [2] * 3
-    assert (await health(stage))[1]["wrong"] == []
+    assert (await stage.health())[1]["wrong"] == []

@@ -7,7 +7,7 @@ import pytest
 from daemon.engine.outage import CHANCE
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
-from tests.stories.mending import FAULTS, MENDING, OWNERS, asks, health, meet, mended, passing, say, unasked
+from tests.stories.mending import FAULTS, MENDING, OWNERS, asks, meet, mended, passing, say, unasked
 from tests.stories.outage import AT_FAULT, AWAY
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, reply
 
@@ -26,7 +26,7 @@ async def test_after_a_restart_it_is_known_still_and_probed_at_once(
     await stage.wake()
     await passing(stage, 5.0, step=1.0)
     assert asks(stage) - before == 1, "one tries, not all"
-    assert FAULTS["unauthorized"] in " ".join((await health(stage))[1]["wrong"])
+    assert FAULTS["unauthorized"] in " ".join((await stage.health())[1]["wrong"])
     assert len(await unasked(stage, "alice", ALICE)) == 1, "the owner knows"
     await mended(stage)
     assert [len(await stage.answers(p, ts)) for p, ts in ((BOB, first), (CAROL, second))] == [2, 2]

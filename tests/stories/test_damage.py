@@ -11,24 +11,18 @@ import pytest
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
-from tests.stories.process import ended, running, start
+from tests.stories.process import ended, lived, start
 from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 from tests.tools.forgery import opened, spoil
 
 NAME = "rehearsal-journal.db"
 
 
-async def health(stage: Stage) -> tuple[int, dict[str, object]]:
-    """What /healthz says."""
-    async with stage.session.get(f"{stage.soul.url}/healthz") as response:
-        return response.status, await response.json()
-
-
 async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
-    assert (await health(stage))[0] == 200
+    assert (await stage.health())[0] == 200
     await stage.sleep()
     with opened(stage.home / "journal.db") as copy:
         seq = copy.change(copy.seqs("model-call")[0], body="null")
@@ -39,7 +33,7 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
     async with asyncio.timeout(PATIENCE):
         while await stage.answers(BOB, bob) != ["Hello, Bob."]:
             await stage.clock.advance(0)
-    status, said = await health(stage)
+    status, said = await stage.health()
     assert status == 503
     assert said["ok"] is False
     assert str(said["damage"]).startswith(f"The entry {seq} cannot be read (its body).")
@@ -75,7 +69,7 @@ async def test_a_projection_that_is_gone_is_made_anew(
         copy.add("waiting", "sess-0", {"due": 9e9})
         copy.db.execute(f"{how} {table}")
     await stage.wake()
-    assert (await health(stage))[0] == 200
+    assert (await stage.health())[0] == 200
     await stage.sleep()
     assert f"table {table} was not what its entries say" in caplog.text
     with reading(stage.home / "journal.db", SOUL_KINDS) as journal:
@@ -96,10 +90,3 @@ async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tm
             got, said = await ended(await start(tmp_path, *command))
             assert (got, why in said, said.count("\n")) == (status, True, 1), said
         assert (tmp_path / NAME).read_bytes() == before
-
-
-async def lived(home: Path) -> None:
-    """A daemon has been there."""
-    async with running(home) as (process, _):
-        process.terminate()
-        assert (await ended(process))[0] == 0

@@ -16,15 +16,8 @@ SUMMARY = "Alice told many stories; one was about a heron."
 HEDGEHOG = "A hedgehog lives under my shed."
 
 
-def prompt(stage: Stage, nth: int = -1) -> list[tuple[str, str]]:
-    """The conversation of the nth request, block by block, without what trails it."""
-    messages = stage.model.requests[nth]["messages"]
-    blocks = [(m["role"], block["text"]) for m in messages for block in m["content"]]
-    return blocks[:-1]
-
-
 def text(stage: Stage, nth: int = -1) -> str:
-    return str(prompt(stage, nth))
+    return str(stage.prompt(nth))
 
 
 async def tell(stage: Stage, number: int, letters: int = 2_000) -> None:
@@ -38,7 +31,7 @@ async def test_a_new_root_begins_with_what_was_said_in_the_dm(stage: Stage) -> N
     await stage.say("alice", ALICE, HEDGEHOG)
     stage.model.say(reply("Under your shed."))
     await stage.say("alice", ALICE, "Where does it live?")
-    [(_, first), (role, answer), (_, second)] = prompt(stage)
+    [(_, first), (role, answer), (_, second)] = stage.prompt()
     assert "hedgehog" in first
     assert (role, "How lovely." in answer) == ("assistant", True)
     assert "Where does it live?" in second
@@ -53,7 +46,7 @@ async def test_each_root_begins_like_the_one_before_it_and_the_cache_hits(stage:
     shares = list[float]()
     for number in range(1, 8):
         await tell(stage, number)
-        before, now = prompt(stage, -2), prompt(stage)
+        before, now = stage.prompt(-2), stage.prompt()
         assert now[: len(before)] == before
         usage = stage.entries("model-call")[-1].event.usage
         shares.append(usage.cache_read / usage.prompt)
@@ -79,7 +72,7 @@ async def test_over_three_days_with_a_kill_and_a_summary_it_remembers(stage: Sta
     assert "message" in {one.kind for one in made_of}
     assert "model-call" in {one.kind for one in made_of}
     await stage.say("alice", ALICE, "What do you remember?")
-    assert prompt(stage)[0] == ("user", f"<context-cleared>\n{SUMMARY}\n</context-cleared>")
+    assert stage.prompt()[0] == ("user", f"<context-cleared>\n{SUMMARY}\n</context-cleared>")
     assert len(text(stage)) < MOST
     assert len(cleared) < 5
     assert not verify(stage.soul.journal).violations
@@ -112,9 +105,9 @@ async def test_where_no_sum_could_be_made_the_oldest_go_in_blocks(stage: Stage) 
         stage.model.say("", asks=ASKED, model=FAST)
         await tell(stage, number)
         mine = [n for n, asked in enumerate(stage.asked()) if ASKED not in asked]
-        assert sum(len(words) for _, words in prompt(stage, mine[-1])[:-1]) <= MOST
+        assert sum(len(words) for _, words in stage.prompt(mine[-1])[:-1]) <= MOST
         if number > 20:
-            before, now = prompt(stage, mine[-2]), prompt(stage, mine[-1])
+            before, now = stage.prompt(mine[-2]), stage.prompt(mine[-1])
             same += now[: len(before)] == before
     assert same >= 6, "most begin like the one before"
 
@@ -133,7 +126,7 @@ async def test_of_a_burst_each_root_hears_what_waits_in_the_others(stage: Stage)
     await stage.settled()
     stage.model.say(reply("Both."))
     await stage.say("alice", ALICE, "and in this one?", second)
-    before, now = prompt(stage, -2), prompt(stage)
+    before, now = stage.prompt(-2), stage.prompt()
     assert now[: len(before)] == before
     assert [("One." in words, "Two." in words) for role, words in now if role == "assistant"][-2:] == [
         (False, True),
@@ -144,7 +137,7 @@ async def test_of_a_burst_each_root_hears_what_waits_in_the_others(stage: Stage)
     assert await stage.answers(ALICE, second) == ["Two.", "Both."]
     stage.model.say(reply("Still both."))
     await stage.say("alice", ALICE, "and still?", second)
-    assert prompt(stage)[: len(now)] == now, "what came of the others stays where it was appended"
+    assert stage.prompt()[: len(now)] == now, "what came of the others stays where it was appended"
 
 
 async def test_nothing_of_one_dm_is_in_another(stage: Stage) -> None:
@@ -184,11 +177,11 @@ async def test_killed_while_it_answers_it_sees_the_same_again(stage: Stage) -> N
     stage.model.say(reply("Never heard."), until=held)
     await stage.post("alice", ALICE, "where does it live?")
     await stage.until(lambda: len(stage.model.requests) == 2)
-    before = prompt(stage)
+    before = stage.prompt()
     await stage.sleep()
     await stage.post("alice", ALICE, "meanwhile, a badger")
     await stage.wake()
     await stage.settled()
-    again = next(one for one in map(prompt, [stage] * 2, [2, 3]) if one[-1] == before[-1])
+    again = next(one for one in map(stage.prompt, [2, 3]) if one[-1] == before[-1])
     assert again == before
     assert len(stage.entries("carried-over")) == 2

@@ -6,7 +6,6 @@ import asyncio
 import math
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,6 @@ from tests.stories.stage import ALICE, Stage, staged
 HOUR = 3600.0
 CONVERSATIONS = 7
 """Those of the rehearsed workspace that the soul is in."""
-
-
-async def health(stage: Stage) -> tuple[int, dict[str, Any]]:
-    """What the daemon says of itself."""
-    async with stage.session.get(f"{stage.soul.url}/healthz") as answer:
-        return answer.status, await answer.json()
 
 
 async def metrics(stage: Stage, url: str = "") -> dict[str, float]:
@@ -57,23 +50,23 @@ async def test_what_is_said_while_every_socket_is_down_is_answered_once(stage: S
 
 async def test_its_health_tells_whether_it_hears(stage: Stage) -> None:
     await stage.until(lambda: stage.soul.slack.hearing.alive == 2)
-    status, told = await health(stage)
+    status, told = await stage.health()
     assert (status, told["ok"], told["deaf"], told["sockets"]) == (200, True, False, 2)
     assert (told["inbound_age"], told["event_age"]) == (0.0, None)
     await stage.say("alice", ALICE, "Hello")
     await stage.clock.advance(5)
-    assert (await health(stage))[1]["event_age"] == 5.0
+    assert (await stage.health())[1]["event_age"] == 5.0
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 1000
     await stage.world.workspace.links.close()
     await stage.until(lambda: not stage.soul.slack.hearing.alive)
-    status, told = await health(stage)
+    status, told = await stage.health()
     assert (status, told["ok"], told["deaf"], told["sockets"]) == (503, False, True, 0)
 
 
 async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
     """A run that fails shows for as long as it does; what was heard meanwhile is answered all the same."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
-    before = (await health(stage))[1]["caught_up_until"]
+    before = (await stage.health())[1]["caught_up_until"]
     assert before == stage.clock.now()
     await stage.clock.advance(HOUR)
     stage.wire.garbled.add("conversations.history")
@@ -82,7 +75,7 @@ async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
     await stage.until(lambda: len(stage.wire.told("conversations.history")) > calls)
     for _ in range(3):
         await stage.clock.advance(1)
-        status, told = await health(stage)
+        status, told = await stage.health()
         assert (status, told["catching_up"], told["caught_up_until"]) == (200, True, before)
         assert told["left_to_read"] == CONVERSATIONS
     told = await metrics(stage)
@@ -91,7 +84,7 @@ async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
     stage.wire.garbled.clear()
     await stage.clock.advance(60)
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
-    told = (await health(stage))[1]
+    told = (await stage.health())[1]
     assert (told["catching_up"], told["caught_up_until"] > before) == (False, True)
     assert told["left_to_read"] == 0
     assert (await metrics(stage))["soul_catching_up"] == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak import shared
-from tests.stories.process import ended, into, running, start, start_anew
+from tests.stories.process import ended, into, lived, running, start, start_anew
 from tests.tools.forgery import opened
 
 JOURNAL, STORE = "rehearsal-journal.db", "rehearsal.db"
@@ -99,13 +99,6 @@ async def test_a_body_that_is_null_is_a_line(tmp_path: Path) -> None:
     null_body(tmp_path)
     await says(tmp_path, 74, "cannot be read (its body)")
     assert "Traceback" not in (await ended(await start(tmp_path, "doctor")))[1]
-
-
-async def lived(home: Path) -> None:
-    """A daemon has been there, and has been stopped."""
-    async with running(home) as (process, _):
-        process.terminate()
-        assert (await ended(process))[0] == 0
 
 
 def shown(home: Path) -> dict[str, str]:

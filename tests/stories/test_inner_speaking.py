@@ -8,6 +8,7 @@ from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
 from tests.stories.choosing import pressed, questions
 from tests.stories.mending import unasked
+from tests.stories.speaking import beep
 from tests.stories.stage import ALICE, BOB, GENERAL, Stage, reply
 from tests.stories.ticking import (
     did,
@@ -33,15 +34,6 @@ async def owned(stage: Stage) -> None:
         owner_user_ids=frozenset({ALICE_HERSELF.id}),
         allowed_bots=frozenset({ECHO.user}),
     )
-
-
-async def beep(stage: Stage, text: str, root: str | None = None) -> str:
-    """Echo says something."""
-    client = stage.client("alice")
-    client.token = ECHO.bot_token
-    said = await client.chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
-    await stage.settled()
-    return str(said["ts"])
 
 
 async def in_view(stage: Stage) -> str:

@@ -27,7 +27,6 @@ from tests.stories.choosing import (
     turning,
     whispers,
 )
-from tests.stories.mending import health
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.stage import BOB as BOBS
 
@@ -209,7 +208,7 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
     *_, before, (spent, buttons) = await shown(stage, GENERAL, ts)
     assert spent.startswith("I have used up what I may spend on thinking today.")
     assert before == ("the night ferry", []), "it is said once"
-    assert "may cost up to" in " ".join((await health(stage))[1]["wrong"])
+    assert "may cost up to" in " ".join((await stage.health())[1]["wrong"])
     assert buttons == (["Continue", "Stop"] if owned else [])
     assert ended(stage) == ["money"]
     if owned:  # who grants as much again

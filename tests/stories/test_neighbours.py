@@ -14,7 +14,7 @@ from daemon.inner.reaching import Shared
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, SOUL
 from tests.stories.mending import unasked
-from tests.stories.speaking import Commands
+from tests.stories.speaking import Commands, beep
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_messages import commanding, conversation
 
@@ -39,15 +39,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 async def meeting(stage: Stage, **given: Any) -> Commands:
     """The soul wakes, and may turn to Echo."""
     return await commanding(stage, neighbours=frozenset({ECHO.user}), **{"view": "", **given})
-
-
-async def beep(stage: Stage, text: str, root: str | None = None) -> str:
-    """Echo says something, and what comes of it is over; its ts. It strips whatever it is told."""
-    client = stage.client("alice")
-    client.token = ECHO.bot_token
-    said = await client.chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
-    await stage.settled()
-    return str(said["ts"])
 
 
 def answered(stage: Stage) -> int:

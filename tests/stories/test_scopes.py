@@ -5,17 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, PATIENCE, Stage, reply
-
-
-async def health(stage: Stage) -> dict[str, Any]:
-    async with stage.session.get(f"{stage.soul.url}/healthz") as answer:
-        said: dict[str, Any] = await answer.json()
-        return said
 
 
 async def passing(stage: Stage, done: Callable[[], object]) -> None:
@@ -49,12 +42,12 @@ async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
     assert "lacks the scope chat:write. Add it at https://api.slack.com/apps" in line
     assert "manifest.json" in line
     assert "install the app again" in line
-    said = await health(stage)
+    _, said = await stage.health()
     assert said["wrong"][0].startswith("The Slack app lacks the scope chat:write, so nothing can be said.")
     stage.world.faults.all_off()
     await passing(stage, lambda: not stage.pending("input", "turn-began"))
     assert await stage.answers(ALICE, ts) == ["Half past nine."]
-    assert (await health(stage))["wrong"] == []
+    assert (await stage.health())[1]["wrong"] == []
     assert len(stage.model.requests) == 2
 
 
@@ -67,7 +60,7 @@ async def test_a_nicety_is_left_out(stage: Stage, scope: str, caplog: pytest.Log
     told = lines(caplog, "Slack refuses")
     assert len(told) == len(set(told)), "once for each method and scope"
     assert tracebacks(caplog) == []
-    assert (await health(stage))["wrong"] == []
+    assert (await stage.health())[1]["wrong"] == []
 
 
 @pytest.mark.parametrize("word", ["is_archived", "not_in_channel", "channel_not_found", "restricted_action"])
