@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from tests.stories.process import running
 
@@ -24,6 +25,8 @@ FLAGS = (
     "--no-first-run",
 )
 
+ALL_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Resolves when the page has had the time to show what it has just read."""
 
 Browsing = Callable[[], AbstractAsyncContextManager[Browser]]
 WITH_CHROMIUM = pytest.mark.skipif(
@@ -61,3 +64,22 @@ async def lent(chromium: Browser) -> AsyncIterator[Browser]:
     finally:
         for context in [*chromium.contexts]:
             await context.close()
+
+
+@asynccontextmanager
+async def late(page: Page, address: str) -> AsyncIterator[None]:
+    """What the page asks there first is answered only afterwards; then the page has had time to read it."""
+    free = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await free.wait()
+        await route.continue_()
+
+    await page.route(address, hold, times=1)
+    async with page.expect_request(address) as asked:
+        yield
+    free.set()
+    answer = await (await asked.value).response()
+    assert answer is not None
+    await answer.finished()
+    await page.evaluate(ALL_DRAWN)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from playwright.async_api import Page, Route, ViewportSize, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
 
 pytestmark = IN_A_BROWSER
 
@@ -55,17 +54,10 @@ async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
 async def test_nobody_can_write_before_the_page_knows_where_to(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
-        known = asyncio.Event()
-
-        async def late(route: Route) -> None:
-            await known.wait()
-            await route.continue_()
-
-        await page.route("**/api/conversations.list", late, times=1)
-        await page.goto(address)
         field = page.locator("#composer textarea")
-        await expect(field).to_be_disabled()
-        known.set()
+        async with late(page, "**/api/conversations.list"):
+            await page.goto(address)
+            await expect(field).to_be_disabled()
         await expect(field).to_be_focused()
         await _begin(page, "Good morning!")
 
@@ -97,18 +89,11 @@ async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_wha
         await page.get_by_role("button", name="general").click()
         await _begin(page, "Good morning, all of you.")
         await page.locator(".thread.open .reply-button").click()
-        said = asyncio.Event()
-
-        async def late(route: Route) -> None:
-            await said.wait()
-            await route.continue_()
-
-        await page.route("**/api/conversations.list", late, times=1)
-        await page.get_by_role("radio", name="Alice").press("ArrowRight")
-        await page.locator("#panel-composer textarea").fill("Good morning, Alice.")
-        async with page.expect_response("**/api/chat.postMessage"):
-            await page.keyboard.press("Enter")
-        said.set()
+        async with late(page, "**/api/conversations.list"):
+            await page.get_by_role("radio", name="Alice").press("ArrowRight")
+            await page.locator("#panel-composer textarea").fill("Good morning, Alice.")
+            async with page.expect_response("**/api/chat.postMessage"):
+                await page.keyboard.press("Enter")
         await expect(page.locator("#panel .replies .by b")).to_have_text("Bob")
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
-from playwright.async_api import Page, Route, ViewportSize, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from rehearsal.people import BOB
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
 
 pytestmark = IN_A_BROWSER
@@ -77,17 +76,10 @@ async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
 ) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
-        begun = asyncio.Event()
-
-        async def late(route: Route) -> None:
-            await begun.wait()
-            await route.continue_()
-
-        await page.route("**/rehearsal/tour", late, times=1)
-        await page.goto(f"{address}/#costs")
-        await expect(page.locator("#place")).to_have_text("Claudius", use_inner_text=False)
-        await page.get_by_role("link", name="Threads").click()
-        begun.set()
+        async with late(page, "**/rehearsal/tour"):
+            await page.goto(f"{address}/#costs")
+            await expect(page.locator("#place")).to_have_text("Claudius", use_inner_text=False)
+            await page.get_by_role("link", name="Threads").click()
         await expect(page.locator("#tour-toggle")).to_be_visible()
         await expect(page.locator("#view-title")).to_have_text("Threads")
 

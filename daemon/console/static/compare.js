@@ -16,9 +16,13 @@ export async function comparison(call) {
   const others = await earlier(call.entry);
   if (!others.length) return null;
   const view = el("div", { className: "difference" });
+  const compare = async ({ target: { value } }) => {
+    const shown = value ? difference(await ask(`/console/calls/${value}`), call) : [];
+    if (choose.value === value) view.replaceChildren(...shown);
+  };
   const choose = el(
     "select",
-    { onchange: async () => view.replaceChildren(...(choose.value ? difference(await ask(`/console/calls/${choose.value}`), call) : [])) },
+    { onchange: compare },
     el("option", { value: "" }, "nothing"),
     others.map(({ seq, at, body }) => el("option", { value: String(seq) }, `#${seq} ${body.name}, ${clockSeconds(at)}`)),
   );

@@ -42,6 +42,11 @@ export class Composer {
     this.refused.hidden = true;
   }
 
+  /** Nobody can write or send until `turnTo` says where to. */
+  rest() {
+    this.field.disabled = true;
+  }
+
   onKey(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
@@ -51,7 +56,7 @@ export class Composer {
   async submit() {
     const { place } = this;
     const text = this.field.value;
-    if (!text.trim() && !this.attached.files.length) return;
+    if (this.field.disabled || (!text.trim() && !this.attached.files.length)) return;
     const files = this.attached.take();
     drafts.delete(place);
     this.turnTo(place, this.field.placeholder);
@@ -62,8 +67,9 @@ export class Composer {
     }
   }
 
+  /** It waits there again, before what was written since. */
   refuse(place, text, files, error) {
-    drafts.set(place, drafts.get(place) || text);
+    drafts.set(place, [text, drafts.get(place)].filter(Boolean).join("\n"));
     this.attached.giveBack(place, files);
     if (this.place !== place) return;
     this.field.value = drafts.get(place);

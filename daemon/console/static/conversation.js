@@ -6,8 +6,11 @@ import { ListedThread } from "./listed.js";
 import { News } from "./news.js";
 import { Panel } from "./panel.js";
 import { gesture } from "./slack.js";
+import { Wish } from "./wish.js";
 
 const PAGE = 30;
+/** So many roots are read anew at the most of those that were shown. */
+const MOST = 200;
 /** So many of the last replies to a message stand beneath it: in a DM, whose answers are all such replies, more. */
 const TAIL = { channel: 2, dm: 4 };
 
@@ -19,6 +22,7 @@ export class Conversation {
     this.box = byId("messages");
     this.threads = new Map();
     this.missed = [];
+    this.opening = new Wish();
     this.news = new News({ id: "chat-news", onPress: () => toEnd(this.box) });
     this.news.watch(this.box);
     this.beside = null;
@@ -54,8 +58,10 @@ export class Conversation {
     this.world = { ...this.world, ...world };
   }
 
+  /** What is read anew stays where one reads it, and who reads its end goes on reading that. */
   show({ messages, more }, events) {
     const writing = this.box.querySelector("textarea:focus");
+    const seen = atEnd(this.box) ? null : this.inSight();
     this.clear();
     for (const message of messages) this.put(message);
     if (!messages.length) this.box.append(hello(this.place, this.world));
@@ -64,8 +70,27 @@ export class Conversation {
     if (this.beside) this.openBeside(this.beside);
     else this.select(this.threads.has(this.selected) ? this.selected : (this.inOrder().at(-1)?.ts ?? null));
     if (writing) this.threads.get(this.selected)?.write();
+    const same = this.threads.get(seen?.ts);
+    if (same) this.box.scrollTop += same.node.getBoundingClientRect().top - seen.top;
+    else this.toNewest();
+  }
+
+  /** The first thread in sight, and where it stands; null where there is none. */
+  inSight() {
+    const { top } = this.box.getBoundingClientRect();
+    const thread = this.inOrder().find(({ node }) => node.getBoundingClientRect().bottom > top);
+    return thread ? { ts: thread.ts, top: thread.node.getBoundingClientRect().top } : null;
+  }
+
+  toNewest() {
     toEnd(this.box);
     this.news.clear();
+  }
+
+  /** Nothing is shown, and nothing can be answered, until a place is opened. */
+  leave() {
+    this.closeBeside();
+    this.clear();
   }
 
   clear() {
@@ -77,16 +102,12 @@ export class Conversation {
   async read(latest) {
     const { slack } = this.world;
     const channel = this.place.id;
-    const repliesTo = ({ ts, reply_count: count }) => (count ? this.readThread(ts) : []);
-    const { messages, has_more: more } = await slack.call("conversations.history", { channel, latest, limit: PAGE });
+    const limit = latest ? PAGE : Math.min(MOST, Math.max(PAGE, this.threads.size));
+    const repliesTo = ({ ts, reply_count: count }) => (count ? thread(slack, channel, ts) : []);
+    const { messages, has_more: more } = await slack.call("conversations.history", { channel, latest, limit });
     const roots = messages.reverse();
     const replies = await Promise.all(roots.map(repliesTo));
     return { messages: [...roots, ...replies.flat()], more };
-  }
-
-  /** The messages of this thread. */
-  readThread(ts) {
-    return this.world.slack.all("conversations.replies", "messages", { channel: this.place.id, ts });
   }
 
   inOrder() {
@@ -124,7 +145,7 @@ export class Conversation {
       post: dm ? (text, files) => this.post(text, files, ts) : null,
       tail: dm ? TAIL.dm : TAIL.channel,
       stop: () => this.stop(ts),
-      onOpen: () => this.select(ts),
+      onOpen: () => this.turnTo(ts),
       onBeside: () => this.openBeside(ts, true),
     });
     this.box.querySelector(".hello")?.remove();
@@ -165,12 +186,14 @@ export class Conversation {
     return gesture("stop", { user: this.world.me, channel: this.place.id, thread_ts }).catch(() => {});
   }
 
+  /** Say it here; who begins a thread so turns to it, unless they turned elsewhere meanwhile. */
   async post(text, files, thread_ts) {
+    const wanted = this.opening.begin();
     const channel = this.place.id;
     const { slack, mentions } = this.world;
     const said = { channel, text: mentions(text), thread_ts };
     const ts = files.length ? await slack.share(files, said) : (await slack.call("chat.postMessage", said)).ts;
-    if (thread_ts || this.place.id !== channel) return;
+    if (thread_ts || this.place.id !== channel || !wanted()) return;
     this.closeBeside();
     this.select(ts);
     toEnd(this.box);
@@ -184,18 +207,19 @@ export class Conversation {
     if (this.beside && this.beside !== ts) this.openBeside(ts);
   }
 
-  /** This thread is the one that is to be shown; where `beside` the list, there. */
-  turnTo(beside) {
-    this.closeBeside();
-    this.beside = beside;
+  /** One turns to this thread oneself. */
+  turnTo(ts) {
+    this.opening.begin();
+    this.select(ts);
   }
 
   /** Show this thread beside the list; where `write`, one goes on there. */
   async openBeside(ts, write = false) {
+    if (write) this.opening.begin();
     this.beside = ts;
     this.select(ts);
     const listed = this.threads.get(ts);
-    const messages = listed ? listed.all() : await this.readThread(ts).catch(() => []);
+    const messages = listed ? listed.all() : await thread(this.world.slack, this.place.id, ts).catch(() => []);
     if (this.beside !== ts) return;
     if (!messages.length) return this.closeBeside(); // it is not there any more
     const place = this.place.member ? this.place.label : `# ${this.place.label}`;
@@ -246,12 +270,18 @@ export class Conversation {
 
   async more(button) {
     const { messages, more } = await this.read(this.inOrder()[0].ts);
+    if (!button.isConnected) return; // another place is shown, or this one anew
     const height = this.box.scrollHeight;
     for (const message of messages) this.put(message);
     button.remove();
     if (more) this.box.prepend(this.earlier());
     this.box.scrollTop += this.box.scrollHeight - height;
   }
+}
+
+/** The messages of a thread. */
+function thread(slack, channel, ts) {
+  return slack.all("conversations.replies", "messages", { channel, ts });
 }
 
 function hello(place, { names, soul }) {

@@ -32,6 +32,11 @@ export function toEnd(node) {
   node.scrollTop = node.scrollHeight;
 }
 
+/** Go on there by keyboard, unless somebody writes just now: nothing takes the field away from them. */
+export function goOnAt(node) {
+  if (!document.activeElement?.matches("textarea, select, input[type='search']")) node.focus({ preventScroll: true });
+}
+
 /** For a moment it stands out. */
 export function flash(node) {
   node.classList.remove("flash");

@@ -15,6 +15,7 @@ import { Search } from "./search.js";
 import { Shelf } from "./shelf.js";
 import { Timeline } from "./timeline.js";
 import { Tree } from "./tree.js";
+import { Wish } from "./wish.js";
 
 const NOTHING = {
   all: "Nothing has happened yet.",
@@ -59,6 +60,8 @@ export class Journal {
     this.open = NO_THREAD;
     this.found = null;
     this.filter = "turns";
+    this.turning = new Wish();
+    this.looking = new Wish();
     this.unfold();
   }
 
@@ -81,7 +84,10 @@ export class Journal {
   /** Show a conversation under "This thread", from its end or around an entry; its key is team:channel:root ts,
       or its id. */
   openThread(key, around = null) {
-    if (this.open.key !== key || around !== null) this.opening = this.beginThread(key, around);
+    if (this.open.key !== key || around !== null) {
+      this.turning.begin();
+      this.opening = this.beginThread(key, around);
+    }
     return this.opening;
   }
 
@@ -101,12 +107,16 @@ export class Journal {
 
   /** Turn to this entry in its conversation, or among all where it belongs to none; gives its thread. */
   async openEntry(seq) {
+    const wanted = this.turning.begin();
     const { entries } = await ask(`${EVERYTHING}?around=${seq}&limit=1`);
     const entry = entries?.find((one) => one.seq === seq);
-    if (!entry) return null;
+    if (!entry || !wanted()) return null;
     this.search.clear();
     this.found = null;
-    await this.openThread(rootOf(entry.thread), seq);
+    const opened = this.openThread(rootOf(entry.thread), seq);
+    const { open } = this;
+    await opened;
+    if (this.open !== open) return null;
     if (!this.open.id) {
       this.open = NO_THREAD; // it is of no conversation: it stands among all
       this.all = new Feed(EVERYTHING);
@@ -124,9 +134,10 @@ export class Journal {
   async toMessage(ts) {
     const { turns } = this.trees;
     if (this.tree !== turns || !byId("journal").checkVisibility()) return;
+    const wanted = this.turning.begin();
     await this.opening;
     const seq = turns.messageAt(ts) ?? (await this.seqAt(ts));
-    if (seq && !turns.point(seq)) await this.openEntry(seq);
+    if (seq && wanted() && !turns.point(seq)) await this.openEntry(seq);
   }
 
   /** Where this message stands in the open thread, however long ago. */
@@ -211,10 +222,11 @@ export class Journal {
   /** Show what holds these words, in any thread or in the one that is shown; no words: what was shown before. */
   async find(words) {
     if (this.found) this.found.left = true;
+    const wanted = this.looking.begin();
     const thread = this.searchesHere ? { thread: this.open.id } : {};
     const found = words ? new Feed(`/console/search?${new URLSearchParams({ words, ...thread })}`) : null;
     if (found) await found.begin();
-    if (words !== this.search.words) return;
+    if (words !== this.search.words || !wanted()) return;
     this.found = found;
     this.search.tell(found);
     this.unfold();

@@ -4,7 +4,7 @@ import { learn } from "./called.js";
 import { callTitle, callView } from "./call.js";
 import { comparison } from "./compare.js";
 import { crossing } from "./crossing.js";
-import { byId } from "./dom.js";
+import { byId, goOnAt } from "./dom.js";
 import { Faults } from "./faults.js";
 import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
@@ -12,6 +12,7 @@ import { showKeys } from "./keys.js";
 import { ask, Unreachable } from "./reach.js";
 import { Tour } from "./tour.js";
 import { Views } from "./views.js";
+import { Wish } from "./wish.js";
 import { Workspace } from "./workspace.js";
 
 const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
@@ -24,12 +25,15 @@ let due = 0;
 let linked = null;
 const asked = location.hash.slice(1);
 const SEQ = /^[0-9]{1,15}$/;
+/** Where one wants to be, and which call one wants to see. */
+const turning = new Wish();
+const calling = new Wish();
 
 const journal = new Journal({
   onCall: openCall,
   onChat: (message) => {
     views.close();
-    return toChat(message);
+    return toChat(message, turning.begin());
   },
   onEntry: (entry) => {
     if (entry.body.user) learn({ [entry.body.user]: entry.body.name });
@@ -45,7 +49,7 @@ const journal = new Journal({
 
 const faults = new Faults();
 const views = new Views({ onThread: turnToThread, onEntry: openEntry });
-const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: () => views.close() });
+const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: turnToChat });
 const toChat = crossing(journal, workspace);
 const tour = new Tour(workspace);
 
@@ -69,13 +73,14 @@ function refreshSoon() {
 }
 
 async function openCall(seq) {
+  const wanted = calling.begin();
   const call = await ask(`/console/calls/${seq}`);
-  if (!call.entry) return;
+  if (!call.entry || !wanted()) return;
   byId("call-title").textContent = callTitle(call.entry);
   byId("call-body").replaceChildren(...callView(call).filter(Boolean));
   byId("call-body").scrollTop = 0;
   cover(true);
-  byId("call").focus();
+  goOnAt(byId("call"));
   const tokens = byId("call-body").querySelector(".tokens");
   const compared = await comparison(call);
   if (compared) tokens.after(compared);
@@ -106,6 +111,7 @@ function showJournal(open) {
 
 /** What lies on top goes away. */
 function closeTop(writing) {
+  calling.begin(); // the call that is on its way, too
   if (faults.open) faults.show(false);
   else if (!byId("call").hidden) closeCall();
   else if (document.body.classList.contains("journal-open")) closeJournal(writing);
@@ -124,7 +130,7 @@ function onKey(event) {
   if (event.key === "Escape") closeTop(writing);
   if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in STEPS) move(STEPS[event.key]);
-  if (event.key in TABS) views.open(TABS[event.key]);
+  if (event.key in TABS) openTab(TABS[event.key]);
   if (event.key === "0" && document.body.dataset.world === "local") workspace.visit(workspace.place);
   if (event.key === "?") showKeys();
   if (event.key === "/" && byId("words").checkVisibility()) {
@@ -145,6 +151,7 @@ addEventListener("unhandledrejection", (event) => event.reason instanceof Unreac
 /** A link to an entry, `#72`, or to a thread, `#sess-…`: its entries, and where there is a local workspace its
     place and messages; to a view, `#people`, and a thread beside it, `#threads/sess-…`; or to a place. */
 async function openLink(id) {
+  const wanted = turning.begin();
   const link = id || (document.body.dataset.world === "none" ? HOME : "");
   if (views.has(viewIn(link))) return openView(link);
   if (SEQ.test(id)) return openEntry(Number(id));
@@ -152,9 +159,21 @@ async function openLink(id) {
   document.body.dataset.thread = id;
   journal.showThread();
   const { opened } = await ask(`/console/threads/${encodeURIComponent(id)}?limit=1`);
+  if (!wanted()) return;
   const local = opened && document.body.dataset.world === "local";
   if (local) views.close();
-  if (!local || !(await workspace.goTo(opened.body.channel, opened.body.ts))) await journal.openThread(id);
+  const there = local && (await workspace.goTo(opened.body.channel, opened.body.ts));
+  if (!there && wanted()) await journal.openThread(id);
+}
+
+function turnToChat() {
+  turning.begin();
+  views.close();
+}
+
+function openTab(name) {
+  turning.begin();
+  views.open(name);
 }
 
 /** The view that a link begins with. */
@@ -172,6 +191,7 @@ async function openView(link) {
 
 /** Of all threads, not of one: beside a view the address says so, too. */
 function showAll() {
+  turning.begin();
   const { view } = document.body.dataset;
   if (view) history.pushState(null, "", `#${view}`);
   return leaveThread();
@@ -186,6 +206,7 @@ async function leaveThread() {
 
 /** One turns to a thread of a view: the way back leads to where one was. */
 function turnToThread(id) {
+  turning.begin();
   const link = `#${document.body.dataset.view}/${id}`;
   if (location.hash !== link) history.pushState(null, "", link);
   return openThread(id);
@@ -200,7 +221,9 @@ async function openThread(id) {
 }
 
 async function openEntry(seq) {
+  const wanted = turning.begin();
   const thread = await journal.openEntry(seq);
+  if (!wanted()) return;
   if (thread) document.body.dataset.thread = thread;
   if (!byId("journal").checkVisibility()) showJournal(true);
 }

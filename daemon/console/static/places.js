@@ -16,8 +16,12 @@ export class Places {
   show(list, soul) {
     this.list = list;
     this.soul = soul;
-    this.unread.clear();
     this.render();
+  }
+
+  /** Another person has read other things. */
+  forget() {
+    this.unread.clear();
   }
 
   select(id) {

@@ -100,10 +100,11 @@ export class Threads {
 
   async further() {
     if (this.older === null || this.busy) return;
+    const { asked } = this;
     this.busy = true;
     try {
       await this.add();
-      this.render();
+      if (asked === this.asked) this.render();
     } finally {
       this.busy = false;
     }

@@ -1,6 +1,6 @@
 // The journal as a line of time: a row for each entry. It goes on at both ends as one comes near them.
 
-import { atEnd, byId, el, toEnd } from "./dom.js";
+import { atEnd, byId, el, goOnAt, toEnd } from "./dom.js";
 import { Ends } from "./ends.js";
 import { clockSeconds, full } from "./format.js";
 import { line } from "./lines.js";
@@ -164,7 +164,7 @@ export class Timeline {
     row.classList.add("current");
     row.tabIndex = 0;
     for (const opens of row.querySelectorAll("button, .seq")) opens.tabIndex = 0;
-    if (focused) row.focus({ preventScroll: true });
+    if (focused) goOnAt(row);
   }
 
   toEnd() {

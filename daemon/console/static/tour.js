@@ -18,7 +18,7 @@ export class Tour {
   async offer({ inner }) {
     if (this.stops) return;
     const { person, stops } = await ask(ADDRESS);
-    if (!stops) return; // this world has none
+    if (!stops || this.stops) return; // this world has none, or it is offered already
     this.person = person;
     this.stops = stops.filter((stop) => inner || !stop.inner);
     this.watched = this.next();

@@ -1,6 +1,6 @@
 // How one moves in a tree by mouse and by keys. Its items have role=treeitem, and some of them can be folded.
 
-import { byId, el } from "./dom.js";
+import { byId, el, goOnAt } from "./dom.js";
 
 export class Walk {
   /**
@@ -101,7 +101,7 @@ export class Walk {
 
   focus(item, inSight = true) {
     this.mark(item);
-    item.focus({ preventScroll: true });
+    goOnAt(item);
     if (inSight) reveal(item);
   }
 

@@ -5,12 +5,13 @@ import { avatar } from "./avatar.js";
 import { learn } from "./called.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
-import { byId, el } from "./dom.js";
+import { byId, el, goOnAt } from "./dom.js";
 import { Places } from "./places.js";
 import { ask } from "./reach.js";
 import { Slack } from "./slack.js";
 
 const KINDS = "public_channel,private_channel,mpim,im";
+const ELSEWHERE = "you turned elsewhere meanwhile";
 
 export class Workspace {
   /** `onThread(key)` hears which thread is open, `onPlace()` that one turns to a channel or DM. */
@@ -39,7 +40,8 @@ export class Workspace {
     this.soul = this.state.soul;
     const last = this.state.people.find(({ id }) => id === localStorage.getItem("person")) ?? this.state.people[0];
     this.known = await this.meet(new Slack(last.token));
-    [this.place, this.beside] = addressed(location.hash.slice(1));
+    const address = location.hash.slice(1);
+    [this.place, this.beside] = addressed(address);
     this.composer = new Composer(byId("composer"), {
       send: (text, files) => this.conversation.post(text, files),
       drop: byId("conversation"),
@@ -47,20 +49,20 @@ export class Workspace {
     });
     keepThePage();
     await this.become(last);
-    this.composer.field.focus();
+    if (!Number(address)) goOnAt(this.composer.field); // at a link to an entry one goes on there
   }
 
   /** Turn to this thread, as someone who sees it; is it there? */
   async goTo(channel, ts) {
-    const there = this.state.channels.find(({ id }) => id === channel);
-    const sees = ({ id }) => there?.kind === "channel" || there?.members.includes(id);
-    const person = this.state.people.find(({ id }) => id === this.world.me && sees({ id })) ?? this.state.people.find(sees);
+    const sees = (person) => this.sees(person, channel);
+    const person = this.state.people.find((one) => one.id === this.world.me && sees(one)) ?? this.state.people.find(sees);
     if (!person) return false;
     const { conversation } = this;
     this.place = channel;
     conversation.selected = ts;
     if (conversation.beside) this.beside = ts;
     await this.turnInto(person);
+    if (this.place !== channel) return false; // one has turned elsewhere
     if (!conversation.threads.has(ts)) await conversation.openBeside(ts); // it is further back than the list goes
     conversation.threads.get(ts)?.node.scrollIntoView({ block: "center" });
     return conversation.selected === ts;
@@ -79,9 +81,10 @@ export class Workspace {
 
   /** Say this as this person in the channel of this name, or, without one, in their DM with the soul. */
   async say(id, name, words, files) {
-    if (id !== this.world.me) await this.turnInto(this.state.people.find((person) => person.id === id));
+    await (id === this.world.me ? this.seen : this.turnInto(this.state.people.find((person) => person.id === id)));
     const place = this.all.find(({ label, member }) => (name ? !member && label === name : member?.id === this.soul));
-    if (place.id !== this.place) await this.open(place.id);
+    if (place && place.id !== this.place) await this.open(place.id);
+    if (this.world.me !== id || this.place !== place?.id) throw new Error(ELSEWHERE);
     await this.conversation.post(words, files);
   }
 
@@ -104,15 +107,33 @@ export class Workspace {
     return { members, names, soul: this.soul, mentions: (text) => mentions(text, names) };
   }
 
+  /** Is this a channel or DM that this person sees? */
+  sees({ id }, channel) {
+    const there = this.state.channels.find((one) => one.id === channel);
+    return there?.kind === "channel" || Boolean(there?.members.includes(id));
+  }
+
   /** Post as this person from now on, and see what they see. */
   async become(person) {
     this.hush?.();
+    if (this.all && this.world.me !== person.id) this.leaveWhatIsNotOf(person);
     localStorage.setItem("person", person.id);
     const slack = new Slack(person.token);
     this.world = { ...this.known, slack, me: person.id };
     this.conversation.postAs(this.world);
     this.hush = slack.listen((event) => this.hear(event), () => this.see());
-    await this.see();
+    this.seen = this.see();
+    await this.seen;
+  }
+
+  /** What the next person does not see is gone at once: nobody turns to it, or writes there. */
+  leaveWhatIsNotOf(person) {
+    this.all = this.all.filter(({ id }) => this.sees(person, id));
+    this.places.forget();
+    this.places.show(this.all, this.soul);
+    if (this.sees(person, this.place)) return;
+    this.composer.rest();
+    this.conversation.leave();
   }
 
   /** Read anew what this person sees, and stay where one is. */
