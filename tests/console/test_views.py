@@ -128,6 +128,8 @@ async def _look_through_threads(page: Page) -> None:
     await page.get_by_role("button", name="All threads").click()
     await expect(page.locator("#scope .name")).to_have_text("All threads")
     await expect(page.locator("#journal")).to_contain_text("menu")
+    of_before = page.locator("#turns .turn", has_text="Why did the build break?")
+    await expect(of_before.locator("time").first).to_have_text(re.compile(r"^\w.* \d\d:\d\d:\d\d$"))
     await page.get_by_label("Search threads").fill("")
     await page.get_by_text("Failed", exact=True).click()
     await expect(rows.locator(".began")).to_have_text(["Read the log of last night."])
@@ -157,6 +159,7 @@ async def _go_back_and_forth(page: Page) -> None:
 
 async def _look_at_questions(page: Page) -> None:
     await expect(page.locator("#asked")).to_have_text("2")
+    await expect(page).to_have_title("(2) Claudius: the soul's console")
     await page.get_by_role("link", name="Questions").click()
     asked = page.locator(".question.open")
     await expect(asked).to_have_count(2)
@@ -195,6 +198,13 @@ async def _look_at_costs(page: Page) -> None:
     await expect(page.locator("#view")).not_to_contain_text("would have cost")
     await expect(page.locator(".bars li")).to_have_count(30)
     await expect(page.locator(".bars .limit")).to_have_text("budget $5.00")
+    dearest, budget = (
+        await page.locator(".bars .peak").bounding_box(),
+        await page.locator(".bars .limit").bounding_box(),
+    )
+    assert dearest is not None
+    assert budget is not None
+    assert dearest["y"] > budget["y"], "the dearest day does not stand below the budget"
     await expect(page.get_by_role("table", name="People").locator("th")).to_have_text(
         ["Alice", "Bob", "Carol"]
     )

@@ -21,7 +21,7 @@ export function dayBars(days, daily) {
   return el(
     "figure",
     { className: "bars", role: "img", "aria-label": `${label}. A day may cost ${cents(daily)}.` },
-    el("div", { className: "plot" }, el("ol", {}, days.map(bar)), near && el("span", { className: "limit", style: { bottom: share(daily) } }, el("small", {}, `budget ${cents(daily)}`)), most > 0 && el("small", { className: "peak" }, cents(most))),
+    el("div", { className: "plot" }, el("ol", {}, days.map(bar)), near && el("span", { className: "limit", style: { bottom: share(daily) } }, el("small", {}, `budget ${cents(daily)}`)), most > 0 && el("small", { className: "peak", style: { bottom: share(most) } }, cents(most))),
     el("figcaption", {}, el("span", {}, day(noon(days[0].day))), !near && el("span", {}, `A day may cost ${cents(daily)}.`), el("span", {}, "Today")),
   );
 }

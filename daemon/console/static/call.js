@@ -1,7 +1,7 @@
 // What the model saw in one call, rebuilt from the journal, and what it took.
 
 import { el } from "./dom.js";
-import { clockSeconds, count, price, seconds } from "./format.js";
+import { count, price, seconds, whenExactly } from "./format.js";
 import { answer, choice } from "./lines.js";
 import { isOpen } from "./sections.js";
 
@@ -22,7 +22,7 @@ export function callView({ entry, request, agrees }) {
 }
 
 export function callTitle({ body, at }) {
-  return ["model call", body.name, clockSeconds(at)].filter(Boolean).join(" · ");
+  return ["model call", body.name, whenExactly(at)].filter(Boolean).join(" · ");
 }
 
 function disagreement() {

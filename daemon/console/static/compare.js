@@ -2,7 +2,7 @@
 
 import { blocksOf } from "./call.js";
 import { el } from "./dom.js";
-import { clockSeconds, count, several } from "./format.js";
+import { count, several, whenExactly } from "./format.js";
 import { rootOf } from "./names.js";
 import { ask } from "./reach.js";
 
@@ -24,7 +24,7 @@ export async function comparison(call) {
     "select",
     { onchange: compare },
     el("option", { value: "" }, "nothing"),
-    others.map(({ seq, at, body }) => el("option", { value: String(seq) }, `#${seq} ${body.name}, ${clockSeconds(at)}`)),
+    others.map(({ seq, at, body }) => el("option", { value: String(seq) }, `#${seq} ${body.name}, ${whenExactly(at)}`)),
   );
   return el("section", { className: "part comparison" }, el("label", {}, el("span", {}, "Compare with "), choose), view);
 }

@@ -52,10 +52,14 @@ const WEEK = 6 * 86_400;
 
 /** When something was, as short as it can be told: `12:04`, `Mon`, `3 Nov`. */
 export function when(at) {
-  const now = Date.now() / 1000;
-  if (day(at) === day(now) && now - at < WEEK) return CLOCK.format(date(at));
-  return (now - at < WEEK ? WEEKDAY : DATE).format(date(at));
+  return isToday(at) ? clock(at) : (isLate(at) ? WEEKDAY : DATE).format(date(at));
 }
+
+/** When something was, to the second: `12:04:31`, and of another day `Mon 12:04:31`, `3 Nov 12:04:31`. */
+export const whenExactly = (at) => (isToday(at) ? clockSeconds(at) : `${when(at)} ${clockSeconds(at)}`);
+
+const isLate = (at) => Date.now() / 1000 - at < WEEK;
+const isToday = (at) => isLate(at) && day(at) === day(Date.now() / 1000);
 
 /** How long ago it was: `4 minutes`. */
 export function since(at) {

@@ -5,7 +5,7 @@ import { cents, money } from "./format.js";
 
 /** Show what GET /console/state says. */
 export function showState(state) {
-  document.title = `${state.name}: the soul's console`;
+  document.title = `${state.questions ? `(${state.questions}) ` : ""}${state.name}: the soul's console`;
   byId("soul").textContent = state.name;
   const words = unreal(state);
   byId("rehearsed").hidden = !words.length;

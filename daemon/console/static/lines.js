@@ -194,7 +194,7 @@ const CLAIMS = { greeted: "meets someone for the first time", told: "tells of th
 
 const readUntil = (until, behind) => `until ${clockSeconds(until)}${behind ? `, but for ${count(behind)} places` : ""}`;
 const readSoFar = (channels, threads) =>
-  `${count(Object.keys(channels).length)} places, ${count(threads.flatMap(Object.keys).length)} threads`;
+  `${several(Object.keys(channels).length, "place")}, ${several(threads.flatMap(Object.keys).length, "thread")}`;
 const down = (reason) => trouble({ outcome: "failed", failure: reason });
 export const chip = (text) => el("span", { className: "chip" }, spelled(String(text)));
 const plain = (text) => el("p", { className: "plain" }, text);

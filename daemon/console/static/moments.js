@@ -3,7 +3,7 @@
 import { whoIs } from "./called.js";
 import { coreWords } from "./core.js";
 import { el } from "./dom.js";
-import { clockSeconds, full, price, seconds, several } from "./format.js";
+import { full, price, seconds, several, whenExactly } from "./format.js";
 import { given } from "./given.js";
 import { chip, choice, line, outcome, quote } from "./lines.js";
 import { INNER, named, shortly } from "./names.js";
@@ -49,7 +49,7 @@ export function headline(node, one) {
     place && el("span", { className: "place" }, place.replace(/^in /, "")),
     !one && !id.includes(".") && id !== INNER && el("a", { className: "conversation-link", href: `#${id}`, tabIndex: -1, title: `All of ${named(id)}`, style: { "--hue": hue } }, el("i", {}), named(id)),
     state && el("span", { className: "state" }, STATES[state] ?? state),
-    el("time", { title: full(at) }, clockSeconds(at)),
+    el("time", { title: full(at) }, whenExactly(at)),
   ];
 }
 

@@ -1,7 +1,7 @@
 // One reading on the page, as it grows: its rounds and cells, each cell with what it asked for and what came of it.
 
 import { el } from "./dom.js";
-import { clockSeconds, count, full, price, several } from "./format.js";
+import { count, full, price, several, whenExactly } from "./format.js";
 import { coreWords } from "./core.js";
 import { quote } from "./lines.js";
 import { readingEnd, trouble } from "./outcomes.js";
@@ -64,7 +64,7 @@ export class ReadingView extends Fold {
     this.name.textContent = began?.question ?? "Its beginning is not in sight.";
     this.name.title = began?.question ?? "";
     this.show(state);
-    const time = el("time", { title: full(at) }, clockSeconds(at));
+    const time = el("time", { title: full(at) }, whenExactly(at));
     this.figures.replaceChildren(el("span", {}, figures(this.node)), this.node.parent ? "" : time);
   }
 

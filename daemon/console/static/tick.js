@@ -1,7 +1,7 @@
 // One tick on the page: a line, which unfolds to what it was shown, what it answered, and what came of its commands.
 
 import { el } from "./dom.js";
-import { clockSeconds, full, price, several } from "./format.js";
+import { full, price, several, whenExactly } from "./format.js";
 import { quote } from "./lines.js";
 import { commandAbout, commandWords, CONTEXTS, reflexWords, thoughtIn, tickWord } from "./musings.js";
 import { trouble } from "./outcomes.js";
@@ -45,7 +45,7 @@ export class TickView extends Fold {
     this.item.dataset.outcome = tick.outcome;
     this.name.textContent = thoughtIn(answer?.text).split("\n")[0] || this.why();
     this.state.textContent = tickWord(tick.outcome);
-    const time = el("time", { title: full(tick.at) }, clockSeconds(tick.at));
+    const time = el("time", { title: full(tick.at) }, whenExactly(tick.at));
     this.top.append(el("p", { className: "figures" }, el("span", {}, this.figures()), time));
     this.draw();
   }
