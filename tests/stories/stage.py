@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,8 @@ GENERAL, RANDOM = "C0GENERAL01", "C0RANDOM002"
 ALICE, BOB, CAROL = "D0ALICE0001", "D0BOB000001", "D0CAROL0001"
 """The soul's DMs with each of the people."""
 ME = f"<@{SOUL.user}>"
+ALL = 100_000
+"""More entries than any story writes."""
 
 
 @dataclass(kw_only=True)
@@ -145,8 +147,14 @@ class Stage:
 
     def entries(self, *kinds: str) -> list[Entry[Any]]:
         """The journal, or what is of these kinds; "input" are all that a thread takes up."""
-        every = self.soul.journal.since(0, limit=100_000)
-        return [entry for entry in every if not kinds or _is_of(entry, kinds)]
+        journal = self.soul.journal
+        if not kinds:
+            return journal.since(0, limit=ALL)
+        named = {*kinds}
+        if "input" in kinds:
+            named.update(journal.kinds.names([Input]))
+        meant = [head.seq for head in journal.heads(0, limit=ALL) if head.kind in named]
+        return [entry for seq in meant for entry in journal.since(seq - 1, limit=1) if entry.seq == seq]
 
     def undone(self) -> list[Entry[Any]]:
         """What waits for a turn, or for its end, but for turns that wait until a model can be reached."""
@@ -179,10 +187,6 @@ class Stage:
     def asked(self) -> list[str]:
         """What the model was asked last, as one text a request."""
         return [str(request["messages"]) for request in self.model.requests]
-
-
-def _is_of(entry: Entry[Any], kinds: Collection[str]) -> bool:
-    return entry.kind in kinds or ("input" in kinds and isinstance(entry.event, Input))
 
 
 def reply(say: str, aside: str = "Private thoughts.", mood: str = "neutral") -> str:
