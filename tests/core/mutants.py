@@ -87,7 +87,7 @@ def copied(folder: Path) -> Path:
 
 
 def _run(shown_by: str, copy: Path) -> str:
-    checks = ("pytest", "--soak") if "::" in shown_by else ("tests.core.harness",)
+    checks = ("pytest", "--soak", "-x") if "::" in shown_by else ("tests.core.harness",)
     settings = {"PYTHONDONTWRITEBYTECODE": "1", "VERBOSE": "1", "PATIENCE": str(PATIENCE)}
     try:
         done = subprocess.run(
