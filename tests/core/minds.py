@@ -25,8 +25,16 @@ from tests.lives import Boundary, lives_in, note, read
 
 
 def acting(home: Path) -> Mapping[str, Process]:
-    """A process with an effect that must not happen twice, between two calls of the model."""
+    """A process with an effect that must not happen twice."""
+    return _deleting(home, {})
 
+
+def acting_anew(home: Path) -> Mapping[str, Process]:
+    """The same; since the second life its code wants it done otherwise."""
+    return _deleting(home, {} if lives_in(home) == 1 else {"how": "thoroughly"})
+
+
+def _deleting(home: Path, args: Mapping[str, str]) -> Mapping[str, Process]:
     async def delete() -> str:
         Boundary.reach()
         note(home / "effects.jsonl", "deleted")
@@ -36,7 +44,7 @@ def acting(home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory:
         if "<note>" in str(turn.memory.conversation):
             return turn.memory.with_memory(*map(remember, await turn.say("Result: I do not know")))
-        done = await turn.effect("delete", {}, delete, repeatable=False)
+        done = await turn.effect("delete", args, delete, repeatable=False)
         memory = turn.memory.with_memory(remember(done))
         spoken = await turn.say(f"Result: {done.event.text.partition(':')[0]}")
         return memory.with_memory(*map(remember, spoken))

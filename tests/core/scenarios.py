@@ -12,6 +12,7 @@ from tests.core.minds import (
     BRIEF,
     LONG,
     acting,
+    acting_anew,
     away,
     brief,
     deadly,
@@ -190,6 +191,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             for note in ("", "after a break: ")
         ],
         last_phase=1,
+        processes=rewritten,
         script=away,
         restarts=True,
     ),
@@ -272,11 +274,11 @@ SCENARIOS: Mapping[str, Scenario] = {
         events=[dm(1, "delete it")],
         endings=[
             ["Result: deleted"],
-            ["Result: outcome unknown"],
             ["Result: I do not know"],
             ["Result: deleted …", "Result: I do not know"],
+            ["Result: deleted", "Result: I do not know"],  # it had been said, and the new code says more
         ],
-        processes=acting,
+        processes=acting_anew,
         restarts=True,
         extra=once_effect,
     ),
