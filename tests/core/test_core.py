@@ -26,7 +26,9 @@ from tests.soak import shared
 SHARE, EACH, PAUSES, TICKS = 151, 151, 19, 401
 """Of the cases each so-manieth one: odd, so that kills before a commit and after one take turns."""
 AT_RANDOM = [name for name in SCENARIOS if name.startswith("at-random")]
-READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped"})  # its model is never there
+SHOWN = ["inner-life", "inner-life-alone", "inner-life-fails"]
+"""What shows mutants when it is read back."""
+READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped", *SHOWN})  # its model is never there
 LONG = {"burst", "poison", "long-outage", *AT_RANDOM}
 LIVING = [name for name in SCENARIOS if name.startswith("inner-life")]
 QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
@@ -63,7 +65,7 @@ def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
     assert_none_goes_wrong([cases[len(cases) // 2]])
 
 
-@pytest.mark.parametrize("name", shared(READ_BACK, 2))
+@pytest.mark.parametrize("name", [*SHOWN, *shared(READ_BACK, 2)])
 def test_each_step_may_be_read_back_at_once(name: str) -> None:
     """Each execution runs again from the top after each of its steps: replay hangs on no accident."""
     assert SOUL.outcome(Case(scenario=name, way="replay")) is None
