@@ -225,8 +225,16 @@ THINKING = (
         "slow: each piece has a patience of its own",
         "claude/patience.py",
         "self._resting, self._due = False, min(self._clock.steady() + seconds, self._until)",
-        "self._resting = False\n        self._until = self._due = self._clock.steady() + seconds",
+        "self._resting = False\n"
+        "        self._until = self._due = min(self._clock.steady() + seconds, self._until)",
         f"{MODEL}test_slow_tokens_are_waited_for",
+    ),
+    rule(
+        "slow: but all of them together have an end",
+        "claude/patience.py",
+        "min(self._clock.steady() + seconds, self._until)",
+        "self._clock.steady() + seconds",
+        "tests/claude/test_patience.py::test_a_stream_without_an_end_is_given_up",
     ),
     rule(
         "slow: a message goes on in a new one before Slack ends it",
