@@ -15,6 +15,7 @@ from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.reply import Reply
+from tests.core.minds import rewritten
 from tests.core.outside import LEARN, echo, said
 from tests.lives import Boundary, lives_in, note
 
@@ -162,16 +163,26 @@ def waiting(_home: Path) -> Mapping[str, Process]:
 
 def remembering(_home: Path) -> Mapping[str, Process]:
     """An afterthought, a turn of the lowest rank, that takes effect by its last entry only."""
+    return _remembering(PROCESSES["conversation"], LEARN)
 
+
+def remembering_anew(home: Path) -> Mapping[str, Process]:
+    """The same; since the second life its code asks otherwise, of what it learns, too."""
+    if lives_in(home) == 1:
+        return remembering(home)
+    return _remembering(rewritten(home)["conversation"], f"{LEARN} Be brief.")
+
+
+def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        outcome = await PROCESSES["conversation"](turn)
+        outcome = await answers(turn)
         await turn.tell("after", Afterthought(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
         if not await turn.look():
             learned = await turn.call(
-                "learn", turn.memory.with_memory(Memory(role="user", content=LEARN)), "fast"
+                "learn", turn.memory.with_memory(Memory(role="user", content=learn)), "fast"
             )
             if learned.event.outcome == "ok" and not await turn.look():
                 await turn.once(Remembered(text=learned.event.text))

@@ -26,6 +26,7 @@ from tests.core.seekers import (
     deliberate,
     learned,
     remembering,
+    remembering_anew,
     thinking,
     waiting,
     wondering,
@@ -273,9 +274,14 @@ WAITING: Mapping[str, Scenario] = {
     ),
     "afterthought-new-code": Scenario(
         events=[dm(1, "hi")],
-        endings=[["You said: hi"], ["You said: after a break: hi"], [CUT, "You said: after a break: hi"]],
+        endings=[
+            ["You said: hi"],
+            ["You said: after a break: hi"],
+            [CUT, "You said: after a break: hi"],
+            ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
+        ],
         script=learned,
-        processes=remembering,
+        processes=remembering_anew,
         restarts=True,
     ),
     "afterthought-poison": Scenario(
