@@ -115,7 +115,7 @@ WAITING: Mapping[str, Scenario] = {
         events=[
             dm(1, "delete it"),
             dm(2, "keep the logs", phase=1),
-            pressed(3, "yes", phase=2, user="U1"),
+            pressed(3, "no", phase=2, user="U1"),
             pressed(4, "yes", phase=3),
             pressed(5, "no", phase=3),
         ],
