@@ -87,6 +87,7 @@ async def test_a_program_that_runs_is_seen_to_run_until_it_is_stopped(asleep: St
     assert process_of(asked, process) == ("in_progress", "")
     asked = await does(stage, do("process.list"))
     assert f"{process} it: in_progress" in asked.results["process.list"][1]
+    await until(lambda: [*stage.home.glob("processes/*/wrapper")])
     await did(stage, do("process.stop", id=process))
     await ended(stage, process)
     asked = await thought(stage)
