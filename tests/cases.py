@@ -133,13 +133,13 @@ class Harness(ABC, Generic[Told]):
 
     # What a case comes to
 
-    def told_in(self, case: Case) -> Told:
+    def scenario_of(self, case: Case) -> Told:
         """The scenario of a case."""
         return self.scenarios[case.scenario]
 
     def outcome(self, case: Case) -> str | None:
         """Tell it. Returns what went wrong."""
-        scenario = self.told_in(case)
+        scenario = self.scenario_of(case)
         tell = self._stopped if case.way in ("pause", "meeting") else self._killed
         with self.home_for(case.scenario) as home:
             return tell(home, scenario, case) or self.verdict(home, scenario)

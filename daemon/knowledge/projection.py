@@ -14,8 +14,6 @@ from daemon.engine.reading import ALWAYS, Reading
 
 PIECE = 200
 """Entries that are folded at once: a few milliseconds, in which nobody else can do anything."""
-FAR = 5_000
-"""So many entries behind, it looks for its own beside the loop. Nearer, a thread costs more than the look."""
 
 
 class Projection:
@@ -28,7 +26,8 @@ class Projection:
     kinds: ClassVar[tuple[type[Event], ...]] = ()
     holds_words: ClassVar[bool] = True
     """Does it begin anew where words were forgotten?"""
-    far_behind: ClassVar[int] = FAR
+    far_behind: ClassVar[int] = 5_000
+    """So many entries behind, it looks for its own beside the loop. Nearer, a thread costs more than that."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal

@@ -62,8 +62,9 @@ def answer(text: str) -> tuple[str, Event]:
 
 
 async def shown(page: Page, world: Desk) -> Locator:
-    """The cards of the thread."""
+    """The cards of the thread, once the page has turned to it: then they are drawn anew."""
     await page.goto(f"{world.url}/#{THREAD}")
+    await expect(page.get_by_role("button", name="All threads")).to_be_visible()
     return page.locator("#turns > .turn")
 
 

@@ -36,8 +36,8 @@ class Soul(Harness[Scenario]):
             for path in (home / "texts" / "soul.md", home / "texts" / "prompts" / "pipeline.md"):
                 path.write_text(path.read_text() + "\nEdited.\n")
 
-    def told_in(self, case: Case) -> Scenario:
-        scenario = super().told_in(case)
+    def scenario_of(self, case: Case) -> Scenario:
+        scenario = super().scenario_of(case)
         if case.way != "meeting":
             return scenario
         return replace(scenario, endings=[*scenario.endings, *scenario.endings_met])

@@ -15,7 +15,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, AudienceNoted, Opened, PersonLearned
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
-from daemon.knowledge.projection import FAR, PIECE
+from daemon.knowledge.projection import PIECE
 from tests.clock import FakeClock
 
 FIRST, ALICE = "sess-0", "U1"
@@ -123,7 +123,7 @@ async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_nea
     places = Places(journal)
     await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 0
-    await asyncio.gather(*(_learn(journal, f"U{number}", "runs") for number in range(FAR + 1)))
+    await asyncio.gather(*(_learn(journal, f"U{number}", "runs") for number in range(Places.far_behind + 1)))
     places = Places(journal)
     await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 1

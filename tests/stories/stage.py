@@ -154,7 +154,7 @@ class Stage:
         if "input" in kinds:
             named.update(journal.kinds.names([Input]))
         meant = [head.seq for head in journal.heads(0, limit=ALL) if head.kind in named]
-        return [entry for seq in meant for entry in journal.since(seq - 1, limit=1) if entry.seq == seq]
+        return journal.sound(meant)
 
     def undone(self) -> list[Entry[Any]]:
         """What waits for a turn, or for its end, but for turns that wait until a model can be reached."""
