@@ -167,6 +167,24 @@ async def test_a_link_that_is_late_does_not_take_one_from_where_one_turned(
         await expect(page.locator("#view-title")).to_have_text("People")
 
 
+async def test_the_chat_that_is_late_leaves_the_journal_to_the_thread_of_a_view(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await _opened(await chromium.new_page(viewport=SIZE), address)
+        await _say(page, "The first thread.")
+        await _say(page, "The second thread.")
+        await page.get_by_role("link", name="Threads").click()
+        await page.locator(".threads .row", has_text="The first thread.").click()
+        await expect(page.locator("#scope")).to_contain_text("The first thread.")
+        async with late(page, "**/api/conversations.history"):
+            await page.reload()
+            await expect(page.locator("#scope")).to_contain_text("The first thread.")
+        await expect(page.locator("#messages .thread")).to_have_count(2)
+        await page.evaluate(ALL_DRAWN)
+        await expect(page.locator("#scope")).to_contain_text("The first thread.")
+
+
 async def test_who_turned_to_another_thread_stays_there_when_their_message_is_taken(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -49,7 +49,10 @@ const journal = new Journal({
 
 const faults = new Faults();
 const views = new Views({ onThread: turnToThread, onEntry: openEntry });
-const workspace = new Workspace({ onThread: (key) => journal.openThread(key), onPlace: turnToChat });
+const workspace = new Workspace({
+  onThread: (key) => views.current || journal.openThread(key), // beside a view the chat is not seen, and turns nobody
+  onPlace: turnToChat,
+});
 const toChat = crossing(journal, workspace);
 const tour = new Tour(workspace);
 
