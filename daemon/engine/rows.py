@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, TypeVar
+
+from pydantic_core import from_json
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import NO_DATE, Entry, Event, Kinds
@@ -78,8 +79,8 @@ def closed_by(text: str) -> tuple[int, ...]:
     """The seqs in this column. Raises ValueError or TypeError where they are none."""
     if text == "[]":
         return ()
-    seqs = json.loads(text)
-    if not isinstance(seqs, list) or not all(type(seq) is int for seq in seqs):
+    seqs = from_json(text)
+    if not isinstance(seqs, list) or any(type(seq) is not int for seq in seqs):
         raise ValueError(f"{text} lists no entries")
     return tuple(seqs)
 

@@ -203,6 +203,8 @@ def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
     root = root_of(entry.thread)
     for field, seq in ledger.kinds.seqs(entry.event):
         there = ledger.thread(seq)
+        if there == entry.thread:
+            continue
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
         elif entry.event.brings or seq in ledger.brought[root]:
