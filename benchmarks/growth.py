@@ -42,6 +42,8 @@ STRETCH = "stretch: "
 """How the name begins of how long others had to wait for the loop while something was done."""
 PAGE = 200
 """Entries, where the page asks for some of a thread."""
+BESIDE = "what is folded beside the start"
+"""It grows: nobody waits for it, unless he is the first to speak."""
 QUERY = "word4000 word4500"
 """One of these words stands in one of a thousand texts."""
 
@@ -61,6 +63,8 @@ async def growth(
 
 
 def _figure(size: int, name: str, value: float, unit: str, floor: float) -> Figure:
+    if name == BESIDE:
+        return Figure(name=f"{size:,} entries: {name}", value=value, unit=unit, floor=floor)
     told, aim, met = f"{size:,} entries: {name}", f"at most {FLAT:g} times the floor", value <= FLAT * floor
     if name.startswith(STRETCH):
         told, aim, met = "… the loop without a break", f"at most {UNNOTICED:g} ms", value <= UNNOTICED
@@ -144,7 +148,7 @@ async def _open(took: Took, here: Lived) -> None:
 
 
 async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
-    """The first one after a start folds people and places, the first one of a thread its past."""
+    """People, places and DMs are folded beside the start; the first turn of a thread folds its past."""
     taker, stamps = soul.turns(), count(soul.world.journal.last())
 
     async def turn(thread: str) -> None:
@@ -157,6 +161,7 @@ async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
     async def longest() -> None:
         await turn(here.longest)
 
+    await took.watch(BESIDE, soul.world.recollect)
     await took.watch("the first turn after a start", anew)
     for _ in range(rounds):
         await took.time("a turn", anew)

@@ -170,7 +170,7 @@ async def _at_work(
     """What takes turns in this world, and what goes on beside it, until the stack ends."""
     enter = stack.enter_async_context
     await enter(turn_lines(world.journal))
-    await enter(meanwhile(world.people.update()))
+    await enter(meanwhile(world.recollect()))
     if settings.inner:
         await begin(world.journal)
     worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))
