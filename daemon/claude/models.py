@@ -97,16 +97,17 @@ KNOWN = (
     ),
 )
 """The models that are asked as they want to be asked, and whose calls the budget counts."""
+BY_ID = {known.id: known for known in KNOWN}
 
 
 def model(name: str) -> Model:
     """The model of this id. One that is not in the table (a local one) is free and asked plainly."""
-    return next((known for known in KNOWN if known.id == name), Model(id=name))
+    return BY_ID.get(name) or Model(id=name)
 
 
 def is_known(name: str) -> bool:
     """Whether this model is in the table, with its price."""
-    return any(known.id == name for known in KNOWN)
+    return name in BY_ID
 
 
 def cost(spec: Model, usage: Usage) -> float:

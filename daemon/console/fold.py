@@ -23,10 +23,9 @@ class Fold(Projection):
     paths: ClassVar[tuple[str, ...]] = ()
     far_behind = 500
 
-    def _to_fold(self, journal: Reading, before: int) -> tuple[int, Sequence[Any]]:
-        last = min(journal.last(), before - 1)
+    def _to_fold(self, journal: Reading, last: int) -> Sequence[Any]:
         rows = journal.fields(self.kinds, self.paths, self._upto)
-        return last, [row for row in rows if row[0] <= last]
+        return [row for row in rows if row[0] <= last]
 
     def _take_all(self, found: Sequence[Any]) -> None:
         for seq, thread, kind, at, fields in found:

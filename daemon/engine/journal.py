@@ -343,9 +343,9 @@ class Journal(Reading):
         that nobody else writes."""
         return max(self._newest.get(name, 0) for name in self.kinds.names(kinds))
 
-    def has_none(self, *kinds: type[Event], since: int) -> bool:
-        """Is it known without a search that no entry of these kinds comes after this seq?"""
-        mine = 0 < self._wrote_first <= since + 1 and self._wrote_last == self.last()
+    def has_none(self, *kinds: type[Event], since: int, upto: int) -> bool:
+        """Is it known without a search that no entry of these kinds comes after one seq, up to another?"""
+        mine = 0 < self._wrote_first <= since + 1 and self._wrote_last >= upto
         return mine and self.newest(*kinds) <= since
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:

@@ -123,10 +123,12 @@ class Reading:
         """A number that is another one whenever an entry of these kinds was written."""
         return self.last()
 
-    def seqs(self, *kinds: type[Event], since: int = 0) -> list[int]:
-        """Which entries are of these kinds, after a seq, in order: for those who read them in parts."""
+    def seqs(self, *kinds: type[Event], since: int = 0, upto: int = ALWAYS) -> list[int]:
+        """Which entries are of these kinds, after a seq and up to one, in order: for those who read them in
+        parts."""
         with self._question:
-            return self._store.seqs(self.kinds.names(kinds), since)
+            last = self._store.last() if upto == ALWAYS else upto
+            return self._store.seqs(self.kinds.names(kinds), since, last)
 
     def fields(
         self, kinds: Sequence[type[Event]], paths: Sequence[str], since: int = 0

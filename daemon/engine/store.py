@@ -232,12 +232,12 @@ class Store:
             f"{column} in (select value from json_each(?)) and seq > ? and at >= ?", _json(kinds), since, at
         )
 
-    def seqs(self, kinds: Iterable[str], since: int = 0) -> list[int]:
-        """Which entries are of these kinds, after a seq, in order."""
-        column = "+kind" if self.last() - since < FEW else "kind"
-        where = f"{column} in (select value from json_each(?)) and seq > ?"
-        found = self._db.execute(f"select seq from entry where {where} order by seq", (_json(kinds), since))
-        return [seq for (seq,) in found]
+    def seqs(self, kinds: Iterable[str], since: int, upto: int) -> list[int]:
+        """Which entries are of these kinds, after a seq and up to one, in order."""
+        column = "+kind" if upto - since < FEW else "kind"
+        query = f"""select seq from entry
+            where {column} in (select value from json_each(?)) and seq > ? and seq <= ? order by seq"""
+        return [seq for (seq,) in self._db.execute(query, (_json(kinds), since, upto))]
 
     def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
         """Which entries stand between two seqs, both left out: the newest, or the first ones, in order.

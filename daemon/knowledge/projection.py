@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -49,28 +48,29 @@ class Projection:
         only what replays does.
         """
         async with self._folding:
-            self._heed(before)
-            while self._last(before) - self._upto > PIECE:
-                await self._fold_in_pieces(before)
-            self.fold(before)
+            last = self._last(before)
+            while last - self._upto > PIECE:
+                await self._fold_in_pieces(last)
+                last = self._last(before)
+            self._fold(last)
 
     def fold(self, before: int = ALWAYS) -> None:
         """The same at once."""
-        self._heed(before)
-        last = self._last(before)
-        if last > self._upto and not self.journal.has_none(*self.kinds, since=self._upto):
-            _, found = self._to_fold(self.journal, before)
-            self._take_all(found)
+        self._fold(self._last(before))
+
+    def _fold(self, last: int) -> None:
+        if last > self._upto and not self.journal.has_none(*self.kinds, since=self._upto, upto=last):
+            self._take_all(self._to_fold(self.journal, last))
         self._upto = max(self._upto, last)
         self._whole = True
 
-    async def _fold_in_pieces(self, before: int) -> None:
-        """Fold what there is now. What is forgotten meanwhile ends it: whoever called looks again."""
-        self._heed(before)
+    async def _fold_in_pieces(self, last: int) -> None:
+        """Fold what there is up to this entry. What is forgotten meanwhile ends it: whoever called looks
+        again."""
         erasures = self.journal.erasures
-        far = self.journal.last() - self._upto > self.far_behind
-        new = partial(self._to_fold, before=before)
-        last, found = await self.journal.apart(new) if far else new(self.journal)
+        far = last - self._upto > self.far_behind
+        new = partial(self._to_fold, last=last)
+        found = await self.journal.apart(new) if far else new(self.journal)
         for start in range(0, len(found), PIECE):
             if erasures != self.journal.erasures:
                 return
@@ -79,13 +79,13 @@ class Projection:
         self._upto = max(self._upto, last)
 
     def _last(self, before: int) -> int:
+        """Up to where it can be folded now; it begins anew where it has to."""
+        self._heed(before)
         return min(self.journal.last(), before - 1)
 
-    def _to_fold(self, journal: Reading, before: int) -> tuple[int, Sequence[Any]]:
-        """Up to where it can be folded, and what `_take_all` is given: the entries that are to be."""
-        last = min(journal.last(), before - 1)
-        seqs = journal.seqs(*self.kinds, since=self._upto)
-        return last, seqs[: bisect_right(seqs, last)]
+    def _to_fold(self, journal: Reading, last: int) -> Sequence[Any]:
+        """What `_take_all` is given: the entries that are to be folded, up to this one."""
+        return journal.seqs(*self.kinds, since=self._upto, upto=last)
 
     def _take_all(self, found: Sequence[Any]) -> None:
         for entry in self.journal.sound([seq for seq in found if seq > self._upto]):

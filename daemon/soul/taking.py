@@ -63,9 +63,10 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
         return None
     if waiting[0].thread == INNER:
         return Taken(inputs=waiting, process=INNER_LIFE)
-    questions = journal.pending(Asked, thread=waiting[0].thread)
+    under_way: list[Entry[Any]] = journal.pending(Asked, Spawned, thread=waiting[0].thread)
+    questions = only(Asked, under_way)
     stops = _ranked(waiting, Rank.STOP)
-    goes_on = bool(questions or from_within(waiting) or journal.pending(Spawned, thread=waiting[0].thread))
+    goes_on = bool(under_way or from_within(waiting))
     heeded = [entry for entry in stops if goes_on or not _words(entry)]
     if heeded:
         return Taken(inputs=_ended_by(heeded, waiting), process=STOPPING)
