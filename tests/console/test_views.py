@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, ViewportSize, expect
 
-from rehearsal.people import BOB
+from rehearsal.people import BOB, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
 
@@ -84,21 +84,43 @@ async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
         await expect(page.locator("#view-title")).to_have_text("Threads")
 
 
+async def test_what_is_drawn_anew_leaves_whoever_is_there_by_keyboard_where_they_are(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with daemon(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(address)
+        await _bob_says(page, address, f"<@{SOUL.user}> Good morning!")
+        body = page.locator("#view-body")
+        first = re.compile(r"general ?@Claudius Good morning!")
+        for view, control, says, told in (
+            ("Threads", body.locator(".row", has_text=first), "And again!", "And again!"),
+            ("People", body.locator("summary"), "And once more!", "3 threads"),
+            ("Costs", body.locator("button.link", has_text=first), "Good night!", "Good night!"),
+        ):
+            await page.get_by_role("link", name=view).click()
+            await control.focus()
+            await _bob_says(page, address, f"<@{SOUL.user}> {says}")
+            await expect(body).to_contain_text(told)
+            await expect(control).to_be_focused()
+
+
+async def _bob_says(page: Page, address: str, text: str) -> None:
+    said = {"channel": GENERAL, "text": text}
+    as_bob = {"Authorization": f"Bearer {BOB.token}"}
+    answer = await page.request.post(f"{address}/api/chat.postMessage", data=said, headers=as_bob)
+    assert (await answer.json())["ok"]
+
+
 async def _be_told_of_what_is_new(page: Page, address: str) -> None:
     """Who is further up in a channel is told that Bob goes on at its end."""
 
-    async def says(text: str) -> None:
-        said = {"channel": GENERAL, "text": text}
-        as_bob = {"Authorization": f"Bearer {BOB.token}"}
-        answer = await page.request.post(f"{address}/api/chat.postMessage", data=said, headers=as_bob)
-        assert (await answer.json())["ok"]
-
     for number in range(20):
-        await says(f"Line {number} :tada:")
+        await _bob_says(page, address, f"Line {number} :tada:")
     last = page.locator("#messages .thread").last
     await expect(last).to_contain_text("Line 19 🎉")
     await page.locator("#messages").evaluate("(box) => { box.scrollTop = 0; }")
-    await says("| a | table |")
+    await _bob_says(page, address, "| a | table |")
     await page.get_by_role("button", name="1 new ↓").click()
     await expect(last).to_be_in_viewport()
     await expect(page.locator("#chat-news")).to_be_hidden()

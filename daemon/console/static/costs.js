@@ -1,7 +1,7 @@
 // What the soul costs: each day beside its budget, and by thread, person and model.
 
 import { dayBars } from "./bars.js";
-import { el } from "./dom.js";
+import { el, redraw } from "./dom.js";
 import { cents, count, money, several } from "./format.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
@@ -37,7 +37,8 @@ export class Costs {
     const rehearsed = told.whole.cost === 0 && told.whole.worth > 0;
     const of = (spent) => (rehearsed ? spent.worth : spent.cost);
     const priced = rehearsed && el("p", { className: "note" }, "The model is a script, and free: below stands what the same calls would have cost.");
-    this.body.replaceChildren(
+    redraw(
+      this.body,
       el("div", { className: "sums" }, sums(told, of, rehearsed)),
       ...(priced ? [priced] : []),
       dayBars(told.days.map((day) => ({ day: day.day, value: of(day), calls: day.calls })), told.daily),
@@ -49,7 +50,7 @@ export class Costs {
 
   thread({ thread, place, began }) {
     const words = [el("b", {}, place || "A thread"), began && [" ", oneLine(began)]];
-    return el("button", { type: "button", className: "link", onclick: () => this.onThread(thread) }, words);
+    return el("button", { type: "button", className: "link", dataset: { key: thread }, onclick: () => this.onThread(thread) }, words);
   }
 }
 

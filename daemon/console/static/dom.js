@@ -37,6 +37,16 @@ export function goOnAt(node) {
   if (!document.activeElement?.matches("textarea, select, input[type='search']")) node.focus({ preventScroll: true });
 }
 
+/** Draw anew what stands there. Whoever is on a control of it stays on that one, or on the new one of its key. */
+export function redraw(place, ...children) {
+  const on = place.contains(document.activeElement) ? document.activeElement : null;
+  place.replaceChildren(...children);
+  if (!on) return;
+  const keyed = () => [...place.querySelectorAll("[data-key]")].find(({ dataset }) => dataset.key === on.dataset.key);
+  const again = place.contains(on) ? on : keyed();
+  again?.focus({ preventScroll: true });
+}
+
 /** For a moment it stands out. */
 export function flash(node) {
   node.classList.remove("flash");

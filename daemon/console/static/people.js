@@ -1,7 +1,7 @@
 // Whom the soul knows, and what it knows of each, with the entries that say so. The page is the owner's.
 
 import { avatar } from "./avatar.js";
-import { el } from "./dom.js";
+import { el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
 import { markup } from "./markup.js";
 import { ask } from "./reach.js";
@@ -34,7 +34,7 @@ export class People {
     const shown = found.map((person) => this.card(person).node);
     if (this.others && !looked) shown.push(this.card({ id: "-", name: "Nobody in particular", noted: this.others, known: 0 }).node);
     const empty = el("p", { className: "empty" }, looked ? "Nobody is called so." : "The soul has met nobody yet.");
-    this.list.replaceChildren(...(shown.length ? shown : [empty]));
+    redraw(this.list, ...(shown.length ? shown : [empty]));
   }
 
   /** One stays the same node, so that it stays open while others change. */
@@ -55,7 +55,8 @@ export class People {
     const told = await ask(`/console/people/${encodeURIComponent(card.id)}`);
     if (!told.notes) return;
     const { known, notes, more } = told;
-    card.box.replaceChildren(
+    redraw(
+      card.box,
       ...section("What it knows of them", known.map((one) => this.note(one))),
       ...section("Notes about them", notes.map((one) => this.note(one))),
       ...(more ? [el("p", { className: "note" }, `and ${several(more, "older note")}`)] : []),
@@ -75,7 +76,7 @@ export class People {
         place && `${place} · `,
         el("time", { title: full(at) }, when(at)),
         " · ",
-        el("button", { type: "button", className: "link", onclick: () => this.onEntry(seq) }, "where it was learned"),
+        el("button", { type: "button", className: "link", dataset: { key: seq }, onclick: () => this.onEntry(seq) }, "where it was learned"),
       ),
     );
   }

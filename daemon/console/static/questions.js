@@ -1,6 +1,6 @@
 // What people are asked: who, what, where, since when, and how its buttons stand.
 
-import { el } from "./dom.js";
+import { el, redraw } from "./dom.js";
 import { full, since, when } from "./format.js";
 import { markup } from "./markup.js";
 import { ask } from "./reach.js";
@@ -19,7 +19,8 @@ export class Questions {
     const { open, answered } = await ask("/console/questions");
     if (!open) return;
     const nothing = el("p", { className: "empty" }, "Nobody is asked anything. Whatever waits for you would stand here.");
-    this.body.replaceChildren(
+    redraw(
+      this.body,
       ...(open.length ? open.map((one) => this.card(one)) : [nothing]),
       ...(answered.length ? [el("h3", {}, "Answered lately"), ...answered.map((one) => this.card(one))] : []),
     );
@@ -41,7 +42,7 @@ export class Questions {
       el("div", { className: "text" }, markup(one.text || "…")),
       buttons(one, open),
       el("p", { className: "note" }, state(one, open), open && [" ", place(one)]),
-      el("button", { type: "button", className: "link", onclick: () => this.onEntry(one.seq) }, "Show it in the journal"),
+      el("button", { type: "button", className: "link", dataset: { key: one.seq }, onclick: () => this.onEntry(one.seq) }, "Show it in the journal"),
     );
   }
 }
@@ -57,8 +58,8 @@ function buttons({ choices, answer }, open) {
 /** Where its buttons stand, or where it waits: in the local chat, or in Slack. */
 function place({ thread, choices, link }) {
   const stands = choices.length ? "They stand beneath the question" : "It is asked";
-  if (document.body.dataset.world === "local") return [`${stands} `, el("a", { href: `#${thread}` }, "in the chat"), "."];
-  return link && [`${stands} `, el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, "in Slack"), "."];
+  if (document.body.dataset.world === "local") return [`${stands} `, el("a", { href: `#${thread}`, dataset: { key: thread } }, "in the chat"), "."];
+  return link && [`${stands} `, el("a", { href: link, dataset: { key: thread }, target: "_blank", rel: "noopener noreferrer" }, "in Slack"), "."];
 }
 
 const labelled = (choice) => choice.charAt(0).toUpperCase() + choice.slice(1).replaceAll("_", " ");

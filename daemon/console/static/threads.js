@@ -1,7 +1,7 @@
 // All conversations, the latest first: looked for by words, person, channel, process, and by what is amiss.
 
 import { avatar } from "./avatar.js";
-import { announce, el } from "./dom.js";
+import { announce, el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
@@ -132,12 +132,10 @@ export class Threads {
   }
 
   render() {
-    const focused = this.list.querySelector(":focus")?.dataset.thread;
     const rows = this.shown.map((thread) => el("li", {}, this.row(thread)));
     const empty = el("li", { className: "empty" }, this.looked ? "No thread is like that." : NOTHING[this.state]);
-    this.list.replaceChildren(...(rows.length ? rows : [empty]));
+    redraw(this.list, ...(rows.length ? rows : [empty]));
     this.end.hidden = this.older === null;
-    if (focused) this.list.querySelector(`[data-thread="${focused}"]`)?.focus();
   }
 
   row(thread) {
@@ -151,7 +149,7 @@ export class Threads {
       {
         type: "button",
         className: unread ? "row unread" : "row",
-        dataset: { thread: thread.thread },
+        dataset: { key: thread.thread },
         "aria-current": open ? "true" : null,
         onclick: () => this.open(thread),
       },
