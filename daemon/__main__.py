@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import math
@@ -98,6 +99,7 @@ def commands() -> argparse.ArgumentParser:
 
 def _run(_: argparse.Namespace) -> int:
     settings = _settings()
+    gc.disable()  # it would go four times through what is imported, which stays
     from daemon import app, lifetime  # after the settings: a bad key answers at once
 
     slack, claude = settings.slack == "rehearsed", settings.claude == "rehearsed"
@@ -106,6 +108,7 @@ def _run(_: argparse.Namespace) -> int:
         rehearsal = _rehearsal(settings, slack=slack, claude=claude)
     if claude:
         settings, samples = _toured(settings)
+    gc.enable()
     asyncio.run(lifetime.until_told(app.run(settings, rehearsal, samples)))
     return 0
 

@@ -13,7 +13,7 @@ from typing import Any
 from daemon.engine.event import Entry, Event, Input
 from daemon.engine.journal import Journal
 from daemon.engine.keys import PART
-from daemon.engine.kinds import AttemptFailed, Restarted, Spawned, TurnEnded, TurnResumed, Waiting
+from daemon.engine.kinds import AttemptFailed, Outage, Restarted, Spawned, TurnEnded, TurnResumed, Waiting
 from daemon.kinds import (
     SOUL_KINDS,
     Asked,
@@ -44,14 +44,17 @@ def verdict(home: Path, scenario: Scenario) -> str | None:
 
 
 def finished(home: Path) -> str | None:
-    """Of two daemons that met, one must have come through: fencing is not to stop both."""
+    """Of two daemons that met, one must have come through, up to an outage that lasts: fencing is not to stop
+    both."""
 
     async def left() -> list[str]:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
             resumed = Counter(entry.cause for entry in journal.kind(TurnResumed))
             own = len(journal.kind(AttemptFailed))  # a turn that failed by itself is resumed, too
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
-            return fought + [entry.kind for entry in journal.pending(TurnBegan, Input, SpeechBegan)]
+            waiting = {entry.thread for entry in journal.pending(Outage)}
+            open_yet: list[Entry[Event]] = journal.pending(TurnBegan, Input, SpeechBegan)
+            return fought + [entry.kind for entry in open_yet if entry.thread not in waiting]
 
     return (
         f"two daemons met, and one did not finish alone: {kinds}" if (kinds := asyncio.run(left())) else None
