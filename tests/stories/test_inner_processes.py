@@ -107,7 +107,7 @@ async def test_what_a_crash_lost_is_offline(asleep: Stage) -> None:
     stage = asleep
     await lives(stage, it=LASTS)
     process = await started(stage, "it")
-    await stage.until(lambda: [*stage.home.glob("processes/*/wrapper")])
+    await until(lambda: [*stage.home.glob("processes/*/wrapper")])
     await stage.sleep()
     [folder] = stage.home.glob("processes/*")
     wrapper = holder(folder)
