@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.stories.stage import ALICE, BOB, Stage, reply
+from tests.stories.test_disk import hurry
 
 AWAY = "I can't gather my thoughts"
 STAR = (
@@ -99,6 +100,7 @@ async def test_what_breaks_off_says_so_once_however_often_it_is_ended(stage: Sta
 async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
     stage: Stage, thread: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    await hurry(stage)
     held = asyncio.Event()
     caplog.set_level(logging.DEBUG, "daemon.engine.writer")
     stage.model.say(reply("Here I am."), until=held, chunk=1_000)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 
+from daemon.engine.store import Store
+from daemon.engine.writer import Written
+from tests.attention import CountedWriter
 from tests.stories.process import PATIENCE, Daemon, ended, into, running, visit
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -72,7 +76,23 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
     assert "Traceback" not in said
 
 
+class Hurried(CountedWriter):
+    """A writer that waits a moment for whoever has locked its file: that time is real."""
+
+    def __init__(self, store: Store, committed: Callable[[Sequence[Written]], None]) -> None:
+        super().__init__(store, committed)
+        store._db.execute("pragma busy_timeout = 100")
+
+
+async def hurry(stage: Stage) -> None:
+    """From now on it waits no longer than that."""
+    await stage.sleep()
+    stage.writer = Hurried
+    await stage.wake()
+
+
 async def test_a_locked_database_is_waited_for(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    await hurry(stage)
     await stage.until(lambda: not stage.soul.slack.catch_up.running)  # or it would read what was not acked
     other = sqlite3.connect(stage.home / "journal.db", isolation_level=None)
     other.execute("begin immediate")
