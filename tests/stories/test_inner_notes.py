@@ -10,6 +10,7 @@ import pytest
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from rehearsal.people import ECHO
+from tests.soak import shared
 from tests.stories.stage import ALICE, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.ticking import did, do, does, live, note_of, shown, thinks, tick, unlike
 
@@ -94,10 +95,7 @@ SAID = {
 """Where a note comes from, and its priority."""
 
 
-@pytest.mark.parametrize(("source", "priority"), [*SAID.items()])
-async def test_where_it_comes_from_says_how_important_it_is(
-    asleep: Stage, source: str, priority: str
-) -> None:
+async def test_where_it_comes_from_says_how_important_it_is(asleep: Stage) -> None:
     stage = asleep
     await stage.wake(inner_life_enabled=True, allowed_bots=frozenset({ECHO.user}))
     await stage.settled()
@@ -109,9 +107,10 @@ async def test_where_it_comes_from_says_how_important_it_is(
     echo.token = ECHO.bot_token
     await echo.chat_postMessage(channel=GENERAL, text="beep")
     await stage.settled()
-    asked = await does(stage, do("notes.list", source=source, unread=False))
-    [_, line] = asked.results["notes.list"][1].splitlines()
-    assert line.split(": ")[1].startswith(f"{priority}, {source}, in #general")
+    for source, priority in SAID.items():
+        asked = await does(stage, do("notes.list", source=source, unread=False))
+        [_, line] = asked.results["notes.list"][1].splitlines()
+        assert line.split(": ")[1].startswith(f"{priority}, {source}, in #general")
 
 
 async def test_what_was_answered_in_its_conversation_is_marked_so(alive: Stage) -> None:
@@ -139,7 +138,7 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("wanted", FILTERS)
+@pytest.mark.parametrize("wanted", shared(FILTERS, 4))
 @pytest.mark.parametrize("way", ["mode", "filter"])
 async def test_auto_mode_shows_the_words_of_what_fits(alive: Stage, wanted: str, way: str) -> None:
     stage = alive
@@ -248,11 +247,12 @@ async def test_what_is_cleaned_up_is_no_note_any_more(alive: Stage) -> None:
     assert note_of(stage, "lift"), "the journal keeps it"
 
 
-@pytest.mark.parametrize("verb", ["read", "hide", "mark"])
-async def test_a_note_that_is_not_there_is_refused(alive: Stage, verb: str) -> None:
-    asked = await does(alive, do(f"notes.{verb}", ids=[9_999]))
-    done, why = asked.results[f"notes.{verb}"]
-    assert (done, "There is no note 9999" in why) == ("no", True)
+async def test_a_note_that_is_not_there_is_refused(alive: Stage) -> None:
+    names = ("notes.read", "notes.hide", "notes.mark")
+    asked = await does(alive, *(do(name, ids=[9_999]) for name in names))
+    for name in names:
+        done, why = asked.results[name]
+        assert (done, "There is no note 9999" in why) == ("no", True), name
 
 
 async def test_what_is_private_to_a_dm_is_no_words_in_a_public_view(asleep: Stage) -> None:
