@@ -77,8 +77,8 @@ async def test_nothing_is_dropped_in_days_and_the_owner_hears_again_each_day(sta
     await meet(stage)
     stage.model.faults.switch("no-credit")
     ts = await say(stage, "bob", BOB, "Wind the clock.")
-    await passing(stage, 2.5 * 86_400, step=1_200.0)
-    assert len(await unasked(stage, "alice", ALICE)) == 3
+    await passing(stage, 1.5 * 86_400, step=1_200.0)
+    assert len(await unasked(stage, "alice", ALICE)) == 2
     assert len(await stage.answers(BOB, ts)) == 1
     await mended(stage)
     assert len(await stage.answers(BOB, ts)) == 2

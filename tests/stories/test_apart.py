@@ -7,6 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
+from tests.soak import SOAK
 from tests.stories.process import around, ended, into, ready, start_anew
 
 TELLING = """
@@ -44,9 +45,15 @@ async def test_a_daemon_with_real_slack_and_real_claude_never_loads_it(tmp_path:
         modules = await loaded(tmp_path / "soul", **into(place.url))
         assert {"daemon.app", "daemon.slack.surface", "daemon.claude.client"} <= modules
         assert rehearsed(modules) == []
+
+
+@SOAK
+async def test_nor_does_the_doctor(tmp_path: Path) -> None:
+    async with around(tmp_path) as place:
         assert rehearsed(await loaded(tmp_path / "soul", "doctor", **into(place.url))) == []
 
 
+@SOAK
 async def test_it_is_loaded_where_one_of_the_two_is_not_real(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         local = await loaded(tmp_path / "soul", ANTHROPIC_BASE_URL=place.url)

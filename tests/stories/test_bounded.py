@@ -8,6 +8,7 @@ import pytest
 
 from daemon.limits import Limits
 from rehearsal.people import CAROL
+from tests.soak import SOAK, later
 from tests.stories.choosing import pressed, questions, shown
 from tests.stories.stage import BOB, GENERAL, ME, Stage, reply
 
@@ -22,7 +23,7 @@ async def at_a_bound(stage: Stage, bound: str, owners: Set[str]) -> str:
     stage.model.say(reply("Hello."))
     ts = await stage.say("alice", GENERAL, f"{ME} hello")
     for _ in range(2):
-        stage.model.say(reply("word " * 7_000))
+        stage.model.say(reply("word " * 7_000), chunk=10_000)
         await stage.say("bob", BOB, "Talk a lot.")
     spent = stage.soul.budget.today().cost
     await stage.sleep()
@@ -36,7 +37,7 @@ async def at_a_bound(stage: Stage, bound: str, owners: Set[str]) -> str:
     return ts
 
 
-@pytest.mark.parametrize(("bound", "said"), [("person", FOR_GOOD), ("day", SPENT)])
+@pytest.mark.parametrize(("bound", "said"), [("person", FOR_GOOD), later("day", SPENT)])
 async def test_without_an_owner_it_says_so_and_offers_nothing(stage: Stage, bound: str, said: str) -> None:
     ts = await at_a_bound(stage, bound, UNOWNED)
     *_, (last, buttons) = await shown(stage, GENERAL, ts)
@@ -45,7 +46,7 @@ async def test_without_an_owner_it_says_so_and_offers_nothing(stage: Stage, boun
     assert not stage.pending("input", "turn-began")
 
 
-@pytest.mark.parametrize(("bound", "said"), [("person", ASKS), ("day", SPENT)])
+@pytest.mark.parametrize(("bound", "said"), [later("person", ASKS), ("day", SPENT)])
 async def test_an_owner_lets_it_answer(stage: Stage, bound: str, said: str) -> None:
     ts = await at_a_bound(stage, bound, OWNED)
     *_, (asks, buttons) = await shown(stage, GENERAL, ts)
@@ -58,6 +59,7 @@ async def test_an_owner_lets_it_answer(stage: Stage, bound: str, said: str) -> N
     assert not stage.pending("asked", "input", "turn-began")
 
 
+@SOAK
 async def test_an_owner_may_leave_it_at_that(stage: Stage) -> None:
     ts = await at_a_bound(stage, "person", OWNED)
     await pressed(stage, "carol", "Stop")
@@ -67,7 +69,7 @@ async def test_an_owner_may_leave_it_at_that(stage: Stage) -> None:
     assert not stage.pending("asked", "input", "turn-began")
 
 
-@pytest.mark.parametrize(("bound", "said"), [("person", FOR_GOOD), ("day", SPENT)])
+@pytest.mark.parametrize(("bound", "said"), [later("person", FOR_GOOD), ("day", SPENT)])
 async def test_owners_are_asked_once_for_a_bound_in_a_thread(stage: Stage, bound: str, said: str) -> None:
     ts = await at_a_bound(stage, bound, OWNED)
     await stage.say("alice", GENERAL, f"{ME} and now?", ts)

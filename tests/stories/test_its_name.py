@@ -19,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from rehearsal.people import ALICE, BOB, SOUL
 from tests.attention import PATIENCE
 from tests.core.mutants import copied
+from tests.soak import SOAK
 from tests.source import ROOT
 from tests.stories.process import ready, variables
 from tests.stories.stage import GENERAL, ME
@@ -92,6 +93,7 @@ async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> Non
     assert "lovelace" not in looked, "a name is nothing to look for"
 
 
+@SOAK
 async def test_the_doctors_link_makes_an_app_of_that_name(project: Path) -> None:
     process = await begun(project, "doctor", "--json")
     said, _ = await process.communicate()

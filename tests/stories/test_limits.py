@@ -11,6 +11,7 @@ import pytest
 from daemon.limits import Limits
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB, CAROL
+from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -104,7 +105,11 @@ BOUNDS: dict[str, dict[str, Any]] = {
     "thread": {"limit_thread": Limits(calls=3)},
     "person": {"limit_person": Limits(calls=3)},
 }
-bounds = pytest.mark.parametrize("settings", BOUNDS.values(), ids=BOUNDS.keys())
+bounds = pytest.mark.parametrize(
+    "settings",
+    [later(BOUNDS["turn"]), BOUNDS["rounds"], BOUNDS["thread"], later(BOUNDS["person"])],
+    ids=BOUNDS.keys(),
+)
 
 
 @bounds
@@ -181,6 +186,7 @@ async def test_two_owners_press_at_once(stage: Stage) -> None:
     assert (person, said[: len(CLOSED)]) == (ALICE_HERSELF.id, CLOSED)
 
 
+@SOAK
 async def test_an_owner_in_her_own_conversation(stage: Stage) -> None:
     await deciding(stage, owner_user_ids=frozenset({ALICE_HERSELF.id}), limit_turn=Limits(calls=3))
     answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
@@ -190,14 +196,14 @@ async def test_an_owner_in_her_own_conversation(stage: Stage) -> None:
     assert (await stage.answers(ALICE, ts))[-1] == FOUND
 
 
-@pytest.mark.parametrize("owned", [True, False])
-@pytest.mark.parametrize("left", [0.003, 0.03], ids=["choosing", "thinking"])
+@pytest.mark.parametrize("owned", [True, later(False)])
+@pytest.mark.parametrize("left", [later(0.003), 0.03], ids=["choosing", "thinking"])
 async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, owned: bool) -> None:
     await deciding(stage, **(OWNED if owned else {}))
     answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))
     ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
-    answers(stage, *[reply("Hm.", aside="word " * 7_000)] * 2)
     for _ in range(2):
+        stage.model.say(reply("Hm.", aside="word " * 7_000), chunk=10_000)
         await stage.say("bob", BOBS, "Talk a lot.")
     cost = stage.soul.budget.today().cost
     await stage.sleep()
@@ -222,8 +228,8 @@ async def test_the_days_money_is_spent_where_no_owner_reads(stage: Stage) -> Non
     await deciding(stage, **OWNED)
     answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))
     ts = await stage.say("alice", ALICE, ASKED)
-    answers(stage, *[reply("Hm.", aside="word " * 7_000)] * 2)
     for _ in range(2):
+        stage.model.say(reply("Hm.", aside="word " * 7_000), chunk=10_000)
         await stage.say("bob", BOBS, "Talk a lot.")
     cost = stage.soul.budget.today().cost
     await stage.sleep()

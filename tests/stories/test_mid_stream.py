@@ -9,6 +9,7 @@ import pytest
 
 from rehearsal.claude.understudy import PACE
 from tests.attention import until
+from tests.soak import later
 from tests.stories.process import around, into, running
 from tests.stories.stage import reply
 
@@ -16,10 +17,10 @@ LONG = "I begin, and I go on, and on. " * 30
 WHOLE = "I begin again, and this time I come to an end."
 
 
-@pytest.mark.parametrize("seen", [1, 100], ids=["just begun", "grown"])
+@pytest.mark.parametrize("seen", [later(1), 100], ids=["just begun", "grown"])
 async def test_killed_while_it_speaks_it_finishes_the_same_message(tmp_path: Path, seen: int) -> None:
     async with around(tmp_path, PACE) as place:
-        place.model.say(reply(LONG), chunk=1)
+        place.model.say(reply(LONG), chunk=8)
         async with running(tmp_path / "soul", **into(place.url)) as (process, _):
             ts = await place.say("Tell me something.")
             await until(lambda: len("".join(place.texts(ts))) >= seen)

@@ -23,7 +23,7 @@ PROMPTLY = 5.0
 
 
 async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -> None:
-    process = await start_anew(tmp_path)
+    process = await start(tmp_path)
     lines = await ready(process)
     assert len(lines) <= 8
     assert re.fullmatch(r"ready  http://127\.0\.0\.1:\d+", lines[-1])
@@ -103,7 +103,7 @@ async def test_killed_in_the_middle_of_a_turn_it_answers_once_when_it_lives_agai
 async def test_told_to_stop_it_first_says_what_it_is_thinking_of(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         async with running(tmp_path / "soul", **into(place.url)) as (process, _):
-            place.model.say(reply("It took a while."), delay=1.5)
+            place.model.say(reply("It took a while."), delay=0.5)
             ts = await place.say("Hello?")
             await until(lambda: place.model.requests)
             assert place.answers(ts) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.soak import later
 from tests.stories.choosing import (
     ASKED,
     EXPERT,
@@ -30,8 +31,8 @@ LATER = 6 * 60.0
 """Seconds after which what could not be reached was tried again."""
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 4], ids=["choose", "think", "choose again", "respond"])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("at", [later(1), 2, later(3), 4], ids=["choose", "think", "choose again", "respond"])
+@pytest.mark.parametrize("times", [later(1), 2])
 async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int, times: int) -> None:
     await deciding(stage)
     answers(stage, *SCRIPT[:at])
@@ -86,7 +87,7 @@ async def test_a_chooser_that_refuses_is_stood_in_for(stage: Stage) -> None:
     assert ended(stage) == ["finished"]
 
 
-@pytest.mark.parametrize("fallback", ["", EXPERT])
+@pytest.mark.parametrize("fallback", ["", later(EXPERT)])
 async def test_a_chooser_that_refuses_to_the_end_is_asked_twice_and_the_run_says_so_honestly(
     stage: Stage, fallback: str
 ) -> None:
@@ -127,6 +128,7 @@ async def test_a_choice_that_was_cut_is_asked_for_again(stage: Stage) -> None:
 
 async def test_an_answer_that_was_cut_says_so(stage: Stage) -> None:
     await deciding(stage)
-    answers(stage, turning(), choice("Respond"), reply("word " * 8_000))
+    answers(stage, turning(), choice("Respond"))
+    stage.model.say(reply("word " * 8_000), chunk=4_000)
     ts = await stage.say("alice", ALICE, ASKED)
     assert (await stage.answers(ALICE, ts))[-1].endswith("Say “go on” and I'll continue.")
