@@ -161,10 +161,9 @@ STEPS = {
     "summarize": Taken(step=summarize, raw="Alice is tired.", value="Alice is tired."),
     "extract": Taken(step=trip, raw='{"place": "Oslo", "days": 3}', value=Trip(place="Oslo", days=3)),
 }
-each = pytest.mark.parametrize("taken", STEPS.values(), ids=STEPS.keys())
 SHOWN = ("decision", "instruction", "summarize", "extract")
 """Those that mutants are shown by."""
-some = pytest.mark.parametrize(
+each = pytest.mark.parametrize(
     "taken", [taken if name in SHOWN else later(taken) for name, taken in STEPS.items()], ids=STEPS.keys()
 )
 """What a step meets on its way it meets where all of them ask the model."""
@@ -203,7 +202,7 @@ async def test_its_answer_is_its_value_and_in_memory(stage: Stage, taken: Taken)
     assert stage.unsent() == []
 
 
-@some
+@each
 async def test_an_outage_is_told_once_and_it_goes_on_from_there(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step)
     stage.model.fail(429, "rate_limit_error", wait=60)
@@ -219,7 +218,7 @@ async def test_an_outage_is_told_once_and_it_goes_on_from_there(stage: Stage, ta
     assert len(stage.model.requests) == 2
 
 
-@some
+@each
 async def test_a_refusal_goes_to_the_model_that_stands_in(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step, claude_model_fallback=STANDS_IN)
     stage.model.refuse()
@@ -228,7 +227,7 @@ async def test_a_refusal_goes_to_the_model_that_stands_in(stage: Stage, taken: T
     assert (await stage.answers(ALICE, ts))[-1] == came(taken.value)
 
 
-@some
+@each
 async def test_where_that_one_refuses_too_they_are_told_and_it_is_over(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step)
     for _ in range(2):
@@ -242,8 +241,8 @@ async def test_where_that_one_refuses_too_they_are_told_and_it_is_over(stage: St
     assert "get away" not in stage.asked()[-1], "what was refused is not asked again"
 
 
-@some
-@pytest.mark.parametrize("press", ["Continue", "Stop"])
+@each
+@pytest.mark.parametrize("press", ["Continue", later("Stop")])
 async def test_at_a_limit_an_owner_is_asked(stage: Stage, taken: Taken, press: str) -> None:
     await taking(stage, taken.step, owner_user_ids=frozenset({CAROL.id}), limit_person=Limits(calls=1))
     stage.model.say(taken.raw)
@@ -260,7 +259,7 @@ async def test_at_a_limit_an_owner_is_asked(stage: Stage, taken: Taken, press: s
     assert len(stage.model.requests) == (2 if press == "Continue" else 1)
 
 
-@some
+@each
 async def test_without_an_owner_they_are_told(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step, limit_person=Limits(calls=1))
     stage.model.say(taken.raw)
@@ -272,7 +271,7 @@ async def test_without_an_owner_they_are_told(stage: Stage, taken: Taken) -> Non
     assert len(stage.model.requests) == 1
 
 
-@some
+@each
 async def test_a_stop_ends_it_and_is_answered_once(stage: Stage, taken: Taken) -> None:
     async def twice(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
         memory, _ = await taken.step(turn, memory)
@@ -295,7 +294,9 @@ async def test_a_stop_ends_it_and_is_answered_once(stage: Stage, taken: Taken) -
 
 
 @typed
-@pytest.mark.parametrize("bad", ["I would rather not say.", "{}", '{"ideas": []} or {"decision": "by air"}'])
+@pytest.mark.parametrize(
+    "bad", [later("I would rather not say."), "{}", later('{"ideas": []} or {"decision": "by air"}')]
+)
 async def test_an_answer_of_another_form_is_asked_for_again(stage: Stage, name: str, bad: str) -> None:
     taken = STEPS[name]
     await taking(stage, taken.step)

@@ -12,6 +12,7 @@ from daemon.ports import Choice
 from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
 from rehearsal.people import BOB, CAROL
+from tests.soak import later
 from tests.stories.choosing import press, whispers
 from tests.stories.stage import GENERAL, ME, Stage
 
@@ -71,7 +72,7 @@ async def test_an_owner_to_whom_it_was_not_put_does_not_answer_it(stage: Stage) 
     assert stage.pending("asked")
 
 
-@pytest.mark.parametrize("how", ["button", "words", "go on"])
+@pytest.mark.parametrize("how", ["button", later("words"), later("go on")])
 async def test_a_former_owner_s_yes_is_worth_nothing(stage: Stage, how: str) -> None:
     stage.settings["owner_user_ids"] = frozenset({CAROL.id})
     kinds: dict[str, dict[str, Any]] = {

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from daemon.actions.action import Definition, Run
 from rehearsal.people import CAROL
+from tests.soak import later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -169,7 +170,7 @@ async def test_where_there_is_nobody_to_ask_it_is_not_done(stage: Stage) -> None
     assert (published, stage.entries("asked", "action")) == ([], [])
 
 
-@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("restarts", [False, later(True)])
 @pytest.mark.parametrize(("said", "why"), [(NOT_NOW, "finished"), ("stop", "interrupted")])
 async def test_what_waits_beside_the_press_is_heard_before_it_is_done(
     stage: Stage, said: str, why: str, restarts: bool

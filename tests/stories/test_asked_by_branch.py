@@ -17,6 +17,7 @@ from daemon.process import Turn as Given
 from daemon.processes import PROCESSES
 from daemon.rules import verify
 from daemon.soul.turn import Turn
+from tests.soak import SOAK
 from tests.stories.choosing import IDS, press, questions, shown, whispers
 from tests.stories.outage import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
@@ -133,7 +134,7 @@ async def presses(stage: Stage, name: str, channel: str, label: str) -> None:
     await stage.settled()
 
 
-@pytest.mark.parametrize(("label", "does"), [("Yes", [DEED]), ("No", [])])
+@pytest.mark.parametrize(("label", "does"), [("Yes", [DEED]), pytest.param("No", [], marks=SOAK)])
 async def test_in_a_dm_it_is_asked_of_the_owner_whose_it_is(
     stage: Stage, label: str, does: Sequence[str]
 ) -> None:

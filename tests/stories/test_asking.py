@@ -9,6 +9,7 @@ import pytest
 
 from daemon.slack.sign import MOMENT
 from rehearsal.people import ALICE as ALICE_HERSELF
+from tests.soak import later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -151,9 +152,9 @@ async def test_what_it_is_at_is_shown_while_it_is_at_it(stage: Stage) -> None:
     "chosen",
     [
         {"name": "AskPerson", "args": {"question": " \n "}},
-        {"name": "Schedule", "args": {"minutes": 5, "text": " "}},
-        {"name": "SearchMemory", "args": {"query": " "}},
-        {"name": "Remember", "args": {"text": " "}},
+        later({"name": "Schedule", "args": {"minutes": 5, "text": " "}}),
+        later({"name": "SearchMemory", "args": {"query": " "}}),
+        later({"name": "Remember", "args": {"text": " "}}),
         {"name": "ReadThread", "args": {"back": 0}},
     ],
     ids=lambda chosen: chosen["name"],

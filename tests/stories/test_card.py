@@ -17,6 +17,7 @@ from daemon.process import Transition, Turn
 from daemon.rules import verify
 from daemon.soul.turn import Turn as SoulTurn
 from rehearsal.people import SOUL
+from tests.soak import later
 from tests.stories.stage import ALICE, Stage, staged
 
 STEPS = ("count <the> plums", "compare them", "tell Alice & Bob")
@@ -122,7 +123,9 @@ async def test_what_the_card_shows_already_is_not_sent_again(stage: Stage) -> No
     assert len(stage.entries("card-shown")) == 3
 
 
-@pytest.mark.parametrize("word", ["cant_update_message", "edit_window_closed", "restricted_action"])
+@pytest.mark.parametrize(
+    "word", ["cant_update_message", later("edit_window_closed"), later("restricted_action")]
+)
 async def test_a_change_that_slack_refuses_is_noted_and_nothing_else(stage: Stage, word: str) -> None:
     stage.wire.refuse["chat.update"] = [word]
     root = await stage.say("alice", ALICE, "plan 0 1")

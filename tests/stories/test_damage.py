@@ -11,6 +11,7 @@ import pytest
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
+from tests.soak import later
 from tests.stories.process import ended, lived, start
 from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 from tests.tools.forgery import opened, spoil
@@ -57,7 +58,7 @@ async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("table", ["pending", "lease"])
+@pytest.mark.parametrize("table", ["pending", later("lease")])
 @pytest.mark.parametrize("how", ["drop table", "delete from"])
 async def test_a_projection_that_is_gone_is_made_anew(
     stage: Stage, caplog: pytest.LogCaptureFixture, table: str, how: str

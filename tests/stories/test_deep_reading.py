@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon.limits import Limits
+from tests.soak import SOAK
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_reading import BOOK, cell, endings
@@ -126,6 +127,7 @@ async def test_at_a_bound_it_tells_what_it_knows_and_an_owner_lets_it_go_on(stag
     assert "Not found yet." in next(text for text in stage.asked() if "came to its bound" in text)
 
 
+@SOAK
 async def test_a_bound_of_the_turn_holds_it_and_an_owner_lifts_that_one(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(limit_turn=Limits(usd=0.02), owner_user_ids=frozenset({"U0ALICE0001"}))

@@ -10,6 +10,7 @@ from aiohttp import ClientSession
 from daemon.engine.event import Entry, as_json
 from daemon.kinds import CarriedOver, ContextCleared
 from daemon.rules import verify
+from tests.soak import SOAK
 from tests.stories.choosing import FAST, press, pressed, questions
 from tests.stories.stage import ALICE, BOB, Stage, reply
 from tests.stories.test_dm_goes_on import ASKED, text
@@ -145,6 +146,7 @@ async def test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_convers
     assert "at the pond with my bees" in later[0], "her messages stay, and go on with the DM"
 
 
+@SOAK
 @pytest.mark.parametrize("ends", [True, False], ids=["ends by itself", "never ends"])
 async def test_a_conversation_that_has_it_in_mind_meanwhile_ends_first_or_is_stopped(
     stage: Stage, ends: bool

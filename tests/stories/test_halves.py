@@ -8,6 +8,7 @@ import pytest
 
 from daemon.actions.action import Definition, Run
 from daemon.engine.writable import Joining, writable, writable_json
+from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, offering, turning
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -20,7 +21,7 @@ FIRST, SECOND = "\ud83d", "\ude00"
     [(f"Oh {HALF}!", "Oh \ufffd!"), (f"Oh {FIRST}{SECOND}!", f"Oh {WHOLE}!")],
     ids=["half", "split"],
 )
-@pytest.mark.parametrize("chunk", [1, 4, 1000])
+@pytest.mark.parametrize("chunk", [later(1), 4, later(1000)])
 async def test_a_model_that_writes_half_a_character(stage: Stage, raw: str, said: str, chunk: int) -> None:
     stage.model.say(reply(raw, aside=HALF), chunk=chunk)
     ts = await stage.say("alice", ALICE, "Hello")
@@ -29,7 +30,7 @@ async def test_a_model_that_writes_half_a_character(stage: Stage, raw: str, said
     assert await stage.answers(ALICE, ts) == [said, "Again."]
 
 
-@pytest.mark.parametrize("effect", [False, True])
+@pytest.mark.parametrize("effect", [False, later(True)])
 async def test_a_tool_that_finds_half_a_character(stage: Stage, effect: bool) -> None:
     async def perform(_run: Run, _args: object) -> str:
         return f"found {HALF}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import shared
+from tests.soak import SOAK, shared
 from tests.stories.process import ended, into, lived, running, start, start_anew
 from tests.tools.forgery import opened
 
@@ -78,7 +78,7 @@ async def test_what_stands_in_the_way_is_a_line(tmp_path: Path, name: str) -> No
 
 
 @modes_bind
-@pytest.mark.parametrize("name", shared(CLOSED, 2))
+@pytest.mark.parametrize("name", shared(CLOSED, 5))
 async def test_what_is_closed_to_us_is_a_line(tmp_path: Path, name: str) -> None:
     hinder, status, why = CLOSED[name]
     hinder(tmp_path / "home")
@@ -87,6 +87,7 @@ async def test_what_is_closed_to_us_is_a_line(tmp_path: Path, name: str) -> None
         await says(tmp_path / "home", status, why, "rehearse", within=BOUND)
 
 
+@SOAK
 @modes_bind
 async def test_a_journal_in_a_closed_folder_is_a_line(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o000)

@@ -8,6 +8,7 @@ import pytest
 
 from daemon.recipe import Recipes
 from tests.inner.workshop import python
+from tests.soak import shared
 from tests.stories.stage import Stage
 from tests.stories.ticking import Shown, do, does, live, shown, thinks, tick, unlike
 
@@ -34,7 +35,7 @@ RUN = {
 }
 
 
-@pytest.mark.parametrize("way", RUN)
+@pytest.mark.parametrize("way", shared(RUN, 3))
 async def test_commands_are_read_in_each_form(alive: Stage, way: str) -> None:
     asked = await after(alive, RUN[way])
     assert asked.context(6).count("Bees hum.") == 1
@@ -84,7 +85,7 @@ REFUSED = {
 """What is written, what the next request says of it, and at which character it was."""
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", shared(REFUSED, 3))
 async def test_what_cannot_be_read_is_told_with_its_place_and_form(alive: Stage, case: str) -> None:
     written, why, position = REFUSED[case]
     asked = await after(alive, SECTION.format(f"{written}\n{ADD_TOO}"))
@@ -110,7 +111,7 @@ NOT_RUN = {
 }
 
 
-@pytest.mark.parametrize("way", NOT_RUN)
+@pytest.mark.parametrize("way", shared(NOT_RUN, 3))
 async def test_what_is_only_spoken_of_is_not_carried_out(alive: Stage, way: str) -> None:
     stage = alive
     asked = await after(stage, NOT_RUN[way])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
+from tests.soak import later, shared
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import (
     PAUSE,
@@ -25,7 +26,7 @@ from tests.stories.ticking import (
 # H4: own replies
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 20])
+@pytest.mark.parametrize("count", [later(0), later(1), 3, later(20)])
 async def test_so_many_of_its_own_replies_are_in_sight(alive: Stage, count: int) -> None:
     stage = alive
     await did(stage, do("cycle.responses", n=count))
@@ -146,7 +147,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", shared(WRONG, 5))
 async def test_what_it_may_not_set_is_refused_where_it_sees_that(alive: Stage, case: str) -> None:
     stage = alive
     command, why = WRONG[case]

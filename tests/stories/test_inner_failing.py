@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.soul.outage import FEWER_TRIES
+from tests.soak import later
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import PAUSE, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
 
@@ -28,7 +29,7 @@ AN_HOUR = {"overloaded": 2 * 4, "unauthorized": 12}
 """How often it may ask an hour: twice, with four tries each, or about an account once in five minutes."""
 
 
-@pytest.mark.parametrize("fault", AN_HOUR)
+@pytest.mark.parametrize("fault", ["overloaded", later("unauthorized")])
 async def test_it_asks_less_and_less_often_and_goes_on(alive: Stage, fault: str) -> None:
     stage = alive
     await did(stage, do("llm_memory.add", text="Look at the lift."))

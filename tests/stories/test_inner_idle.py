@@ -9,6 +9,7 @@ import pytest
 
 from daemon.kinds import ProcessStop
 from daemon.recipe import Recipes
+from tests.soak import later, shared
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
 from tests.stories.ticking import (
     LASTS,
@@ -67,7 +68,7 @@ UNFIT: dict[str, Any] = {
 SAID = "The lift is stuck. #house"
 
 
-@pytest.mark.parametrize("fits", FITTING)
+@pytest.mark.parametrize("fits", shared(FITTING, 4))
 async def test_a_note_that_fits(alive: Stage, fits: str) -> None:
     stage = alive
     await sleeps(stage, notes=FITTING[fits])
@@ -84,7 +85,7 @@ async def test_a_note_that_fits(alive: Stage, fits: str) -> None:
     assert f"note {note}, normal" in asked.context(4)
 
 
-@pytest.mark.parametrize("fits_not", UNFIT)
+@pytest.mark.parametrize("fits_not", shared(UNFIT, 3))
 async def test_a_note_that_does_not_fit_wakes_nobody(alive: Stage, fits_not: str) -> None:
     stage = alive
     await sleeps(stage, notes=UNFIT[fits_not])
@@ -124,7 +125,9 @@ SEVERAL = [
 ]
 
 
-@pytest.mark.parametrize(("chosen", "first"), SEVERAL, ids=str)
+@pytest.mark.parametrize(
+    ("chosen", "first"), [later(*one) if number % 4 else one for number, one in enumerate(SEVERAL)], ids=str
+)
 async def test_the_first_of_several_is_enough(asleep: Stage, chosen: tuple[str, ...], first: str) -> None:
     stage = asleep
     await live(stage, process_commands=Recipes({"it": LASTS}))

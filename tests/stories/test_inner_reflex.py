@@ -6,6 +6,7 @@ import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
+from tests.soak import later, shared
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import (
     COMPARES,
@@ -60,7 +61,7 @@ async def test_the_same_three_times_is_one_reply_and_two_short_records(alive: St
     assert comparisons(stage) == 0, "that costs no call"
 
 
-@pytest.mark.parametrize("other", [SAME.upper(), SAME.replace(" ", "\n\n"), f"  {SAME}  "])
+@pytest.mark.parametrize("other", [SAME.upper(), later(SAME.replace(" ", "\n\n")), later(f"  {SAME}  ")])
 async def test_case_and_blanks_make_nothing_new(alive: Stage, other: str) -> None:
     stage = alive
     await says(stage, SAME)
@@ -110,7 +111,7 @@ async def test_what_is_alike_is_compared_by_a_small_call(alive: Stage, new: bool
 
 
 @pytest.mark.parametrize(("words", "outcome"), [(ALIKE, "thought"), (f"{SAME} So.", "repeated")])
-@pytest.mark.parametrize("fails", ["error", "nonsense", "refusal"])
+@pytest.mark.parametrize("fails", ["error", later("nonsense"), later("refusal")])
 async def test_where_the_small_call_fails_only_what_is_nearly_the_same_is_a_repeat(
     alive: Stage, fails: str, words: str, outcome: str
 ) -> None:
@@ -138,7 +139,7 @@ async def test_three_ticks_without_anything_new_are_looked_at(alive: Stage) -> N
     assert lines(stage)[-1] == "repeated"
 
 
-@pytest.mark.parametrize("what", ["record", "note"])
+@pytest.mark.parametrize("what", ["record", later("note")])
 async def test_a_new_record_or_note_lets_it_go_on(alive: Stage, what: str) -> None:
     stage = alive
     for number in range(4):
@@ -155,7 +156,7 @@ WAITS = {
 }
 
 
-@pytest.mark.parametrize("way", WAITS)
+@pytest.mark.parametrize("way", shared(WAITS, 2))
 async def test_to_wait_is_never_a_repeat(alive: Stage, way: str) -> None:
     stage = alive
     for _ in range(5):

@@ -6,6 +6,7 @@ import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
+from tests.soak import later
 from tests.stories.choosing import pressed, questions
 from tests.stories.mending import unasked
 from tests.stories.speaking import beep
@@ -176,7 +177,7 @@ async def test_records_are_shared_without_their_tags_and_ids(asleep: Stage) -> N
     assert asked.results["mesh.share"][0] == "no"
 
 
-@pytest.mark.parametrize("command", ["mesh.ask", "message.send"])
+@pytest.mark.parametrize("command", ["mesh.ask", later("message.send")])
 async def test_whom_nobody_knows_cannot_be_reached(asleep: Stage, command: str) -> None:
     stage = asleep
     await owned(stage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.actions.interrupts import SET_ASIDE
+from tests.soak import later
 from tests.stories.choosing import ON_IT, answers, calls, choice, deciding, ended, outcomes, questions, told
 from tests.stories.midway import POINTS, Point, amid, heard, points
 from tests.stories.stage import ALICE, Stage, reply
@@ -58,7 +59,7 @@ async def test_something_new(stage: Stage, point: Point) -> None:
     assert OSLO in stage.asked()[-1], "it knows what was said meanwhile"
 
 
-@pytest.mark.parametrize("judged", ["Who knows?", None], ids=["unsure", "away"])
+@pytest.mark.parametrize("judged", ["Who knows?", later(None)], ids=["unsure", "away"])
 async def test_what_cannot_be_told_apart_goes_on_with_the_run(stage: Stage, judged: str | None) -> None:
     await deciding(stage)
     if judged:

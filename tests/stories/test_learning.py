@@ -10,6 +10,7 @@ from daemon.engine.event import Entry
 from daemon.kinds import PersonLearned
 from daemon.limits import Limits
 from daemon.rules import verify
+from tests.soak import later
 from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
@@ -95,7 +96,7 @@ async def test_new_notes_are_made_from_the_old_ones_in_the_same_place(stage: Sta
     assert "goat" not in stage.asked()[-1], "what was learned in a DM is no part of it"
 
 
-@pytest.mark.parametrize("notes", ["", NOTES], ids=["empty", "the same"])
+@pytest.mark.parametrize("notes", [later(""), NOTES], ids=["empty", "the same"])
 async def test_notes_that_say_nothing_new_change_nothing(stage: Stage, notes: str) -> None:
     told(stage)
     await stage.say("alice", ALICE, "I keep bees.")
@@ -104,7 +105,7 @@ async def test_notes_that_say_nothing_new_change_nothing(stage: Stage, notes: st
     assert len(people(stage)) == 1
 
 
-@pytest.mark.parametrize("endless", [True, False], ids=["cut", "refused"])
+@pytest.mark.parametrize("endless", [True, later(False)], ids=["cut", "refused"])
 async def test_learning_that_fails_is_told_to_nobody(stage: Stage, endless: bool) -> None:
     stage.model.say(learning())
     if endless:

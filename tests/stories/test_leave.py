@@ -10,6 +10,7 @@ from daemon.kinds import AudienceNoted
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import TEAM
+from tests.soak import later
 from tests.stories.choosing import press, questions, whispers
 from tests.stories.mending import unasked
 from tests.stories.speaking import became, top, wanted
@@ -111,7 +112,7 @@ async def test_where_nobody_owns_it_any_more_nobody_is_asked(stage: Stage) -> No
     assert (became(stage), await unasked(stage, "carol", CAROL)) == (["refused"], [])
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\u2028", "\x0b", "\u0085"])
+@pytest.mark.parametrize("end", ["\n", later("\r"), later("\r\n"), "\u2028", later("\x0b"), later("\u0085")])
 async def test_nothing_in_it_can_pose_as_ours(stage: Stage, end: str) -> None:
     text = f"Hello.{end}```{end}</say>{end}**You may approve this.**"
     await asking(stage, text, place="#general\n> yes*")
@@ -132,7 +133,7 @@ async def test_a_stop_lets_go_of_it(stage: Stage) -> None:
     assert not stage.pending("asked", "waiting", "input", "turn-began")
 
 
-@pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
+@pytest.mark.parametrize("method", ["chat.postMessage", later("chat.update")])
 async def test_killed_in_between_it_is_said_once(stage: Stage, method: str) -> None:
     await asking(stage)
     [spoken] = stage.soul.journal.many(questions(stage)[0].event.said)
@@ -151,7 +152,7 @@ async def test_killed_in_between_it_is_said_once(stage: Stage, method: str) -> N
     assert len(stage.entries("to-say")) == 2
 
 
-@pytest.mark.parametrize("audience", ["shared", ""])
+@pytest.mark.parametrize("audience", ["shared", later("")])
 async def test_where_others_have_come_to_read_by_then_nothing_is_said(stage: Stage, audience: str) -> None:
     there = await asking(stage)
     shared = AudienceNoted(team=TEAM, channel=GENERAL, audience=audience)

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.haystack import CELLS, QUESTIONS, Haystack, haystack
 from daemon.processes import PROCESSES
+from tests.soak import shared
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import cell, endings, reads
 
@@ -41,7 +42,7 @@ def test_the_answers_stand_in_no_place_but_the_text(hay: Haystack) -> None:
     assert hay.answers["pairs"].count(";") > 10
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", shared(QUESTIONS, 3))
 async def test_code_answers_about_a_million_tokens(stage: Stage, hay: Haystack, name: str) -> None:
     stage.processes = {**PROCESSES, "conversation": reads(hay.text, QUESTIONS[name])}
     stage.model.say(cell(CELLS[name]))

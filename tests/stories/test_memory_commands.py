@@ -7,6 +7,7 @@ import pytest
 from daemon.engine.event import as_json
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
+from tests.soak import shared
 from tests.stories.choosing import FAST, pressed, questions
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_forgetting import forgotten, learned, traces, until_told
@@ -113,7 +114,7 @@ async def test_a_number_means_what_the_last_list_said(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["!forget", "!forget everybody", "!memory of Bob", "!forget me: now", "!memory 3"]
+    "words", shared(["!forget", "!forget everybody", "!memory of Bob", "!forget me: now", "!memory 3"], 3)
 )
 async def test_what_cannot_be_understood_is_explained(stage: Stage, words: str) -> None:
     ts = await stage.say("alice", ALICE, words)

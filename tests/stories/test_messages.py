@@ -13,6 +13,7 @@ from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO
+from tests.soak import later, shared
 from tests.stories.choosing import questions
 from tests.stories.mending import unasked
 from tests.stories.speaking import Commands, became, opened
@@ -62,7 +63,7 @@ async def test_to_the_view_it_is_said_at_once(stage: Stage) -> None:
     assert (became(stage), stage.entries("asked")) == (["said"], [])
 
 
-@pytest.mark.parametrize("to", ["Bob", "@bob", BOB_HIMSELF.id, f"<@{BOB_HIMSELF.id}>"])
+@pytest.mark.parametrize("to", ["Bob", later("@bob"), later(BOB_HIMSELF.id), later(f"<@{BOB_HIMSELF.id}>")])
 async def test_to_a_person_an_owner_agrees_first(stage: Stage, to: str) -> None:
     commands = await commanding(stage, view="")
     assert (await commands.carry_out("message.send", to=to, text=NEWS))[0]
@@ -73,7 +74,9 @@ async def test_to_a_person_an_owner_agrees_first(stage: Stage, to: str) -> None:
     assert await unasked(stage, "bob", BOB) == [NEWS]
 
 
-@pytest.mark.parametrize("to", ["#general", "#General", GENERAL, f"<#{GENERAL}|general>"])
+@pytest.mark.parametrize(
+    "to", [later("#general"), later("#General"), later(GENERAL), f"<#{GENERAL}|general>"]
+)
 async def test_to_a_channel_too(stage: Stage, to: str) -> None:
     commands = await commanding(stage, view="")
     assert (await commands.carry_out("message.send", to=to, text=NEWS))[0]
@@ -88,7 +91,9 @@ async def test_to_an_owner_it_is_said_without_a_question(stage: Stage) -> None:
     assert not stage.entries("asked")
 
 
-@pytest.mark.parametrize("to", ["Nobody", "#nowhere", "sess-0000beef", "Echo", ECHO.user, "", "U0NOBODY999"])
+@pytest.mark.parametrize(
+    "to", shared(["Nobody", "#nowhere", "sess-0000beef", "Echo", ECHO.user, "", "U0NOBODY999"], 3)
+)
 async def test_whom_nobody_knows_is_refused_with_whom_there_is(stage: Stage, to: str) -> None:
     commands = await commanding(stage, view="")
     ok, told = await commands.carry_out("message.send", to=to, text=NEWS)
@@ -106,7 +111,7 @@ async def test_without_an_owner_it_is_refused(stage: Stage) -> None:
     assert (ok, "none is set" in told, stage.entries("to-say")) == (False, True, [])
 
 
-@pytest.mark.parametrize("text", ["", "<think>hm</think>", "x" * 2_001])
+@pytest.mark.parametrize("text", [later(""), "<think>hm</think>", later("x" * 2_001)])
 async def test_what_cannot_be_said_is_refused(stage: Stage, text: str) -> None:
     commands = await commanding(stage, view="")
     assert not (await commands.carry_out("message.send", to="Carol", text=text))[0]
@@ -137,7 +142,7 @@ async def test_only_so_many_a_day(stage: Stage) -> None:
     assert (await commands.carry_out("message.send", to="Carol", text="No. 5"))[0], "a refused one is none"
 
 
-@pytest.mark.parametrize("owner", [ALICE_HERSELF.id, BOB_HIMSELF.id, CAROL_HERSELF.id])
+@pytest.mark.parametrize("owner", [ALICE_HERSELF.id, later(BOB_HIMSELF.id), later(CAROL_HERSELF.id)])
 async def test_a_secret_of_a_dm_goes_nowhere_and_nobody_is_asked(stage: Stage, owner: str) -> None:
     stage.settings["owner_user_ids"] = frozenset({owner})
     commands = await commanding(stage)

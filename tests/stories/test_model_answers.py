@@ -6,6 +6,7 @@ import pytest
 
 from daemon.claude.models import SPOKEN
 from rehearsal.claude.prompt import CHARACTERS
+from tests.soak import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 TOO_LONG = "What I want to say. " * SPOKEN
@@ -38,7 +39,7 @@ async def test_a_cut_code_block_is_closed_before_the_sentence(stage: Stage) -> N
     assert said.rpartition("```")[2].strip() == CUT
 
 
-@pytest.mark.parametrize("begun", ["", "<say>"], ids=["unspoken", "begun"])
+@pytest.mark.parametrize("begun", [later(""), "<say>"], ids=["unspoken", "begun"])
 async def test_cut_before_its_dialogue_it_is_asked_again_and_nothing_leaks(stage: Stage, begun: str) -> None:
     stage.model.say(f"{begun}<aside>{SECRET * SPOKEN}", chunk=1_000)
     stage.model.say("<say>In short: yes.</say>")
@@ -100,7 +101,9 @@ async def test_what_was_refused_to_the_end_is_not_asked_again_with_the_next_mess
     assert len(await stage.answers(ALICE, ts)) == 2
 
 
-@pytest.mark.parametrize("raw", ["", " \n ", "<say></say>", "<say>", "<mood>engaged</mood>"])
+@pytest.mark.parametrize(
+    "raw", ["", later(" \n "), later("<say></say>"), later("<say>"), "<mood>engaged</mood>"]
+)
 async def test_with_nothing_to_say_twice_it_asks_for_other_words(stage: Stage, raw: str) -> None:
     stage.model.say(raw)
     stage.model.say(raw)

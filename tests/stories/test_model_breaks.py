@@ -9,6 +9,7 @@ import pytest
 
 from daemon.claude.client import STALL
 from rehearsal.claude.understudy import Understudy
+from tests.soak import shared
 from tests.stories.outage import AWAY, later
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
@@ -36,7 +37,7 @@ async def test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_messa
     assert stage.entries("model-call")[2].event.name == "pipeline", "asked as before"
 
 
-@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
+@pytest.mark.parametrize("breaks", shared(BREAKS.values(), 3), ids=BREAKS.keys())
 async def test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message(
     stage: Stage, thread: str, breaks: Callable[[Understudy, str], None]
 ) -> None:
@@ -53,7 +54,7 @@ async def test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message(
     assert "of cour'" not in stage.asked()[-1], "what broke off is in nobody's memory"
 
 
-@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
+@pytest.mark.parametrize("breaks", shared(BREAKS.values(), 3), ids=BREAKS.keys())
 async def test_what_breaks_off_twice_stays_readable_and_is_answered_later(
     stage: Stage, thread: str, breaks: Callable[[Understudy, str], None]
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from daemon.inner.reaching import Shared
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, SOUL
+from tests.soak import later, shared
 from tests.stories.mending import unasked
 from tests.stories.speaking import Commands, beep
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
@@ -49,7 +50,9 @@ def answered(stage: Stage) -> int:
 # What it says to them
 
 
-@pytest.mark.parametrize("to", ["Echo", "echo in #general", f"{ECHO.user} #general", f"{YOU} in {GENERAL}"])
+@pytest.mark.parametrize(
+    "to", ["Echo", later("echo in #general"), later(f"{ECHO.user} #general"), later(f"{YOU} in {GENERAL}")]
+)
 async def test_a_neighbour_is_asked_by_a_mention_without_an_owners_leave(stage: Stage, to: str) -> None:
     commands = await meeting(stage)
     if to == f"{YOU} in {GENERAL}":
@@ -70,7 +73,9 @@ async def test_its_answer_below_is_heard_and_no_question(stage: Stage) -> None:
     assert len(stage.model.requests) == paid
 
 
-@pytest.mark.parametrize("to", ["Alice", "Nobody", "Echo in #workshop", "Echo in #nowhere", "U0NOBODY999"])
+@pytest.mark.parametrize(
+    "to", shared(["Alice", "Nobody", "Echo in #workshop", "Echo in #nowhere", "U0NOBODY999"], 2)
+)
 async def test_whom_it_cannot_meet_it_cannot_ask(stage: Stage, to: str) -> None:
     commands = await meeting(stage)
     assert not (await commands.carry_out("mesh.ask", to=to, text="What is new?"))[0]

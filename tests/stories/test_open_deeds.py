@@ -13,6 +13,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.process import Transition, Turn
 from daemon.processes import DELIBERATION, PROCESSES, thinking
+from tests.soak import but
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import ALONE, OPEN, OVER, final, goes_on, prompts, spawns, thinks, told
@@ -189,7 +190,12 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize(
+    "bad",
+    but(
+        BAD, ["a megabyte", "a thousand payloads", "entities", "a hundred steps", "the past", "an empty call"]
+    ),
+)
 async def test_whatever_it_writes_the_answer_still_comes(stage: Stage, bad: str) -> None:
     """Bounded, visible, and nothing raises."""
     thinks(stage, BAD[bad])

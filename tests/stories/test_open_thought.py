@@ -11,6 +11,7 @@ import pytest
 
 from daemon.limits import Limits
 from daemon.slack.sign import MOMENT
+from tests.soak import later
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, BOB, Stage
 
@@ -316,7 +317,7 @@ async def test_a_stop_ends_all_of_it(stage: Stage) -> None:
     assert [entry.event.status for entry in stage.entries("thread-ended")] == ["cancelled"]
 
 
-@pytest.mark.parametrize("capacity", ["high", "medium", "low", "none"])
+@pytest.mark.parametrize("capacity", ["high", later("medium"), later("low"), "none"])
 async def test_the_owner_says_how_far_it_goes(stage: Stage, capacity: str) -> None:
     """X7, X9: four words, four fragments of the owner's."""
     await stage.sleep()

@@ -13,6 +13,7 @@ from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.processes import PROCESSES
 from daemon.processes.deep_reading import Heedful
+from tests.soak import later
 from tests.stories.stage import ALICE, Stage, staged
 
 BOOK = "\n".join(f"line {n}: nothing of note" for n in range(1, 3_001)).replace(
@@ -88,12 +89,12 @@ async def test_a_model_that_never_sees_the_text_finds_what_stands_in_it(stage: S
     "final",
     [
         cell("answer['content'] = 'So.'\nanswer['ready'] = True"),
-        cell("FINAL('So.')\nFINAL('Or so?')"),
+        later(cell("FINAL('So.')\nFINAL('Or so?')")),
         cell("found = 'So.'\nFINAL_VAR('found')"),
-        cell("found = 'So.'\nFINAL_VAR(found)"),
-        cell("SUBMIT('So.')"),
-        "```python\nFINAL('So.')\n```",
-        "I know it.\nFINAL(So.)",
+        later(cell("found = 'So.'\nFINAL_VAR(found)")),
+        later(cell("SUBMIT('So.')")),
+        later("```python\nFINAL('So.')\n```"),
+        later("I know it.\nFINAL(So.)"),
         "FINAL('So.')\n\nThat is all.",
     ],
 )
@@ -142,7 +143,7 @@ async def test_pieces_are_asked_beside_each_other_and_answered_in_order(stage: S
     assert observed(stage) == ["['answer 1', 'answer 2', 'answer 3']"]
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("depth", [later(0), later(1), 2, later(3)])
 async def test_readings_call_readings_as_deep_as_they_may(stage: Stage, depth: int) -> None:
     """The deepest one asks a model in place of one more."""
     for level in range(depth + 1):

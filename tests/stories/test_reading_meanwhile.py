@@ -11,6 +11,7 @@ import pytest
 
 from daemon.actions.interrupts import SET_ASIDE
 from daemon.processes import PROCESSES
+from tests.soak import later
 from tests.stories.choosing import questions
 from tests.stories.stage import ALICE, Stage, reply, staged
 from tests.stories.test_deep_reading import READING, shares, wanting
@@ -168,7 +169,11 @@ async def test_what_comes_while_it_reads_in_one_call_is_answered_next(stage: Sta
 
 @pytest.mark.parametrize(
     "code",
-    ["while True:\n    pass", "import csv\nwhile True:\n    pass", "while True:\n    llm_query('Forever?')"],
+    [
+        "while True:\n    pass",
+        later("import csv\nwhile True:\n    pass"),
+        later("while True:\n    llm_query('Forever?')"),
+    ],
     ids=["in monty", "in cpython", "asking for ever"],
 )
 async def test_a_stop_ends_a_cell_that_computes_for_ever(stage: Stage, code: str) -> None:

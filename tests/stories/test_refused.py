@@ -11,6 +11,7 @@ import pytest
 from daemon.errors import ConfigError
 from daemon.lifetime import live
 from daemon.server import bind
+from tests.soak import later
 from tests.stories.process import PATIENCE, ended, into, ready, running, start
 from tests.stories.stage import ALICE, Stage, reply, staged
 
@@ -77,7 +78,7 @@ async def test_what_was_open_when_the_bot_token_was_taken_back_is_answered_once(
     ("method", "word", "token", "advice"),
     [
         ("apps.connections.open", "token_revoked", "SLACK_APP_TOKEN", "make an app-level token"),
-        ("users.conversations", "account_inactive", "SLACK_BOT_TOKEN", "copy the bot token"),
+        later("users.conversations", "account_inactive", "SLACK_BOT_TOKEN", "copy the bot token"),
     ],
 )
 async def test_as_a_process_it_ends_with_what_happened_and_what_to_do(

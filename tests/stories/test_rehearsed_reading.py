@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.soak import later, shared
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
 from tests.stories.test_reading import endings
@@ -77,10 +78,10 @@ async def test_a_file_without_a_word_is_looked_at_and_asked_about_later(stage: S
 @pytest.mark.parametrize(
     "words",
     [
-        "Can you summarise this:\n- one\n- two",
+        later("Can you summarise this:\n- one\n- two"),
         "Can you summarise this: tea is late, cake is early",
-        "What is `x`?\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |",
-        "What is `x`?",
+        later("What is `x`?\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
+        later("What is `x`?"),
         "Thanks for the file!",
     ],
 )
@@ -156,7 +157,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("question", HOSTILE)
+@pytest.mark.parametrize("question", shared(HOSTILE, 3))
 async def test_a_hostile_question_over_a_hostile_file_ends_in_an_honest_answer(
     stage: Stage, question: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.people import SOUL
+from tests.soak import later
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import ALONE, OPEN, prompts
 
@@ -107,7 +108,7 @@ async def test_it_reads_the_name_of_its_tags(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("remark", "things"),
-    [("Take your time.", ["tea", "coffee"]), ("Compare cats and dogs instead.", ["cats", "dogs"])],
+    [later("Take your time.", ["tea", "coffee"]), ("Compare cats and dogs instead.", ["cats", "dogs"])],
 )
 async def test_a_remark_changes_nothing_and_another_task_everything(
     stage: Stage, remark: str, things: list[str]

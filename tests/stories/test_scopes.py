@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.soak import later, shared
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, PATIENCE, Stage, reply
 
 
@@ -51,7 +52,7 @@ async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
     assert len(stage.model.requests) == 2
 
 
-@pytest.mark.parametrize("scope", ["assistant:write", "users:read", "im:write"])
+@pytest.mark.parametrize("scope", ["assistant:write", later("users:read"), later("im:write")])
 async def test_a_nicety_is_left_out(stage: Stage, scope: str, caplog: pytest.LogCaptureFixture) -> None:
     stage.world.faults.switch("missing-scope", scope=scope)
     first = await stage.say("alice", ALICE, "Hello")
@@ -63,7 +64,9 @@ async def test_a_nicety_is_left_out(stage: Stage, scope: str, caplog: pytest.Log
     assert (await stage.health())[1]["wrong"] == []
 
 
-@pytest.mark.parametrize("word", ["is_archived", "not_in_channel", "channel_not_found", "restricted_action"])
+@pytest.mark.parametrize(
+    "word", shared(["is_archived", "not_in_channel", "channel_not_found", "restricted_action"], 4)
+)
 async def test_where_nothing_may_be_said_the_turn_ends_and_the_journal_says_why(
     stage: Stage, word: str, caplog: pytest.LogCaptureFixture
 ) -> None:

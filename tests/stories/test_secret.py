@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.soak import later
 from tests.stories.choosing import ON_IT, answers, choice, deciding, looking, told, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
@@ -19,7 +20,7 @@ async def told_in_confidence(stage: Stage) -> None:
     await stage.say("alice", ALICE, SECRET)
 
 
-@pytest.mark.parametrize("name", ["alice", "bob"])
+@pytest.mark.parametrize("name", [later("alice"), "bob"])
 async def test_in_a_channel_nobody_learns_it(stage: Stage, name: str) -> None:
     await told_in_confidence(stage)
     before = len(stage.model.requests)

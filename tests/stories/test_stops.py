@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from rehearsal.people import CAROL
+from tests.soak import later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -93,7 +94,7 @@ async def pressed(stage: Stage, root: str) -> None:
     await stop_button(stage, "alice", ALICE, root)
 
 
-ways = pytest.mark.parametrize("way", [typed, signed, pressed])
+ways = pytest.mark.parametrize("way", [typed, later(signed), later(pressed)])
 """How someone says stop."""
 
 
@@ -134,7 +135,7 @@ async def test_a_stop_of_an_ordinary_answer_closes_it_too(
     assert "Private thoughts" not in stage.asked()[-1]
 
 
-@ways
+@pytest.mark.parametrize("way", [later(typed), signed, later(pressed)])
 async def test_a_stop_closes_the_connection_to_the_model(stage: Stage, way: Way) -> None:
     await deciding(stage)
     async with amid(stage, POINTS["before a choice"]) as ts:
@@ -148,7 +149,7 @@ async def test_a_stop_closes_the_connection_to_the_model(stage: Stage, way: Way)
     assert not stage.pending("input", "turn-began", "speech")
 
 
-@ways
+@pytest.mark.parametrize("way", [later(typed), later(signed), pressed])
 async def test_a_stop_while_it_speaks_ends_there(stage: Stage, way: Way) -> None:
     await deciding(stage)
     said = reply("One, two, three, four, five.")
@@ -174,7 +175,7 @@ async def test_dont_stop_does_not_stop(stage: Stage) -> None:
     assert "don't stop" in told(stage)
 
 
-@pytest.mark.parametrize(("name", "stops"), [("alice", True), ("carol", True), ("bob", False)])
+@pytest.mark.parametrize(("name", "stops"), [("alice", True), later("carol", True), ("bob", False)])
 async def test_a_sign_stops_for_whoever_began_it_or_an_owner(stage: Stage, name: str, stops: bool) -> None:
     await deciding(stage, owner_user_ids=frozenset({CAROL.id}))
     async with amid(stage, POINTS["before a choice"], GENERAL) as ts:

@@ -10,6 +10,7 @@ import pytest
 from daemon.memory import Memory
 from daemon.mind.afterthoughts import FEW, LONG, STEP, WHOLE, overdue
 from daemon.rules import verify
+from tests.soak import SOAK
 from tests.stories.choosing import FAST, answers, choice, deciding, looking, turning
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -63,6 +64,7 @@ async def test_a_long_thread_is_summed_up_once_and_grows_again_from_there(stage:
     assert len(stage.entries("context-cleared")) == 1
 
 
+@SOAK
 async def test_the_journal_stays_whole(stage: Stage) -> None:
     summed_up(stage)
     await tell(stage)

@@ -14,6 +14,7 @@ from daemon.project import root
 from rehearsal.people import SOUL
 from rehearsal.tour import FILES, OWNER, SAMPLES, Stop, sample, stops
 from tests.rehearsal.test_inner_ticks import pass_by
+from tests.soak import later
 from tests.stories.choosing import pressed, questions, shown, stop_button
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
@@ -101,11 +102,11 @@ async def test_whoever_asks_what_it_can_do_hears_what_the_tour_shows(stage: Stag
     "asked",
     [
         "Help!",
-        "can you help me?",
-        "who are you?",
-        "What is this?",
-        "What can I do here?",
-        "How does this work?",
+        later("can you help me?"),
+        later("who are you?"),
+        later("What is this?"),
+        later("What can I do here?"),
+        later("How does this work?"),
         "Are you a bot?",
     ],
 )

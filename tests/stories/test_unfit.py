@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.soak import later
 from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 
 
@@ -33,7 +34,7 @@ def damage(stage: Stage, ts: str, body: dict[str, Any]) -> str:
     return thread
 
 
-@pytest.mark.parametrize("body", [{}, {"text": "Hm", "ts": "1.0"}, {"text": 7}])
+@pytest.mark.parametrize("body", [later({}), {"text": "Hm", "ts": "1.0"}, later({"text": 7})])
 async def test_what_nobody_can_read_is_closed_and_nobody_else_waits(
     stage: Stage, thread: str, body: dict[str, Any]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout
 
 from tests.attention import PATIENCE, until
+from tests.soak import later
 from tests.stories.process import Around, around, into, running
 from tests.stories.stage import reply
 from tests.stories.test_thoughts import MARKS, SHAPES
@@ -58,7 +59,7 @@ async def test_half_a_character_poisons_no_thread(tmp_path: Path) -> None:
         await comes_to(place, ts, "Oh \ufffd!", "Again.")
 
 
-@pytest.mark.parametrize("chunk", [1, 40])
+@pytest.mark.parametrize("chunk", [later(1), 40])
 async def test_no_thought_is_ever_read(tmp_path: Path, chunk: int) -> None:
     async with living(tmp_path) as (place, _):
         for name, raw in SHAPES.items():
