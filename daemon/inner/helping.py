@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -102,7 +102,7 @@ def argument_lines(args: Model) -> Iterator[str]:
         yield f"- `{name}` ({form}{said}): {one.get('description', 'no more is said of it')}"
 
 
-@lru_cache(maxsize=256)  # it takes half a millisecond, and each start tells of all commands
+@cache  # it takes half a millisecond, and each start tells of all commands
 def _schema(args: Model) -> Mapping[str, Any]:
     """The schema of arguments; one that holds itself says only where it stands."""
     schema = args.model_json_schema() if args else {}
