@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.async_api import Browser, Page, Route, async_playwright, expect
+from playwright.async_api import BrowserContext, Page, Route, ViewportSize, async_playwright, expect
 
 from tests.stories.process import running
 
@@ -28,7 +30,46 @@ FLAGS = (
 ALL_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """Resolves when the page has had the time to show what it has just read."""
 
-Browsing = Callable[[], AbstractAsyncContextManager[Browser]]
+SHARPNESS = 2 if "TAKE_PICTURE" in os.environ else 1
+"""Dots of a picture for each of the page's."""
+SIZE = ViewportSize(width=1280, height=720)
+
+
+class Windows:
+    """What a test opens of the browser: pages of one profile, in which nothing is kept when the test comes.
+
+    A profile for each test, with the processes that belong to it, would take longer than most tests do.
+    """
+
+    def __init__(self, profile: BrowserContext) -> None:
+        self._profile = profile
+        self._opened: list[Page] = []
+
+    async def new_page(
+        self,
+        *,
+        viewport: ViewportSize = SIZE,
+        color_scheme: Literal["light", "dark"] = "light",
+        reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
+    ) -> Page:
+        """A page of this size, for eyes that want to see it so."""
+        page = await self._profile.new_page()
+        self._opened.append(page)
+        await page.set_viewport_size(viewport)
+        await page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+        return page
+
+    async def close(self) -> None:
+        """Nothing is open that was opened here, and nothing of it is kept."""
+        for page in self._opened:
+            await page.close()
+        [kept] = self._profile.pages
+        session = await self._profile.new_cdp_session(kept)
+        await session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
+        await session.detach()
+
+
+Browsing = Callable[[], AbstractAsyncContextManager[Windows]]
 WITH_CHROMIUM = pytest.mark.skipif(
     CHROMIUM is None, reason="There is no chromium here: apt install chromium."
 )
@@ -45,25 +86,27 @@ async def daemon(home: Path, *command: str, **given: str) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def launched() -> AsyncIterator[Browser]:
-    """Debian's Chromium, headless, with a profile of its own."""
+async def launched() -> AsyncIterator[BrowserContext]:
+    """A profile of Debian's Chromium, headless. A blank page stays open in it: its processes do, too."""
     expect.set_options(timeout=SLOW)
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         try:
-            yield chromium
+            profile = await chromium.new_context(device_scale_factor=SHARPNESS)
+            await profile.new_page()
+            yield profile
         finally:
             await chromium.close()
 
 
 @asynccontextmanager
-async def lent(chromium: Browser) -> AsyncIterator[Browser]:
-    """A browser for a while: what was opened in it is closed, and forgotten."""
+async def lent(profile: BrowserContext) -> AsyncIterator[Windows]:
+    """The browser for a while: what was opened in it is closed, and forgotten."""
+    windows = Windows(profile)
     try:
-        yield chromium
+        yield windows
     finally:
-        for context in [*chromium.contexts]:
-            await context.close()
+        await windows.close()
 
 
 @asynccontextmanager

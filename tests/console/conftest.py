@@ -12,5 +12,5 @@ from tests.console.browser import Browsing, launched, lent
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browsing]:
-    async with launched() as chromium:
-        yield partial(lent, chromium)
+    async with launched() as profile:
+        yield partial(lent, profile)

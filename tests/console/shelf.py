@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
+from tests.console.browser import Windows
 from tests.console.desk import THREAD, Desk
 from tests.console.site import called
 from tests.stories.stage import ALICE
@@ -34,7 +35,7 @@ async def ask(world: Desk, number: int, prompt: str = "", **answered: Any) -> No
     await write(world, f"{READ}/cell#1!in/:{number:x}#1/llm_query#1", asked)
 
 
-async def readings(chromium: Browser, world: Desk, size: ViewportSize = SIZE) -> Page:
+async def readings(chromium: Windows, world: Desk, size: ViewportSize = SIZE) -> Page:
     """The page, turned to the readings of a conversation."""
     ts = str((await world.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Read!"))["ts"])
     await world.remember(ALICE, ts, [])

@@ -58,12 +58,11 @@ async def test_each_view_is_whole_readable_and_calls_people_by_their_names(
 ) -> None:
     faults: dict[str, list[str]] = {}
     async with browser() as chromium:
-        context = await chromium.new_context(
+        page = await chromium.new_page(
             viewport=SIZES[width],
             color_scheme="dark" if theme == "dark" else "light",
             reduced_motion="reduce",  # what still moves is measured half way
         )
-        page = await context.new_page()
         page.on("pageerror", lambda error: faults.setdefault("script", []).append(str(error)))
         await page.goto(house.url)
         await expect(page.locator("#today")).to_contain_text("Today")

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.engine.kinds import Match, Waiting
 from daemon.kinds import INNER, CommandRan, Noticed, Opened, ProcessEnded, ProcessStarted, Ticked
 from daemon.project import root
 from rehearsal.people import TEAM
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import Desk, desk
 from tests.console.site import called
 from tests.console.theatre import theatre
@@ -33,7 +33,7 @@ async def test_the_script_lives_an_inner_life_that_can_be_watched(tmp_path: Path
         theatre(tmp_path, inner_life_enabled=True, inner_life_min_pause=0.0) as (soul, model),
         browser() as chromium,
     ):
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
+        page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(soul.url)
@@ -243,7 +243,7 @@ async def write(world: Desk, key: str, event: Any) -> int:
     return entry.seq
 
 
-async def opened(chromium: Browser, world: Desk, size: ViewportSize = SIZE) -> Page:
+async def opened(chromium: Windows, world: Desk, size: ViewportSize = SIZE) -> Page:
     page = await chromium.new_page(viewport=size)
     await page.goto(world.url)
     if size["width"] < SIZE["width"]:

@@ -46,7 +46,7 @@ async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
     tmp_path: Path, browser: Browsing
 ) -> None:
     async with daemon(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
+        page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)

@@ -34,7 +34,7 @@ async def test_a_file_is_dropped_asked_about_and_answered_with_places(
     text = log()
     assert len(text) > 40_000, "too long for one call"
     async with daemon(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
+        page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)

@@ -51,7 +51,7 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(
         browser() as chromium,
     ):
         model.script = pieces
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
+        page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(soul.url)

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.kinds import CellBegan, ReadingBegan, ReadingEnded, SelfCall, Spoken
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import READ, SIZE, name, shoot, turn_to, write
 from tests.console.site import message
@@ -37,7 +37,7 @@ async def lived(world: Desk, count: int = LONG) -> None:
         await world.journal.append("sess-0000beef", message(f"outside no. {n}"), key=f"outside:{n}")
 
 
-async def opened(chromium: Browser, world: Desk, at: str = f"#{THREAD}", size: ViewportSize = SIZE) -> Page:
+async def opened(chromium: Windows, world: Desk, at: str = f"#{THREAD}", size: ViewportSize = SIZE) -> Page:
     """The page at this link, entry by entry."""
     page = await chromium.new_page(viewport=size)
     await page.goto(f"{world.url}/{at}")

@@ -6,14 +6,14 @@ import asyncio
 import os
 from pathlib import Path
 
-from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
 from daemon.engine.kinds import Spawned, ThreadEnded
 from daemon.kinds import InnerMessage, PlanMade, SelfCall, SystemMessage, TurnBegan
 from daemon.project import root
 from rehearsal.claude.understudy import Understudy
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.theatre import theatre
 from tests.stories.stage import ALICE
@@ -64,7 +64,7 @@ class Script:
 
 async def test_a_plan_goes_to_its_last_step_and_two_branches_grow(tmp_path: Path, browser: Browsing) -> None:
     async with theatre(tmp_path) as (soul, model), browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=2)
+        page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         await page.goto(soul.url)
@@ -253,7 +253,7 @@ async def remember(world: Desk, *entries: tuple[str, Event]) -> None:
         await world.journal.append(thread, event, key=f"{thread}@1/{event.kind}#{number}")
 
 
-async def _thoughts(chromium: Browser, world: Desk, size: ViewportSize) -> Page:
+async def _thoughts(chromium: Windows, world: Desk, size: ViewportSize) -> Page:
     """The page, turned to the thoughts of a conversation that has a plan."""
     ts = str((await world.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Think!"))["ts"])
     await world.remember(ALICE, ts, [PlanMade(condition="all is known", steps=(("look", "open"),))])
