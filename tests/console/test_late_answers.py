@@ -8,8 +8,9 @@ from pathlib import Path
 from playwright.async_api import Page, Route, ViewportSize, expect
 
 from rehearsal.people import ALICE
-from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, Browsing, daemon, late
+from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, Browsing, late
 from tests.console.lived_in import GENERAL
+from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
@@ -17,7 +18,7 @@ SIZE = ViewportSize(width=1440, height=900)
 
 
 async def test_a_call_that_one_no_longer_waits_for_does_not_open(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         await _say(page, "Good morning!")
         async with late(page, "**/console/calls/*"):
@@ -29,7 +30,7 @@ async def test_a_call_that_one_no_longer_waits_for_does_not_open(tmp_path: Path,
 async def test_a_call_that_opens_late_leaves_the_field_to_whoever_writes(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         await _say(page, "Good morning!")
         field = page.locator("#composer textarea")
@@ -43,7 +44,7 @@ async def test_a_call_that_opens_late_leaves_the_field_to_whoever_writes(
 
 
 async def test_what_the_tour_says_is_said_nowhere_else(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         said: list[str] = []
         page.on("request", lambda sent: said.append(sent.url) if "chat.postMessage" in sent.url else None)
@@ -59,7 +60,7 @@ async def test_what_the_tour_says_is_said_nowhere_else(tmp_path: Path, browser: 
 
 
 async def test_earlier_messages_stand_only_where_they_were_said(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         for number in range(33):
             await _post(page, address, f"Line {number}.")
@@ -73,7 +74,7 @@ async def test_earlier_messages_stand_only_where_they_were_said(tmp_path: Path, 
 
 
 async def test_what_is_read_anew_stays_where_one_reads_it(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         for number in range(33):
             await _post(page, address, f"Line {number}.")
@@ -95,7 +96,7 @@ async def test_what_is_read_anew_stays_where_one_reads_it(tmp_path: Path, browse
 
 
 async def test_nobody_writes_in_the_dm_of_another_person(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         await _say(page, "Good morning!")
         field = page.locator("#composer textarea")
@@ -112,7 +113,7 @@ async def test_nobody_writes_in_the_dm_of_another_person(tmp_path: Path, browser
 async def test_a_dm_that_is_read_for_one_person_is_not_read_on_for_the_next_one(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         crashes: list[str] = []
         page.on("pageerror", lambda error: crashes.append(str(error)))
@@ -132,7 +133,7 @@ async def test_a_dm_that_is_read_for_one_person_is_not_read_on_for_the_next_one(
 async def test_what_was_not_sent_comes_back_before_what_was_written_since(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         field = page.locator("#composer textarea")
         lost = asyncio.Event()
@@ -153,7 +154,7 @@ async def test_what_was_not_sent_comes_back_before_what_was_written_since(
 async def test_a_link_that_is_late_does_not_take_one_from_where_one_turned(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         await _say(page, "Good morning!")
         thread = await page.locator("#turns .turn").first.evaluate(
@@ -170,7 +171,7 @@ async def test_a_link_that_is_late_does_not_take_one_from_where_one_turned(
 async def test_the_chat_that_is_late_leaves_the_journal_to_the_thread_of_a_view(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         await _say(page, "The first thread.")
         await _say(page, "The second thread.")
@@ -188,7 +189,7 @@ async def test_the_chat_that_is_late_leaves_the_journal_to_the_thread_of_a_view(
 async def test_who_turned_to_another_thread_stays_there_when_their_message_is_taken(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
         await _say(page, "The first thread.")
         taken = asyncio.Event()

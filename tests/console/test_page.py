@@ -16,6 +16,7 @@ from daemon.project import root
 from tests.clock import FakeClock
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.site import called
+from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
@@ -45,7 +46,7 @@ BROKEN: list[Event] = [
 async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -141,7 +142,7 @@ async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(
 
 
 async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await _say(page, "Hello")

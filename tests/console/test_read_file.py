@@ -6,9 +6,10 @@ from pathlib import Path
 
 from playwright.async_api import Page, ViewportSize, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.shelf import cell_of, figures, name, state, turn_to
 from tests.console.test_drop import drop, held, picture
+from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
@@ -33,7 +34,7 @@ async def test_a_file_is_dropped_asked_about_and_answered_with_places(
 ) -> None:
     text = log()
     assert len(text) > 40_000, "too long for one call"
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))

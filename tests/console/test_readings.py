@@ -116,7 +116,7 @@ async def seen_by_who_comes_later(page: Page, url: str) -> None:
 
 
 async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Path, browser: Browsing) -> None:
-    bounds = {"rlm_threshold_tokens": 0, "rlm_max_calls": 6}
+    bounds: dict[str, Any] = {"rlm_threshold_tokens": 0, "rlm_max_calls": 6}
     async with (
         theatre(tmp_path, reading(DELIVERIES), open_sandbox, **bounds) as (soul, model),
         browser() as chromium,

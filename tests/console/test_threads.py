@@ -6,7 +6,8 @@ from pathlib import Path
 
 from playwright.async_api import Page, Route, ViewportSize, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
+from tests.console.browser import IN_A_BROWSER, Browsing, late
+from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
@@ -28,7 +29,7 @@ HOLDING = """
 async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.add_init_script(HOLDING)
         await page.goto(address)
@@ -52,7 +53,7 @@ async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
 
 
 async def test_nobody_can_write_before_the_page_knows_where_to(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         field = page.locator("#composer textarea")
         async with late(page, "**/api/conversations.list"):
@@ -65,7 +66,7 @@ async def test_nobody_can_write_before_the_page_knows_where_to(tmp_path: Path, b
 async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_interruption(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await page.get_by_role("button", name="general").click()
@@ -83,7 +84,7 @@ async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_in
 async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_what_they_see(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await page.get_by_role("button", name="general").click()
@@ -98,7 +99,7 @@ async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_wha
 
 
 async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         crashes: list[str] = []
         page.on("pageerror", lambda error: crashes.append(str(error)))

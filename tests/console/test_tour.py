@@ -6,7 +6,8 @@ from pathlib import Path
 
 from playwright.async_api import ViewportSize, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
@@ -14,7 +15,7 @@ SIZE = ViewportSize(width=1440, height=900)
 
 
 async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))

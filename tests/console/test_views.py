@@ -10,6 +10,7 @@ from playwright.async_api import Page, ViewportSize, expect
 from rehearsal.people import BOB, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
+from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
@@ -42,7 +43,7 @@ async def test_an_owner_finds_their_way_with_slack_connected(tmp_path: Path, bro
 async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await page.locator("#composer textarea").fill("Good morning!")

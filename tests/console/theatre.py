@@ -15,17 +15,20 @@ from daemon.app import Awake, awake
 from daemon.clock import SystemClock
 from daemon.ports import Open
 from daemon.process import Process
+from daemon.project import root
 from rehearsal.claude.understudy import Understudy
 from rehearsal.people import SOUL
+from rehearsal.tour import FILES, OWNER, SAMPLES, Tour
 from rehearsal.world import World
 
 
 @dataclass(frozen=True, kw_only=True)
 class Theatre:
-    """A rehearsal whose model the test holds in its hands."""
+    """A rehearsal whose model the test holds in its hands, with or without a tour."""
 
     store: Path
     model: Understudy
+    toured: bool = False
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
 
@@ -35,24 +38,47 @@ class Theatre:
         self.model.mount(app)
         async with World(self.store, SystemClock()) as world:
             world.mount(app)
+            if self.toured:
+                Tour(world.workspace).mount(app.router)
             yield
 
 
 @asynccontextmanager
 async def theatre(
-    home: Path, processes: Mapping[str, Process] | None = None, sandbox: Open | None = None, **settings: Any
+    home: Path,
+    processes: Mapping[str, Process] | None = None,
+    sandbox: Open | None = None,
+    samples: Path | None = None,
+    **settings: Any,
 ) -> AsyncIterator[tuple[Awake, Understudy]]:
-    """The daemon, with no keys, and its model; how it behaves and where its cells run may be given."""
+    """The daemon, with no keys, and its model; how it behaves and where its cells run may be given.
+
+    With `samples`, a folder of actions, there is the tour, too.
+    """
     clock = SystemClock()
     model = Understudy(clock, pace=0)
-    rehearsal = Theatre(store=home / "rehearsal.db", model=model)
+    rehearsal = Theatre(store=home / "rehearsal.db", model=model, toured=samples is not None)
     start = awake(
         Settings(port=0, soul_home=home, **settings),
         clock,
         grace=0.2,
         rehearsal=rehearsal,
+        samples=samples,
         processes=processes,
         sandbox=sandbox,
     )
     async with start as soul:
         yield soul, model
+
+
+@asynccontextmanager
+async def premiere(home: Path) -> AsyncIterator[str]:
+    """The page of what `python -m daemon` is without a key, whose script says each answer at once."""
+    async with theatre(
+        home,
+        samples=root() / SAMPLES,
+        ism_enabled=True,
+        knowledge_dirs=(root() / FILES,),
+        owner_user_ids=frozenset({OWNER}),
+    ) as (soul, _):
+        yield soul.url
