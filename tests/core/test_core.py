@@ -1,14 +1,16 @@
 """The core under kills and pauses: each rule is shown by the scenario that fails without it.
 
-`make soak` runs every boundary of every scenario in every way, and every mutant; here is a share of them, of
-which each rule has one.
+`make soak` runs every boundary of every scenario in every way, and every mutant. Here each scenario is tried
+in one way at least: it is killed where a mutant is shown by kills, or where another life is told otherwise;
+else it is read back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,13 +20,16 @@ from daemon.kinds import SOUL_KINDS
 from tests.cases import Case, problems
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
+from tests.core.mutants import ALL
 from tests.core.outside import PhaseClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
-from tests.soak import shared
+from tests.soak import but, later, shared
 
-SHARE, EACH, PAUSES, TICKS = 151, 151, 19, 401
-"""Of the cases each so-manieth one: odd, so that kills before a commit and after one take turns."""
+FIRST, LAST = 8, 17
+"""Where a scenario is killed in its first phase: something is begun there, and nothing is over."""
+PAUSES = 31
+"""Each so-manieth one: odd, so that those before a commit and after one take turns."""
 AT_RANDOM = [name for name in SCENARIOS if name.startswith("at-random")]
 SHOWN = ["inner-life", "inner-life-alone", "inner-life-fails"]
 """What shows mutants when it is read back."""
@@ -32,30 +37,40 @@ READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped", *SHOWN})  # its 
 LONG = {"burst", "poison", "long-outage", *AT_RANDOM}
 LIVING = [name for name in SCENARIOS if name.startswith("inner-life")]
 QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
+SHOWN_BY_KILLS = {one.shown_by.removesuffix("/kills") for one in ALL if one.shown_by.endswith("/kills")}
+OTHERWISE = {name for name, scenario in SCENARIOS.items() if scenario.changes or scenario.restarts}
+"""What the owner edits after a kill, or is other code then."""
+KILLED = {"half-said-and-stopped", "inner-life-alone", *SHOWN_BY_KILLS, *OTHERWISE} - {"inner-life-new-code"}
+"""What is killed here, of which the last has a test of its own."""
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(QUICK)))
+def killed(names: Iterable[str]) -> list[Any]:
+    """These scenarios with a number each, of which `make test` kills those that it does not read back."""
+    return [(number, name) if name in KILLED else later(number, name) for number, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(("number", "name"), killed(QUICK))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
     """SIGKILL before and after commits: nothing lost, doubled or paid twice."""
-    assert_none_goes_wrong(some(SOUL.kills(name), number, SHARE))
+    assert_none_goes_wrong([a_kill(number, name)])
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(WAITING)))
+@pytest.mark.parametrize(("number", "name"), killed(WAITING))
 def test_what_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
     """The same of executions that wait for somebody."""
-    assert_none_goes_wrong(some(SOUL.kills(name), number, EACH))
+    assert_none_goes_wrong([a_kill(number, name)])
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(LIVING)))
+@pytest.mark.parametrize(("number", "name"), killed(LIVING))
 def test_an_inner_life_may_be_cut_off_anywhere(number: int, name: str) -> None:
     """The same of ticks, their commands, and what wakes them."""
-    assert_none_goes_wrong(some(SOUL.kills(name), 7 * number, TICKS))
+    assert_none_goes_wrong([a_kill(number, name)])
 
 
-def test_a_tick_whose_code_changed_begins_again_with_its_log() -> None:
+@pytest.mark.parametrize("at", [later(27), 30, later(34), 43])
+def test_a_tick_whose_code_changed_begins_again_with_its_log(at: int) -> None:
     """The second life explains its commands otherwise: what was carried out is not done again."""
-    name = "inner-life-new-code"
-    assert_none_goes_wrong([Case(scenario=name, way="kill", at=at) for at in (27, 30, 34, 43)])
+    assert_none_goes_wrong([Case(scenario="inner-life-new-code", way="kill", at=at)])
 
 
 @pytest.mark.parametrize("name", shared(AT_RANDOM, len(AT_RANDOM)))
@@ -65,7 +80,7 @@ def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
     assert_none_goes_wrong([cases[len(cases) // 2]])
 
 
-@pytest.mark.parametrize("name", [*SHOWN, *shared(READ_BACK, 2)])
+@pytest.mark.parametrize("name", [*SHOWN, *but(READ_BACK, {*KILLED, *LIVING, *AT_RANDOM} - {AT_RANDOM[-2]})])
 def test_each_step_may_be_read_back_at_once(name: str) -> None:
     """Each execution runs again from the top after each of its steps: replay hangs on no accident."""
     assert SOUL.outcome(Case(scenario=name, way="replay")) is None
@@ -85,7 +100,7 @@ def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
     """The prompt is another one since the second life."""
     scenario = SCENARIOS["new-prompt"]
     begun_again = []
-    for at in range(16, 34, 2):
+    for at in range(22, 34, 4):
         with home_for("restarted") as home:
             SOUL.life(home, scenario, 0, at)
             assert SOUL.life(home, scenario, 0) == 0
@@ -98,10 +113,12 @@ async def restarted(home: Path) -> bool:
         return bool(journal.kind(Restarted))
 
 
-def some(cases: list[Case], number: int, each: int) -> list[Case]:
-    """Each so-manieth case, another share for each scenario, and at least one."""
-    first = number % min(each, len(cases))
-    return cases[first::each]
+def a_kill(number: int, name: str) -> Case:
+    """A kill in the first phase; or kills in all phases, in each second scenario."""
+    if number % 2 == 0:
+        return Case(scenario=name, way="kill", at=FIRST + number // 2 % (LAST - FIRST))
+    stutters = SCENARIOS[name].stutters
+    return Case(scenario=name, way="stutter", at=stutters[number // 2 % len(stutters)])
 
 
 def assert_none_goes_wrong(cases: Sequence[Case]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -37,12 +38,11 @@ def clock() -> FakeClock:
 
 async def filled(journal: Journal, many: int = MANY) -> list[Entry[Said]]:
     """What was said, each with the secret in it."""
-    said = []
-    for number in range(many):
-        text = f"{number}: {SECRET} " * 20
-        entry, _ = await journal.append("ann", Said(text=text), key=f"said:{number}")
-        said.append(entry)
-    return said
+    texts = [f"{number}: {SECRET} " * 20 for number in range(many)]
+    appends = [
+        journal.append("ann", Said(text=text), key=f"said:{number}") for number, text in enumerate(texts)
+    ]
+    return [entry for entry, _ in await asyncio.gather(*appends)]
 
 
 def bytes_of(home: Path) -> bytes:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.dying import History, Talk, history, short
+from tests.soak import shared
 
-SEEDS = range(3)
+SEEDS = shared(range(3), 3)
 
 
 def innocents(count: int, steps: int = 3) -> list[Talk]:
@@ -71,7 +72,7 @@ async def test_a_poison_is_found_among_kills_from_outside(tmp_path: Path, seed: 
 
 
 async def test_a_poison_is_found_among_many(tmp_path: Path) -> None:
-    found = await lived(tmp_path, 1, [*innocents(24, 2), Talk(name="x", deadly=0, fuse=0.1)], [])
+    found = await lived(tmp_path, 1, [*innocents(12, 2), Talk(name="x", deadly=0, fuse=0.1)], [])
     assert found.deaths == 7
 
 

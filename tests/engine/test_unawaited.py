@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daemon.engine.context import Context
 from daemon.engine.event import Event, only
 from daemon.engine.exceptions import JournalError
@@ -19,6 +21,10 @@ from tests.clock import FakeClock
 from tests.engine.harness import ENGINE
 from tests.engine.scenario import Said
 from tests.engine.small import say, working
+from tests.soak import shared
+
+EACH = 7
+"""Of the kills each so-manieth one: odd, so that those before a commit and after one take turns."""
 
 
 class Refusing(Writer):
@@ -42,8 +48,9 @@ async def find() -> Outcome:
     return Outcome(result="found")
 
 
-async def test_whatever_is_awaited_comes_after_it_wherever_it_is_killed() -> None:
-    assert problems(ENGINE.kills("looks up"), ENGINE.outcome) == {}
+@pytest.mark.parametrize("first", shared(range(EACH), EACH))
+async def test_whatever_is_awaited_comes_after_it_wherever_it_is_killed(first: int) -> None:
+    assert problems(ENGINE.kills("looks up")[first::EACH], ENGINE.outcome) == {}
 
 
 async def test_what_the_world_may_see_waits_for_what_came_before(tmp_path: Path) -> None:
