@@ -219,10 +219,12 @@ MANY = 1000
 async def many_that_wait(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Counting, Waits]]:
     """A thousand threads: each waits for a time, or for a note about tea there."""
     async with Counting(path / "journal.db", clock, [Said, Note]) as journal:
+        appends = []
         for n in range(MANY):
             match = Match(kinds=("note",), thread=f"t{n}", fields={"about": "tea"})
             event = Waiting(due=clock.now() + MANY + n, matching=match, want="any", execution=f"t{n}@1")
-            await journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1")
+            appends.append(journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1"))
+        await asyncio.gather(*appends)
         yield journal, Waits(journal, clock, _reminder, lambda *_: True)
 
 
@@ -291,9 +293,8 @@ async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -
 async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
     clock = FakeClock()
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
-        for n in range(STALE):
-            event = Waiting(due=clock.now() + 9 * MANY, execution="x@1")
-            await journal.append("x", event, key=f"x@1/sleep#{n}")
+        event = Waiting(due=clock.now() + 9 * MANY, execution="x@1")
+        await asyncio.gather(*(journal.append("x", event, key=f"x@1/sleep#{n}") for n in range(STALE)))
         await all_that_wait.look()
         for entry in journal.pending(Waiting):
             await journal.append(entry.thread, Withdrawn(), key=f"{entry.key}!over", closes=[entry.seq])
