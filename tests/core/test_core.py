@@ -26,7 +26,7 @@ from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
 from tests.soak import but, later, shared
 
-FIRST, LAST = 8, 17
+FIRST, LAST = 16, 21
 """Where a scenario is killed in its first phase: something is begun there, and nothing is over."""
 PAUSES = 31
 """Each so-manieth one: odd, so that those before a commit and after one take turns."""
@@ -40,7 +40,9 @@ QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
 SHOWN_BY_KILLS = {one.shown_by.removesuffix("/kills") for one in ALL if one.shown_by.endswith("/kills")}
 OTHERWISE = {name for name, scenario in SCENARIOS.items() if scenario.changes or scenario.restarts}
 """What the owner edits after a kill, or is other code then."""
-KILLED = {"half-said-and-stopped", "inner-life-alone", *SHOWN_BY_KILLS, *OTHERWISE} - {"inner-life-new-code"}
+KILLED = {"half-said-and-stopped", "killed-half-said", "inner-life-alone", *SHOWN_BY_KILLS, *OTHERWISE} - {
+    "inner-life-new-code"
+}
 """What is killed here, of which the last has a test of its own."""
 ASIDE = {*KILLED, *LIVING, *AT_RANDOM} - {"dm", "asked-new-code", "at-random-3"}
 """What is not read back here; each of these three shows something only so."""

@@ -14,6 +14,9 @@ T0 = 1_790_000_000.0
 SPEED = 20.0
 """Seconds of a scenario in one second of ours, if the scenario does not say otherwise."""
 
+NAP = 3.0
+"""Seconds of the scenario for which anybody sleeps without a look at the time."""
+
 
 class Board(ctypes.Structure):
     """The shared page."""
@@ -55,4 +58,10 @@ class SwiftClock:
         return self.now()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(seconds, 0.0) / self._page.speed)
+        """Until it is so much later, also where the time is moved meanwhile."""
+        left, until = seconds, self.now() + seconds
+        while True:
+            await asyncio.sleep(min(max(left, 0.0), NAP) / self._page.speed)
+            left = until - self.now()
+            if left <= 0:
+                return
