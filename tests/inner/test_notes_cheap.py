@@ -12,7 +12,7 @@ from daemon.kinds import INNER, CommandRan, Noticed
 from daemon.knowledge.views import anywhere
 from tests.inner.noting import Inbox, inbox
 
-FEW, MANY = 1_000, 20_000
+FEW, MANY = 500, 10_000
 AT_MOST = 4.0
 """How many times as long twenty times as many may take: what goes through all of them takes twenty times."""
 AND = 0.0005
@@ -25,9 +25,9 @@ async def fill(here: Inbox, count: int) -> None:
     """So many notes, in some channels; one in a hundred was written by a bot, and most others are read."""
     threads = [await here.open(f"C{number}", ts="") for number in range(CHANNELS)]
     await here.say(await here.open("D1"), "the only direct one")
-    for start in range(0, count, 1_000):
+    for start in range(0, count, 500):
         async with asyncio.TaskGroup() as group:
-            for number in range(start, start + 1_000):
+            for number in range(start, start + 500):
                 group.create_task(_notice(here, threads[number % CHANNELS], number))
     await here.notes.update()
     ids = here.notes.matching(Filter(source="channel"), anywhere, most=count)[100:]

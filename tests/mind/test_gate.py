@@ -25,7 +25,7 @@ from tests.soak import later
 SIZE = 100_000
 SHARE = 2_000
 """So many answers of the hundred thousand that `make soak` tries."""
-EACH = 4
+EACH = 9
 """Of the texts that are hard to read, each so-manieth one here: each is read in two or three ways."""
 
 PUBLIC = [

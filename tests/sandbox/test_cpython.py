@@ -231,7 +231,7 @@ async def test_what_a_function_raises_that_is_not_for_the_code_ends_the_cell() -
 
 
 async def test_time_that_the_host_takes_is_not_the_cells() -> None:
-    seconds = 1.0
+    seconds = 0.5
 
     async def slow() -> str:
         await asyncio.sleep(seconds * 2)

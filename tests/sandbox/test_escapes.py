@@ -19,7 +19,7 @@ from tests.soak import SOAK
 Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
 ENVIRONMENTS = ("cpython", "monty")
 ROOMY = Bounds(seconds=30, memory=256 * 2**20, output=100_000, calls=CALLS)
-SHORT = Bounds(seconds=0.4, memory=256 * 2**20, output=100_000, calls=CALLS)
+SHORT = Bounds(seconds=0.1, memory=256 * 2**20, output=100_000, calls=CALLS)
 
 
 async def ping(number: int) -> str:

@@ -174,7 +174,7 @@ asyncio.run(main())
 
 
 def test_the_interpreter_ends_as_it_should() -> None:
-    for _ in range(4):
+    for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False
         )

@@ -11,6 +11,7 @@ from daemon.sandbox.cpython import confines, open_cpython
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.session import Opener, open_session
 from tests.sandbox.plain import Plain, open_plain
+from tests.soak import shared
 from tests.source import ROOT
 
 CELLS = "tests/data/own_cells.txt"
@@ -56,7 +57,7 @@ async def test_it_gives_what_cpython_gives(pool: MontyPool, name: str) -> None:
     await gives_what_cpython_gives(pool, name, open_plain)
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if name.endswith(MOVES)])
+@pytest.mark.parametrize("name", shared((name for name in WRITTEN if name.endswith(MOVES)), 3))
 async def test_so_does_a_confined_child(pool: MontyPool, name: str) -> None:
     try:
         await confines()
