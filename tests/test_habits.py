@@ -78,7 +78,11 @@ def mocks(module: Module) -> Iterator[str]:
     """Where a test changes the program that it tests."""
     yield from (module.at(node) for name, node in imported(module.tree) if name.split(".")[0] in MOCKS)
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "monkeypatch.setattr":
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == "setattr"
+            and ast.unparse(node) == "monkeypatch.setattr"
+        ):
             yield module.at(node)
 
 

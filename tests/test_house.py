@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from config import Settings
-from tests.source import ROOT, imported, modules
+from tests.source import ROOT, each, imported
 
 LOCKS = {"requirements.txt": "requirements.lock", "requirements-dev.txt": "requirements-dev.lock"}
 EXAMPLE = re.compile(r"^#([A-Z][A-Z_]*)=(.*)$")
@@ -97,7 +97,7 @@ def test_the_locks_agree() -> None:
     ],
 )
 def test_what_is_imported_is_required(places: tuple[str, ...], paths: list[str]) -> None:
-    names = {target.split(".")[0] for one in modules(*places).values() for target, _ in imported(one.tree)}
+    names = {target.split(".")[0] for one in each(*places) for target, _ in imported(one.tree)}
     foreign = names - sys.stdlib_module_names - OURS
     providers = packages_distributions()
     allowed = {name for path in paths for name in required(path)}

@@ -78,9 +78,10 @@ def fate(mutant: Mutant) -> str:
 
 
 def copied(folder: Path) -> Path:
-    """A copy of the project in this folder, as far as its tests need it."""
+    """A copy of the project in this folder, as far as its tests need it, with what is compiled of it."""
+    half_written = shutil.ignore_patterns("*.pyc.*")
     for part in ("daemon", "rehearsal", "tests", "prompts", "playbooks", "actions"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, folder / part, ignore=half_written)
     for part in ("soul.md", "config.py", "pyproject.toml"):
         shutil.copy(ROOT / part, folder / part)
     return folder
