@@ -25,6 +25,9 @@ class Attentive(selectors.DefaultSelector):
         super().__init__()
         self._waiting: list[asyncio.Future[None]] = []
         self._resting: list[asyncio.Future[None]] = []
+        self._pausing: list[asyncio.Future[None]] = []
+        self._passes = 0
+        """After so many more passes of the loop whoever pauses goes on, at rest or not."""
         self._working = 0
         self._looked = False
         """Has everybody looked since anything ran?"""
@@ -40,6 +43,13 @@ class Attentive(selectors.DefaultSelector):
         self._resting.append(resting)
         return resting
 
+    def pause(self, passes: int) -> asyncio.Future[None]:
+        """Done at the next rest, or after so many passes of the loop: some never come to rest."""
+        pausing = self.rest()
+        self._pausing.append(pausing)
+        self._passes = passes
+        return pausing
+
     def stirred(self) -> asyncio.Future[None]:
         """Done when something may have changed."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -48,6 +58,11 @@ class Attentive(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """As any selector does. The loop says 0 where something is ready to run."""
+        if self._pausing:
+            self._passes -= 1
+            if self._passes <= 0:
+                self._let_go(self._pausing)
+                timeout = 0
         if timeout is not None and timeout <= 0:
             events = super().select(0)
             self._looked = False
@@ -57,6 +72,7 @@ class Attentive(selectors.DefaultSelector):
         if self._resting and not self._working:
             if not (events := super().select(0)):
                 self._let_go(self._resting)
+                self._pausing.clear()
             return events
         if self._waiting and not self._looked:
             self._let_go(self._waiting)

@@ -6,6 +6,8 @@ import asyncio
 import heapq
 from itertools import count
 
+from tests.attention import AttentiveLoop
+
 PASSES = 50
 """Passes of the event loop after each wake: enough for a chain of tasks, not a wait for a socket."""
 
@@ -70,7 +72,7 @@ class FakeClock:
             if not future.done():
                 self._now = max(self._now, due)
                 future.set_result(None)
-                await self._settle()
+                await self._pause()
         self._now = end
         await self._settle()
 
@@ -88,6 +90,14 @@ class FakeClock:
             if not future.done():
                 future.set_result(None)
         await self._settle()
+
+    async def _pause(self) -> None:
+        """Let whoever woke go on until nobody can, or for as many passes as at the end."""
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, AttentiveLoop):
+            await loop.attention.pause(PASSES)
+        else:
+            await self._settle()
 
     async def _settle(self) -> None:
         for _ in range(PASSES):
