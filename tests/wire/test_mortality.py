@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.wire.mortality import POISON, talk, told
 
-FASTER = 5.0
+FASTER = 10.0
 """Seconds of the scenario in one of ours."""
 
 
