@@ -12,11 +12,17 @@ from tests.stories.ticking import live
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def dormant(tmp_path: Path) -> AsyncIterator[Stage]:
+    """The stage for stories that wake the soul themselves, as they want it."""
     async with staged(tmp_path) as stage:
-        await stage.wake()
         yield stage
         assert stage.unsent() == []
+
+
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    await dormant.wake()
+    return dormant
 
 
 @pytest.fixture

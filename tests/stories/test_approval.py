@@ -37,6 +37,12 @@ MAY_I = f"<@{CAROL.id}>, may I do this? *Publish*\n```\ntext: {NEWS}\n```"
 NOT_NOW = "no, do not publish it"
 
 
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    """Each of these stories wakes the soul as it wants it."""
+    return dormant
+
+
 class Post(BaseModel):
     """What to publish."""
 

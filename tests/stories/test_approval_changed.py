@@ -43,11 +43,11 @@ AT_IT_AGAIN = turning("I am at it again.")
 
 
 @pytest.fixture
-async def stage(stage: Stage) -> AsyncIterator[Stage]:
-    """The stage; at the end of each story its journal is in order, and nobody waits in vain."""
-    yield stage
-    assert verify(stage.soul.journal).violations == []
-    assert not stage.pending("input", "turn-began", "action", "speech")
+async def stage(dormant: Stage) -> AsyncIterator[Stage]:
+    """Each story wakes the soul; at its end the journal is in order, and nobody waits in vain."""
+    yield dormant
+    assert verify(dormant.soul.journal).violations == []
+    assert not dormant.pending("input", "turn-began", "action", "speech")
 
 
 class Deeds:

@@ -32,6 +32,12 @@ SCHEDULE: dict[str, Any] = {"name": "Schedule", "args": {"minutes": 30, "text": 
 DONE = "It is the new timetable."
 
 
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    """Each of these stories wakes the soul as it wants it."""
+    return dormant
+
+
 async def test_it_asks_and_goes_on_after_a_restart(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice("Think"), "There are two.", choice(ASK))

@@ -31,7 +31,14 @@ from tests.stories.stage import ALICE, Stage, reply
 DONE = "It is the new timetable."
 
 
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    """Each of these stories wakes the soul as it wants it."""
+    return dormant
+
+
 async def test_without_the_ism_nothing_is_chosen(stage: Stage) -> None:
+    await stage.wake()
     stage.model.say(turning("Let me think about that."))
     stage.model.say(reply("It is the timetable."))
     ts = await stage.say("alice", ALICE, ASKED)

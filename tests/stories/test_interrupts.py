@@ -17,6 +17,12 @@ NEW = "what is the capital of Norway?"
 OSLO = "Oslo."
 
 
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    """Each of these stories wakes the soul as it wants it."""
+    return dormant
+
+
 @points
 async def test_more_context(stage: Stage, point: Point) -> None:
     await deciding(stage)

@@ -41,6 +41,12 @@ CLOSED = "That question is closed by now"
 OWNED = {"owner_user_ids": frozenset({CAROL.id})}
 
 
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    """Each of these stories wakes the soul as it wants it."""
+    return dormant
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """A reason to end: what the model says, under which settings, and what people read at last."""

@@ -31,6 +31,12 @@ LATER = 6 * 60.0
 """Seconds after which what could not be reached was tried again."""
 
 
+@pytest.fixture
+async def stage(dormant: Stage) -> Stage:
+    """Each of these stories wakes the soul as it wants it."""
+    return dormant
+
+
 @pytest.mark.parametrize("at", [later(1), 2, later(3), 4], ids=["choose", "think", "choose again", "respond"])
 @pytest.mark.parametrize("times", [later(1), 2])
 async def test_an_outage_is_told_once_and_the_run_goes_on(stage: Stage, at: int, times: int) -> None:
