@@ -27,7 +27,7 @@ from daemon.mind.wording import fill
 from daemon.process import MentalProcess, Question, Transition, Turn, Words
 from daemon.processes import PROCESSES
 from rehearsal.people import CAROL
-from tests.soak import later
+from tests.soak import later, shared
 from tests.stories.choosing import pressed
 from tests.stories.outage import AWAY
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
@@ -161,13 +161,15 @@ STEPS = {
     "summarize": Taken(step=summarize, raw="Alice is tired.", value="Alice is tired."),
     "extract": Taken(step=trip, raw='{"place": "Oslo", "days": 3}', value=Trip(place="Oslo", days=3)),
 }
-SHOWN = ("decision", "instruction", "summarize", "extract")
-"""Those that mutants are shown by."""
-each = pytest.mark.parametrize(
-    "taken", [taken if name in SHOWN else later(taken) for name, taken in STEPS.items()], ids=STEPS.keys()
-)
-"""What a step meets on its way it meets where all of them ask the model."""
-typed = pytest.mark.parametrize("name", ["decision", "mental_query", "brainstorm", "extract"])
+
+
+def met_by(*names: str) -> pytest.MarkDecorator:
+    """What each of the steps meets; `make test` tries it with these, by which mutants are shown."""
+    some = [taken if name in names else later(taken) for name, taken in STEPS.items()]
+    return pytest.mark.parametrize("taken", some, ids=STEPS.keys())
+
+
+typed = pytest.mark.parametrize("name", shared(["decision", "mental_query", "brainstorm", "extract"], 4))
 
 
 async def taking(stage: Stage, step: Step, **settings: object) -> None:
@@ -188,7 +190,7 @@ def came(value: object) -> str:
     return f"It came to this: {value}"
 
 
-@each
+@met_by(*STEPS)
 async def test_its_answer_is_its_value_and_in_memory(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step)
     stage.model.say(taken.raw)
@@ -202,7 +204,7 @@ async def test_its_answer_is_its_value_and_in_memory(stage: Stage, taken: Taken)
     assert stage.unsent() == []
 
 
-@each
+@met_by("decision")
 async def test_an_outage_is_told_once_and_it_goes_on_from_there(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step)
     stage.model.fail(429, "rate_limit_error", wait=60)
@@ -218,7 +220,7 @@ async def test_an_outage_is_told_once_and_it_goes_on_from_there(stage: Stage, ta
     assert len(stage.model.requests) == 2
 
 
-@each
+@met_by("decision")
 async def test_a_refusal_goes_to_the_model_that_stands_in(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step, claude_model_fallback=STANDS_IN)
     stage.model.refuse()
@@ -227,7 +229,7 @@ async def test_a_refusal_goes_to_the_model_that_stands_in(stage: Stage, taken: T
     assert (await stage.answers(ALICE, ts))[-1] == came(taken.value)
 
 
-@each
+@met_by("instruction")
 async def test_where_that_one_refuses_too_they_are_told_and_it_is_over(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step)
     for _ in range(2):
@@ -241,7 +243,7 @@ async def test_where_that_one_refuses_too_they_are_told_and_it_is_over(stage: St
     assert "get away" not in stage.asked()[-1], "what was refused is not asked again"
 
 
-@each
+@met_by("summarize")
 @pytest.mark.parametrize("press", ["Continue", later("Stop")])
 async def test_at_a_limit_an_owner_is_asked(stage: Stage, taken: Taken, press: str) -> None:
     await taking(stage, taken.step, owner_user_ids=frozenset({CAROL.id}), limit_person=Limits(calls=1))
@@ -259,7 +261,7 @@ async def test_at_a_limit_an_owner_is_asked(stage: Stage, taken: Taken, press: s
     assert len(stage.model.requests) == (2 if press == "Continue" else 1)
 
 
-@each
+@met_by("decision")
 async def test_without_an_owner_they_are_told(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step, limit_person=Limits(calls=1))
     stage.model.say(taken.raw)
@@ -271,7 +273,7 @@ async def test_without_an_owner_they_are_told(stage: Stage, taken: Taken) -> Non
     assert len(stage.model.requests) == 1
 
 
-@each
+@met_by("extract")
 async def test_a_stop_ends_it_and_is_answered_once(stage: Stage, taken: Taken) -> None:
     async def twice(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
         memory, _ = await taken.step(turn, memory)

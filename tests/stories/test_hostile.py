@@ -17,7 +17,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("text", shared(HOSTILE.values(), 2), ids=HOSTILE.keys())
+@pytest.mark.parametrize("text", shared(HOSTILE.values(), 4), ids=HOSTILE.keys())
 async def test_others_are_answered_while_it_comes(stage: Stage, text: str) -> None:
     more = asyncio.Event()
     stage.model.say(f"<say>{text}</say>", chunk=4, asks="Alice", until=more, first=len(text))

@@ -92,7 +92,7 @@ async def test_to_an_owner_it_is_said_without_a_question(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "to", shared(["Nobody", "#nowhere", "sess-0000beef", "Echo", ECHO.user, "", "U0NOBODY999"], 3)
+    "to", shared(["Nobody", "#nowhere", "sess-0000beef", "Echo", ECHO.user, "", "U0NOBODY999"], 7)
 )
 async def test_whom_nobody_knows_is_refused_with_whom_there_is(stage: Stage, to: str) -> None:
     commands = await commanding(stage, view="")

@@ -13,7 +13,7 @@ import pytest
 from daemon.inner.reaching import Shared
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, SOUL
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.mending import unasked
 from tests.stories.speaking import Commands, beep
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
@@ -74,7 +74,7 @@ async def test_its_answer_below_is_heard_and_no_question(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "to", shared(["Alice", "Nobody", "Echo in #workshop", "Echo in #nowhere", "U0NOBODY999"], 2)
+    "to", shared(["Alice", "Nobody", "Echo in #workshop", "Echo in #nowhere", "U0NOBODY999"], 3)
 )
 async def test_whom_it_cannot_meet_it_cannot_ask(stage: Stage, to: str) -> None:
     commands = await meeting(stage)
@@ -158,6 +158,7 @@ async def test_who_begins_anew_each_time_is_answered_so_often_a_day(stage: Stage
     assert answered(stage) == 5
 
 
+@SOAK
 async def test_what_it_asked_and_what_it_answered_are_counted_together(stage: Stage) -> None:
     stage.settings["mesh_daily"] = 3
     commands = await meeting(stage, mesh=3)
