@@ -9,6 +9,7 @@ from playwright.async_api import ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.desk import desk
+from tests.soak import later
 from tests.stories.process import into
 
 pytestmark = IN_A_BROWSER
@@ -44,7 +45,7 @@ async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path, br
         await expect(page.locator("#composer")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1440, 1280, 700])
+@pytest.mark.parametrize("width", [later(1440), 1280, later(700)])
 async def test_the_banner_is_read_whole_whatever_stands_beside_it(
     tmp_path: Path, width: int, browser: Browsing
 ) -> None:

@@ -14,6 +14,7 @@ from playwright.async_api import JSHandle, Locator, Page, ViewportSize, expect
 from rehearsal.people import ALICE, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import Desk, desk
+from tests.soak import later
 
 pytestmark = IN_A_BROWSER
 
@@ -86,7 +87,7 @@ async def content(here: Desk, file: dict[str, Any]) -> bytes:
         return await answer.read()
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, later(True)])
 async def test_a_file_is_dropped_into_a_message(tmp_path: Path, dark: bool, browser: Browsing) -> None:
     async with seat(tmp_path, browser, dark=dark) as (here, page):
         files = await held(page, ("plan.txt", "the plan"), ("old.txt", "x" * 34_000))

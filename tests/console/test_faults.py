@@ -10,6 +10,8 @@ from aiohttp import ClientSession
 from playwright.async_api import Page, ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.theatre import premiere
+from tests.soak import later
 
 pytestmark = IN_A_BROWSER
 
@@ -60,7 +62,7 @@ async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path, browser:
 
 
 async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await opened(page, address)
         await page.get_by_role("button", name="Drop, now").click()
@@ -73,7 +75,7 @@ async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path,
 async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium, ClientSession() as http:
+    async with premiere(tmp_path) as address, browser() as chromium, ClientSession() as http:
         await http.post(f"{address}/rehearsal/faults", json={"name": "duplicate"})
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
@@ -85,7 +87,7 @@ async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(
         await expect(page.locator("[data-fault=duplicate] .struck")).not_to_be_empty()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [later("light"), "dark"])
 async def test_the_drawer_fits_on_a_phone_and_closes_by_key(
     tmp_path: Path, scheme: Any, browser: Browsing
 ) -> None:

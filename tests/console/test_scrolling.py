@@ -13,6 +13,7 @@ from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import READ, SIZE, name, shoot, turn_to, write
 from tests.console.site import message
+from tests.soak import later
 from tests.stories.stage import ALICE
 
 pytestmark = IN_A_BROWSER
@@ -223,7 +224,7 @@ async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(
         await expect(root).to_have_attribute("aria-expanded", "true")
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [later(False), True])
 async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         await lived(world, 60)

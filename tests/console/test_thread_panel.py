@@ -13,6 +13,7 @@ from rehearsal.people import ALICE, BOB
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import message
+from tests.soak import later
 
 pytestmark = IN_A_BROWSER
 
@@ -149,7 +150,7 @@ async def test_a_card_leads_to_a_folded_message_and_a_message_of_the_panel_to_it
         await expect(card).to_contain_class("flash")
 
 
-@pytest.mark.parametrize("size", [NARROW, PHONE], ids=["narrow", "phone"])
+@pytest.mark.parametrize("size", [later(NARROW), PHONE], ids=["narrow", "phone"])
 async def test_where_there_is_no_room_the_panel_lies_upon_the_conversation(
     tmp_path: Path, size: ViewportSize, browser: Browsing
 ) -> None:
