@@ -66,7 +66,7 @@ async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
 
 
 async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path, browser: Browsing) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await expect(page.locator("#place")).to_have_text("Claudius")

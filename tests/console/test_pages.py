@@ -19,6 +19,7 @@ from daemon.engine.erasing import Forgotten
 from daemon.engine.event import as_json
 from daemon.kinds import Opened
 from tests.console.site import Site, called, console, message
+from tests.soak import later
 from tests.tools.forgery import opened
 
 THREAD = "T1:C1:17.000100"
@@ -195,7 +196,7 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(tmp_p
         assert not site.journal.pending(Forgotten), "it could be erased while pages were read"
 
 
-@pytest.mark.parametrize("path", ["entries?limit=500", f"threads/{THREAD}"])
+@pytest.mark.parametrize("path", ["entries?limit=500", later(f"threads/{THREAD}")])
 async def test_who_asks_for_pages_and_never_reads_them_costs_little(tmp_path: Path, path: str) -> None:
     async with console(tmp_path, patience=SOON) as site:
         thread = await talked(site, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -20,7 +21,7 @@ pytestmark = IN_A_BROWSER
 
 PHONE = ViewportSize(width=390, height=700)
 NOBODY = {"workspace": False, "model": False}
-LONG = 1_500
+LONG = 1_200
 SCROLLED = "(node) => (node.scrollIntoView({ block: 'start' }), node.getBoundingClientRect().top)"
 """To the upper edge; and where it is then, before anything else happens."""
 
@@ -33,9 +34,9 @@ HIDDEN = """
 async def lived(world: Desk, count: int = LONG) -> None:
     """A conversation of so many messages, and as many elsewhere."""
     await world.remember(ALICE, "1.1", [])
-    for n in range(count):
-        await world.journal.append(THREAD, message(f"inside no. {n}"), key=f"inside:{n}")
-        await world.journal.append("sess-0000beef", message(f"outside no. {n}"), key=f"outside:{n}")
+    places = {"inside": THREAD, "outside": "sess-0000beef"}
+    said = [(thread, f"{where} no. {n}") for n in range(count) for where, thread in places.items()]
+    await asyncio.gather(*(world.journal.append(thread, message(text), key=text) for thread, text in said))
 
 
 async def opened(chromium: Windows, world: Desk, at: str = f"#{THREAD}", size: ViewportSize = SIZE) -> Page:
@@ -105,7 +106,7 @@ async def test_who_scrolls_up_reads_on_and_what_is_in_sight_stays_there(
 async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await lived(world, 700)
-        found = world.journal.get("inside:300")
+        found = world.journal.get("inside no. 300")
         alone, _ = await world.journal.append("other", message("in no conversation"), key="alone")
         assert found
         page = await chromium.new_page(viewport=SIZE)
@@ -250,8 +251,8 @@ async def test_a_page_that_was_hidden_for_long_goes_on_with_the_newest(
         page = await opened(chromium, world)
         await expect(row(page, "inside no. 4")).to_be_visible()
         await page.evaluate(HIDDEN.format(hidden="true"))
-        for n in range(1_200):
-            await world.journal.append(THREAD, message(f"meanwhile no. {n}"), key=f"meanwhile:{n}")
+        meanwhile = [f"meanwhile no. {n}" for n in range(1_200)]
+        await asyncio.gather(*(world.journal.append(THREAD, message(text), key=text) for text in meanwhile))
         await page.evaluate(HIDDEN.format(hidden="false"))
         await expect(row(page, "meanwhile no. 1199")).to_be_in_viewport()
         await expect(page.locator("#entries > [data-seq]")).to_have_count(200)

@@ -11,6 +11,7 @@ from rehearsal.people import BOB, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
 from tests.console.theatre import premiere
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -36,8 +37,23 @@ async def test_an_owner_finds_their_way_with_slack_connected(tmp_path: Path, bro
         await page.goto(f"{address}/#people")
         await page.reload()
         await expect(page.locator("#view-title")).to_have_text("People")
-        await _stay_within(await chromium.new_page(viewport=NARROW, color_scheme="dark"), address)
+        page = await chromium.new_page(viewport=NARROW)
+        await page.goto(f"{address}/#threads")
+        await page.locator(".threads .row").first.click()
+        await expect(page.locator("#journal")).to_be_in_viewport()
     assert complaints == []
+
+
+@SOAK
+async def test_on_a_narrow_window_nothing_stands_beside_a_view(tmp_path: Path, browser: Browsing) -> None:
+    await write_a_life(tmp_path / "journal.db", threads=THREADS - 6)
+    async with connected(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=NARROW, color_scheme="dark")
+        for view in VIEWS:
+            await page.goto(f"{address}/#{view}")
+            await page.reload()
+            await expect(page.locator("#view-body > * > *").first).to_be_visible()
+            assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], view
 
 
 async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
@@ -263,15 +279,3 @@ async def _walk_by_keys(page: Page) -> None:
     await expect(rows.nth(1)).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.locator("#journal")).to_contain_text("Please clean up the old logs.")
-
-
-async def _stay_within(page: Page, address: str) -> None:
-    """On a narrow window nothing stands beside it, and a thread opens its journal above all else."""
-    for view in VIEWS:
-        await page.goto(f"{address}/#{view}")
-        await page.reload()
-        await expect(page.locator("#view-body > * > *").first).to_be_visible()
-        assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], view
-    await page.goto(f"{address}/#threads")
-    await page.locator(".threads .row").first.click()
-    await expect(page.locator("#journal")).to_be_in_viewport()
