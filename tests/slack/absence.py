@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from daemon.kinds import Message
+from rehearsal.channels import channel_of
+from rehearsal.events import post as posted
+from rehearsal.messages import find
+from rehearsal.people import CALLERS
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.slack.office import Office, office
@@ -38,6 +42,15 @@ async def post(here: Office, name: str, channel: str, text: str, root: str | Non
     """Someone says something, whether or not anybody hears it; returns its ts."""
     answer = await here.client(name).chat_postMessage(channel=channel, text=text, thread_ts=root)
     return str(answer["ts"])
+
+
+def post_many(here: Office, name: str, channel: str, texts: Iterable[str], root: str = "") -> list[str]:
+    """Someone says much, without a request for each; returns each one's ts."""
+    space, caller = here.world.workspace, CALLERS[f"xoxp-{name}"]
+    with space.db as db:
+        place = channel_of(db, channel, caller.id)
+        thread = find(db, channel, root).stamp if root else None
+        return [posted(space, place, caller, {"text": text}, thread).ts for text in texts]
 
 
 def addresses(here: Office) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from daemon.slack.web import PAGE
 from rehearsal.people import ALICE, SOUL
 from rehearsal.store import add_channel
 from tests.clock import FakeClock
-from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post
+from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
 
 
@@ -84,8 +84,7 @@ async def test_a_thread_in_which_nobody_speaks_any_more_is_not_asked_for_ever(tm
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
         await here.say("alice", GENERAL, f"{ME} hello")
-        for number in range(PAGE):
-            await post(here, "bob", GENERAL, str(number))
+        post_many(here, "bob", GENERAL, map(str, range(PAGE)))
     async with later(tmp_path, clock, DAY):
         pass
     async with later(tmp_path, clock, DORMANT - 2 * DAY) as here:

@@ -9,7 +9,7 @@ from daemon.kinds import CaughtUp, Heard, Message, Opened, SharedFile
 from daemon.slack.web import PAGE
 from rehearsal.people import ALICE, BOB, SOUL, TEAM
 from tests.clock import FakeClock
-from tests.slack.absence import DAY, addresses, before, later, post
+from tests.slack.absence import DAY, addresses, before, later, post, post_many
 from tests.slack.office import GENERAL, ME, Office, office, until
 
 
@@ -84,10 +84,8 @@ async def test_every_page_is_read(tmp_path: Path) -> None:
         root = await here.say("alice", GENERAL, f"{ME} a question")
         await here.slack.stop()
         await post(here, "alice", GENERAL, f"{ME} the first of many")
-        for number in range(2 * PAGE):
-            await post(here, "bob", GENERAL, str(number))
-        for number in range(PAGE):
-            await post(here, "bob", GENERAL, str(number), root)
+        post_many(here, "bob", GENERAL, map(str, range(2 * PAGE)))
+        post_many(here, "bob", GENERAL, map(str, range(PAGE)), root)
         await post(here, "bob", GENERAL, f"{ME} the last", root)
     async with later(tmp_path, clock) as here:
         texts = [entry.event.text for entry in here.entries(Message)]

@@ -11,6 +11,7 @@ from daemon.ports import Heard
 from daemon.slack.history import ABOVE, LONGEST, RECENT
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, TEAM
+from tests.slack.absence import post_many
 from tests.slack.office import GENERAL, ME, Office, office
 
 
@@ -107,8 +108,7 @@ async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> Non
 async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(here: Office) -> None:
     alice = here.client("alice")
     root = str((await alice.chat_postMessage(channel=GENERAL, text="root"))["ts"])
-    for number in range(250):
-        await alice.chat_postMessage(channel=GENERAL, text=str(number), thread_ts=root)
+    post_many(here, "alice", GENERAL, map(str, range(250)), root)
     await here.say("alice", GENERAL, f"{ME} sum up", root)
     texts = [one.event.text for one in await earlier(here)]
     assert texts == ["root", *map(str, range(150, 250))]

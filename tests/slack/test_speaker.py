@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from daemon.engine.event import digest
 from daemon.kinds import Opened
 from daemon.slack.stream import PACE
 from rehearsal.people import ALICE, BOB, TEAM
+from tests.slack.absence import post_many
 from tests.slack.office import GENERAL, ME, Office, office
 from tests.slack.voice import KEY, called, ours, pace, texts, times
 
@@ -95,8 +95,7 @@ async def test_what_is_finished_twice_is_as_if_it_were_once(here: Office) -> Non
 
 async def test_own_reads_to_the_end_of_a_long_thread(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
-    post = here.client("bob").chat_postMessage
-    await asyncio.gather(*(post(channel=GENERAL, thread_ts=root, text="and so on") for _ in range(210)))
+    post_many(here, "bob", GENERAL, ["and so on"] * 210, root)
     ts = await speaker.finish(thread, None, "Yes.", KEY, ours)
     assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY))]
 
