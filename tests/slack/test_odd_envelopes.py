@@ -15,6 +15,7 @@ from daemon.slack.payload import value_of
 from rehearsal.people import ALICE, SOUL, TEAM
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.switchboard import ours
+from tests.soak import shared
 
 BITE = 40
 """Envelopes that are on their way at once."""
@@ -160,7 +161,7 @@ def variants(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield changed
 
 
-@pytest.mark.parametrize("whole", PAYLOADS, ids=lambda one: str(PAYLOADS.index(one)))
+@pytest.mark.parametrize("whole", shared(PAYLOADS, 2), ids=lambda one: str(PAYLOADS.index(one)))
 async def test_any_envelope_with_any_part_amiss_is_acked(
     here: Office, caplog: pytest.LogCaptureFixture, whole: dict[str, Any]
 ) -> None:
