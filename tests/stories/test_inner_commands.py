@@ -35,7 +35,7 @@ RUN = {
 }
 
 
-@pytest.mark.parametrize("way", shared(RUN, 3))
+@pytest.mark.parametrize("way", shared(RUN, 4))
 async def test_commands_are_read_in_each_form(alive: Stage, way: str) -> None:
     asked = await after(alive, RUN[way])
     assert asked.context(6).count("Bees hum.") == 1
@@ -85,7 +85,7 @@ REFUSED = {
 """What is written, what the next request says of it, and at which character it was."""
 
 
-@pytest.mark.parametrize("case", shared(REFUSED, 3))
+@pytest.mark.parametrize("case", shared(REFUSED, 4))
 async def test_what_cannot_be_read_is_told_with_its_place_and_form(alive: Stage, case: str) -> None:
     written, why, position = REFUSED[case]
     asked = await after(alive, SECTION.format(f"{written}\n{ADD_TOO}"))

@@ -147,7 +147,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", shared(WRONG, 5))
+@pytest.mark.parametrize("case", shared(WRONG, 6))
 async def test_what_it_may_not_set_is_refused_where_it_sees_that(alive: Stage, case: str) -> None:
     stage = alive
     command, why = WRONG[case]

@@ -70,7 +70,11 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("reason", "end"), ENDS.items(), ids=ENDS.keys())
+@pytest.mark.parametrize(
+    ("reason", "end"),
+    [later(*one) if one[0] in ("finished", "tokens") else one for one in ENDS.items()],
+    ids=ENDS.keys(),
+)
 async def test_why_a_run_ends(stage: Stage, reason: str, end: End) -> None:
     await deciding(stage, **end.settings)
     answers(stage, turning(), *end.says)

@@ -11,6 +11,7 @@ import pytest
 
 from daemon.processes import PROCESSES
 from daemon.soul.spent import NOTHING
+from tests.soak import SOAK
 from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
@@ -212,6 +213,7 @@ async def test_people_see_how_far_it_is(stage: Stage) -> None:
     assert not statuses.all()
 
 
+@SOAK
 async def test_without_a_bound_of_money_it_may_cost_what_it_costs(stage: Stage) -> None:
     stage.model.say(cell("print(llm_query('One?'))"))
     stage.model.say("one", asks="One?")

@@ -32,7 +32,7 @@ LEAKY = {
 }
 
 
-@pytest.mark.parametrize("raw", LEAKY.values(), ids=LEAKY.keys())
+@pytest.mark.parametrize("raw", shared(LEAKY.values(), 2), ids=LEAKY.keys())
 @pytest.mark.parametrize("chunk", [later(1), 7, later(1000)])
 async def test_a_monologue_never_leaks(stage: Stage, raw: str, chunk: int) -> None:
     assert await told(stage, raw, "<say>Once more, plainly.</say>", chunk=chunk) == ["Once more, plainly."]
@@ -41,7 +41,7 @@ async def test_a_monologue_never_leaks(stage: Stage, raw: str, chunk: int) -> No
     assert "<aside>" not in second.rpartition("Answer as")[2], "nothing private is asked for again"
 
 
-@pytest.mark.parametrize("chunk", shared(range(1, 30, 4), 4))
+@pytest.mark.parametrize("chunk", shared(range(1, 30, 4), 8))
 async def test_an_aside_within_the_dialogue_stays_private(stage: Stage, chunk: int) -> None:
     raw = f"<say>Hello <aside>a <aside>b</aside>{SECRET}</aside>there.</say><mood>engaged</mood>"
     assert await told(stage, raw, chunk=chunk) == ["Hello there."]

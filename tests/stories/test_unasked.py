@@ -11,6 +11,7 @@ from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from daemon.processes import PROCESSES
 from rehearsal.people import CAROL
+from tests.soak import later
 from tests.stories.mending import unasked
 from tests.stories.speaking import became, has_said, thread_of, top, wanted
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
@@ -94,7 +95,7 @@ async def test_an_afterthought_does_not_yield_to_it(stage: Stage, thread: str) -
     assert (await stage.answers(ALICE, thread))[-1] == NEWS
 
 
-@pytest.mark.parametrize("thought", ["<think>they are dull</think>", "  \n"])
+@pytest.mark.parametrize("thought", ["<think>they are dull</think>", later("  \n")])
 async def test_a_thought_is_never_said(stage: Stage, thread: str, thought: str) -> None:
     here = thread_of(stage, ALICE, thread)
     await has_said(stage, here, thought)
