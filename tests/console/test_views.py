@@ -104,7 +104,7 @@ async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
 async def test_what_is_drawn_anew_leaves_whoever_is_there_by_keyboard_where_they_are(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path) as address, browser() as chromium:
+    async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await _bob_says(page, address, f"<@{SOUL.user}> Good morning!")
