@@ -344,8 +344,7 @@ class Execution:
             told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
             left = self._pending_under([*self.paths, *told])
             left = [entry for entry in left if not (_is_watch(entry) and context_of(entry.key) in told)]
-            here = [entry for entry in left if entry.thread == self.thread]
-            moot += [entry.seq for entry in here if not isinstance(entry.event, Spawned | Input)]
+            moot += [entry.seq for entry in left if not isinstance(entry.event, Spawned | Input)]
         moot = [seq for seq in dict.fromkeys(moot) if seq not in closes]
         return await self.append(event, f"{self.turn}/ended", closes=list(dict.fromkeys(closes)), moot=moot)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from pydantic_core import from_json
+from pydantic import TypeAdapter
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.event import NO_DATE, Entry, Event, Kinds
 from daemon.engine.tables import Row, Stored
 
 E = TypeVar("E", bound=Event)
+SEQS = TypeAdapter(tuple[int, ...])
 
 
 def written_as(row: Row, seq: int, event: E) -> Entry[E]:
@@ -76,18 +77,15 @@ def strays(row: Stored) -> Iterator[str]:
 
 
 def closed_by(text: str) -> tuple[int, ...]:
-    """The seqs in this column. Raises ValueError or TypeError where they are none."""
+    """The seqs in this column. Raises ValueError where they are none."""
     if text == "[]":
         return ()
-    seqs = from_json(text)
-    if not isinstance(seqs, list) or any(type(seq) is not int for seq in seqs):
-        raise ValueError(f"{text} lists no entries")
-    return tuple(seqs)
+    return SEQS.validate_json(text, strict=True)
 
 
 def seqs_in(text: str) -> tuple[int, ...] | None:
     """The same; None where it is damaged."""
     try:
         return closed_by(text)
-    except (TypeError, ValueError, RecursionError):
+    except ValueError:
         return None

@@ -258,13 +258,6 @@ ANSWERS: tuple[Mutant, ...] = (
         f"{FAILING}the_end_of_a_wait_that_came_while_it_failed_is_not_taken_for_answered",
     ),
     rule(
-        "given up: what it sent to others is theirs",
-        "engine/execution.py",
-        "entry for entry in left if entry.thread == self.thread",
-        "entry for entry in left if self.thread",
-        f"{FAILING}a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else",
-    ),
-    rule(
         "stop: it reaches what is in flight",
         "engine/turns.py",
         "            execution.stopping.set()",
