@@ -60,7 +60,7 @@ WAITING: Mapping[str, Scenario] = {
         ],
         endings=[
             ["One moment.", "You said: the weather?", "Thought of also, go on, long, weather"],
-            ["Thought of also, long", "You said: the weather?", "You said: go on"],
+            ["Thought of also, long", "You said: the weather?", "Hm."],
         ],
         script=thinking,
         processes=wondering,
@@ -78,7 +78,7 @@ WAITING: Mapping[str, Scenario] = {
         events=[dm(1, "long"), dm(2, "the weather?", during=1), dm(3, "go on", phase=2)],
         endings=[
             ["One moment.", "You said: the weather?", "Thought of go on, long, weather"],
-            ["Thought of long", "You said: the weather?", "You said: go on"],
+            ["Thought of long", "You said: the weather?", "Hm."],
         ],
         script=thinking,
         processes=wondering,
