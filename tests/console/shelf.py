@@ -43,7 +43,8 @@ async def readings(chromium: Windows, world: Desk, size: ViewportSize = SIZE) ->
     await page.goto(f"{world.url}/#{THREAD}")
     if size["width"] < SIZE["width"]:
         await page.get_by_role("button", name="Journal").click()
-    await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
+    await turn_to(page, "This thread")
+    await expect(page.locator("#entries > [data-seq]")).to_have_count(1)  # it has turned to its thread
     await turn_to(page, "Readings")
     return page
 
