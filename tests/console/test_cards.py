@@ -27,6 +27,7 @@ from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import called, message
 from tests.console.theatre import theatre
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -193,6 +194,7 @@ async def test_a_message_leads_to_its_card_and_back(tmp_path: Path, browser: Bro
         await expect(page.locator(".message.flash .text")).to_have_text("Two")
 
 
+@SOAK
 async def test_cards_are_walked_by_keyboard_and_what_is_new_is_told(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -14,7 +14,7 @@ from playwright.async_api import JSHandle, Locator, Page, ViewportSize, expect
 from rehearsal.people import ALICE, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import Desk, desk
-from tests.soak import later
+from tests.soak import SOAK, later
 
 pytestmark = IN_A_BROWSER
 
@@ -176,6 +176,7 @@ async def test_what_could_not_be_sent_is_still_there(tmp_path: Path, browser: Br
         await expect(page.locator(".thread.open .file")).to_contain_text("plan.txt")
 
 
+@SOAK
 async def test_no_more_files_than_one_message_takes(tmp_path: Path, browser: Browsing) -> None:
     async with seat(tmp_path, browser) as (_, page):
         composer = page.locator("#composer")
@@ -192,6 +193,7 @@ async def test_a_file_that_is_dropped_beside_does_not_take_the_page_away(
         await expect(page.locator(".file")).to_have_count(0)
 
 
+@SOAK
 async def test_on_a_narrow_window_everything_is_in_reach(tmp_path: Path, browser: Browsing) -> None:
     async with seat(tmp_path, browser, width=390, said="About the plan") as (_, page):
         name = "a very long name of a file that somebody found somewhere and never thought about again.txt"

@@ -11,7 +11,7 @@ from playwright.async_api import Page, ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.theatre import premiere
-from tests.soak import later
+from tests.soak import SOAK, later
 
 pytestmark = IN_A_BROWSER
 
@@ -72,6 +72,7 @@ async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path,
         await expect(page.locator(".thread.open .replies .text")).to_contain_text("script")
 
 
+@SOAK
 async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -87,6 +88,7 @@ async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(
         await expect(page.locator("[data-fault=duplicate] .struck")).not_to_be_empty()
 
 
+@SOAK
 @pytest.mark.parametrize("scheme", [later("light"), "dark"])
 async def test_the_drawer_fits_on_a_phone_and_closes_by_key(
     tmp_path: Path, scheme: Any, browser: Browsing

@@ -33,6 +33,7 @@ from rehearsal.people import ALICE, BOB, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import called, message
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -123,6 +124,7 @@ async def test_buttons_are_pressed_and_vanish(tmp_path: Path, browser: Browsing)
         await expect(asked.locator(".actions")).to_have_count(0)
 
 
+@SOAK
 async def test_a_press_that_is_refused_says_so(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         await question(here)
@@ -185,6 +187,7 @@ async def test_a_whisper_is_seen_by_one_person_until_they_look_again(
         await expect(page.locator(".replies .message")).to_have_count(1)
 
 
+@SOAK
 async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         await here.remember(DM, await question(here), RUN)
@@ -214,6 +217,7 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing
         await pictured(page, "run")
 
 
+@SOAK
 async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(tmp_path: Path, browser: Browsing) -> None:
     """A question for leave shortens what is long, and leads here."""
     async with desk(tmp_path) as here, browser() as chromium:
@@ -243,6 +247,7 @@ async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path, br
         await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
 
 
+@SOAK
 async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -17,6 +17,7 @@ from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import Desk, desk
 from tests.console.site import called
 from tests.console.theatre import theatre
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -151,6 +152,7 @@ async def test_what_it_has_and_what_it_waits_for_follow_the_journal(
         await expect(shelf(page, "Notebook").locator("li")).to_contain_text("Ask about the pier.")
 
 
+@SOAK
 async def test_very_many_ticks_come_page_by_page_and_new_ones_on_top(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -11,6 +11,7 @@ from rehearsal.people import ALICE
 from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, Browsing, late
 from tests.console.lived_in import GENERAL
 from tests.console.theatre import premiere
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -27,6 +28,7 @@ async def test_a_call_that_one_no_longer_waits_for_does_not_open(tmp_path: Path,
         await expect(page.locator("#call")).to_be_hidden()
 
 
+@SOAK
 async def test_a_call_that_opens_late_leaves_the_field_to_whoever_writes(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -59,6 +61,7 @@ async def test_what_the_tour_says_is_said_nowhere_else(tmp_path: Path, browser: 
         assert said == []
 
 
+@SOAK
 async def test_earlier_messages_stand_only_where_they_were_said(tmp_path: Path, browser: Browsing) -> None:
     async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
@@ -73,6 +76,7 @@ async def test_earlier_messages_stand_only_where_they_were_said(tmp_path: Path, 
         await expect(page.locator("#messages .thread")).to_have_count(0)
 
 
+@SOAK
 async def test_what_is_read_anew_stays_where_one_reads_it(tmp_path: Path, browser: Browsing) -> None:
     async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
@@ -110,6 +114,7 @@ async def test_nobody_writes_in_the_dm_of_another_person(tmp_path: Path, browser
         await expect(page.locator("#messages .by b").first).to_have_text("Bob")
 
 
+@SOAK
 async def test_a_dm_that_is_read_for_one_person_is_not_read_on_for_the_next_one(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -168,6 +173,7 @@ async def test_a_link_that_is_late_does_not_take_one_from_where_one_turned(
         await expect(page.locator("#view-title")).to_have_text("People")
 
 
+@SOAK
 async def test_the_chat_that_is_late_leaves_the_journal_to_the_thread_of_a_view(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -10,6 +10,7 @@ from rehearsal.people import ALICE
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import Desk, desk
 from tests.console.test_gestures import DM, question, sent
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -30,6 +31,7 @@ async def press(page: Page, target: Locator) -> None:
     await page.mouse.up()
 
 
+@SOAK
 async def test_reply_leads_to_where_one_writes(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         first = await begun(here, "The first.")

@@ -32,6 +32,7 @@ from tests.console.shelf import (
 )
 from tests.console.site import called
 from tests.console.theatre import theatre
+from tests.soak import SOAK
 from tests.stories.stage import ALICE
 
 pytestmark = IN_A_BROWSER
@@ -115,6 +116,7 @@ async def seen_by_who_comes_later(page: Page, url: str) -> None:
     assert await root.inner_text() == told
 
 
+@SOAK
 async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Path, browser: Browsing) -> None:
     bounds: dict[str, Any] = {"rlm_threshold_tokens": 0, "rlm_max_calls": 6}
     async with (
@@ -257,6 +259,7 @@ async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_
         assert await page.locator("#entries > [data-seq]").count() <= 1_000
 
 
+@SOAK
 async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -302,6 +305,7 @@ async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(
         await expect(root).to_be_focused()
 
 
+@SOAK
 async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world, PHONE)

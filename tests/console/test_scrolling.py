@@ -14,7 +14,7 @@ from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import READ, SIZE, name, shoot, turn_to, write
 from tests.console.site import message
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.stage import ALICE
 
 pytestmark = IN_A_BROWSER
@@ -190,6 +190,7 @@ async def test_words_that_are_forgotten_vanish_from_a_page_that_is_open(
             await expect(page.locator("#journal")).not_to_contain_text("a secret")
 
 
+@SOAK
 async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -225,6 +226,7 @@ async def test_trees_go_back_as_well_and_stay_as_they_were_unfolded(
         await expect(root).to_have_attribute("aria-expanded", "true")
 
 
+@SOAK
 @pytest.mark.parametrize("dark", [later(False), True])
 async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:

@@ -13,7 +13,7 @@ from rehearsal.people import ALICE, BOB
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import message
-from tests.soak import later
+from tests.soak import SOAK, later
 
 pytestmark = IN_A_BROWSER
 
@@ -124,6 +124,7 @@ async def test_in_a_dm_answers_stand_beneath_and_long_threads_fold(tmp_path: Pat
         await expect(first.locator(".reply textarea")).to_have_value("begun beside")
 
 
+@SOAK
 async def test_a_card_leads_to_a_folded_message_and_a_message_of_the_panel_to_its_card(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -8,6 +8,7 @@ from playwright.async_api import Page, Route, ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, late
 from tests.console.theatre import premiere
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -63,6 +64,7 @@ async def test_nobody_can_write_before_the_page_knows_where_to(tmp_path: Path, b
         await _begin(page, "Good morning!")
 
 
+@SOAK
 async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_interruption(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -81,6 +83,7 @@ async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_in
         await _reply(page, "Still here.", by="Bob")
 
 
+@SOAK
 async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_what_they_see(
     tmp_path: Path, browser: Browsing
 ) -> None:

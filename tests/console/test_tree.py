@@ -16,6 +16,7 @@ from rehearsal.claude.understudy import Understudy
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.theatre import theatre
+from tests.soak import SOAK
 from tests.stories.stage import ALICE
 from tests.stories.test_open_thought import OPEN, OVER, calls_itself, final, spawns
 
@@ -187,6 +188,7 @@ async def test_branches_stand_under_those_that_began_them_each_as_it_ended(
         assert wide <= 0, "nothing is cut off on a phone"
 
 
+@SOAK
 async def test_a_hundred_branches_stay_a_page_that_one_can_read(tmp_path: Path, browser: Browsing) -> None:
     names = [f"item-{number}" for number in range(1, 101)]
     async with desk(tmp_path) as world, browser() as chromium:
