@@ -32,7 +32,7 @@ from rehearsal.people import ALICE, BOB, CAROL, SOUL, TEAM, Person
 from tests.clock import FakeClock
 from tests.console.browser import daemon
 from tests.console.site import called
-from tests.stories.process import into
+from tests.stories.process import around, into
 
 DAY = 86_400.0
 GENERAL, OPS = "C0GENERAL01", "C0OPS000001"
@@ -193,8 +193,8 @@ async def _today(diary: Diary) -> None:
 
 @asynccontextmanager
 async def connected(home: Path, **given: str) -> AsyncIterator[str]:
-    """A daemon that holds keys for Slack and Claude, which another daemon rehearses; gives its page."""
-    async with daemon(home / "world", "rehearse") as world:
-        keys = {"ANTHROPIC_API_KEY": "sk-ant-rehearsal", "OWNER_USER_IDS": ALICE.id, **into(world)}
+    """A daemon that holds keys for Slack and Claude, which the test rehearses for it; gives its page."""
+    async with around(home / "world") as world:
+        keys = {"ANTHROPIC_API_KEY": "sk-ant-rehearsal", "OWNER_USER_IDS": ALICE.id, **into(world.url)}
         async with daemon(home, **keys, **given) as address:
             yield address

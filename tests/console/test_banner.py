@@ -10,7 +10,7 @@ from playwright.async_api import ViewportSize, expect
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.desk import desk
 from tests.soak import later
-from tests.stories.process import into
+from tests.stories.process import around, into
 
 pytestmark = IN_A_BROWSER
 
@@ -18,14 +18,14 @@ pytestmark = IN_A_BROWSER
 async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    async with daemon(tmp_path / "world") as world, browser() as chromium:
+    async with around(tmp_path / "world") as world, browser() as chromium:
         page = await chromium.new_page()
-        here = world.removeprefix("http://")
+        here = world.url.removeprefix("http://")
         banner = page.locator("#rehearsed")
-        async with daemon(tmp_path / "model", ANTHROPIC_BASE_URL=world) as address:
+        async with daemon(tmp_path / "model", ANTHROPIC_BASE_URL=world.url) as address:
             await page.goto(address)
             await expect(banner).to_contain_text(f"The workspace is local; the model is at {here}.")
-        async with daemon(tmp_path / "both", **into(world)) as address:
+        async with daemon(tmp_path / "both", **into(world.url)) as address:
             await page.goto(address)
             said = f"The workspace is at {here}, not Slack's. The model is at {here}."
             await expect(banner).to_have_text(said)

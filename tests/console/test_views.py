@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from rehearsal.people import BOB, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
 from tests.console.theatre import premiere
-from tests.soak import SOAK
+from tests.soak import SOAK, later
 
 pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
 NARROW = ViewportSize(width=390, height=844)
 THREADS = 66
+FIRST = re.compile(r"general ?@Claudius Good morning!")
+"""What stands of a thread that begins so."""
 VIEWS = ("threads", "questions", "people", "costs", "health")
 
 
@@ -101,25 +104,40 @@ async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
         await expect(page.locator("#view-title")).to_have_text("Threads")
 
 
+@SOAK
+async def test_health_is_looked_at_again_by_itself(tmp_path: Path, browser: Browsing) -> None:
+    async with premiere(tmp_path) as address, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.route("**/console/journal*", lambda route: route.abort())  # nothing that it hears of
+        await page.goto(f"{address}/#health")
+        await expect(page.locator(".health")).to_contain_text("It hears.")
+        await page.route("**/healthz", lambda route: route.abort())
+        await expect(page.locator(".health")).to_contain_text("The daemon does not answer.")
+
+
+@pytest.mark.parametrize(
+    ("view", "control", "text", "says", "told"),
+    [
+        ("Threads", ".row", FIRST, "And again!", "And again!"),
+        later("People", "summary", re.compile(""), "And once more!", "2 threads"),
+        later("Costs", "button.link", FIRST, "Good night!", "Good night!"),
+    ],
+    ids=["threads", "people", "costs"],
+)
 async def test_what_is_drawn_anew_leaves_whoever_is_there_by_keyboard_where_they_are(
-    tmp_path: Path, browser: Browsing
+    tmp_path: Path, view: str, control: str, text: re.Pattern[str], says: str, told: str, browser: Browsing
 ) -> None:
     async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
         await _bob_says(page, address, f"<@{SOUL.user}> Good morning!")
         body = page.locator("#view-body")
-        first = re.compile(r"general ?@Claudius Good morning!")
-        for view, control, says, told in (
-            ("Threads", body.locator(".row", has_text=first), "And again!", "And again!"),
-            ("People", body.locator("summary"), "And once more!", "3 threads"),
-            ("Costs", body.locator("button.link", has_text=first), "Good night!", "Good night!"),
-        ):
-            await page.get_by_role("link", name=view).click()
-            await control.focus()
-            await _bob_says(page, address, f"<@{SOUL.user}> {says}")
-            await expect(body).to_contain_text(told)
-            await expect(control).to_be_focused()
+        focused = body.locator(control, has_text=text)
+        await page.get_by_role("link", name=view).click()
+        await focused.focus()
+        await _bob_says(page, address, f"<@{SOUL.user}> {says}")
+        await expect(body).to_contain_text(told)
+        await expect(focused).to_be_focused()
 
 
 async def _bob_says(page: Page, address: str, text: str) -> None:
@@ -257,6 +275,7 @@ async def _look_at_health(page: Page) -> None:
     await expect(page.locator(".health")).to_contain_text("It hears.")
     await expect(page.locator(".health")).to_contain_text("The journal is whole, and can be written.")
     await page.route("**/healthz", lambda route: route.abort())
+    await page.get_by_role("link", name="Health").click()
     await expect(page.locator(".health")).to_contain_text("The daemon does not answer.")
     await page.unroute("**/healthz")
 
