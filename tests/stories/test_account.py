@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.soak import SOAK
 from tests.stories.choosing import ASKED, ON_IT, answers, deciding, turning
 from tests.stories.mending import (
     FAULTS,
@@ -71,6 +72,7 @@ async def told_exactly(stage: Stage, what: str) -> None:
         assert (await answer.json())["wrong"] == said["wrong"]
 
 
+@SOAK
 async def test_nothing_is_dropped_in_days_and_the_owner_hears_again_each_day(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(owner_user_ids=OWNERS)

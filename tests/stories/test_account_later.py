@@ -6,6 +6,7 @@ import pytest
 
 from daemon.engine.outage import CHANCE
 from rehearsal.people import BOB as BOB_HIMSELF
+from tests.soak import SOAK
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.mending import FAULTS, MENDING, OWNERS, asks, meet, mended, passing, say, unasked
 from tests.stories.outage import AT_FAULT, AWAY
@@ -61,6 +62,7 @@ async def test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once(stag
     assert len(await stage.answers(GENERAL, third)) == 2
 
 
+@SOAK
 async def test_an_owner_who_never_wrote_is_told_in_a_dm_of_their_own(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(owner_user_ids=frozenset({BOB_HIMSELF.id}))
@@ -75,6 +77,7 @@ async def test_an_owner_who_never_wrote_is_told_in_a_dm_of_their_own(stage: Stag
     assert (await stage.answers(BOB, root))[-1] == "Thank you."
 
 
+@SOAK
 async def test_an_owner_who_cannot_be_reached_holds_up_nobody(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -88,6 +91,7 @@ async def test_an_owner_who_cannot_be_reached_holds_up_nobody(
     assert len(await stage.answers(ALICE, ts)) == 2
 
 
+@SOAK
 async def test_a_run_of_its_own_choices_waits_and_goes_on_where_it_was(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice("Think"))

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from daemon.actions.action import Definition, Run
 from rehearsal.people import CAROL
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -131,6 +131,7 @@ async def test_what_is_said_meanwhile_is_heard_first(stage: Stage) -> None:
     assert (await stage.answers(GENERAL, ts))[-1] == "I have left it."
 
 
+@SOAK
 async def test_if_it_is_still_right_nobody_is_asked_again(stage: Stage) -> None:
     published: list[str] = []
     ts = await asking(stage, published, CAROL.id)

@@ -156,6 +156,7 @@ async def test_in_a_dm_it_is_asked_of_the_owner_whose_it_is(
     assert at_rest(stage)
 
 
+@SOAK
 async def test_in_a_channel_it_is_asked_of_the_owners_and_nobody_else_answers(stage: Stage) -> None:
     deleted: list[str] = []
     await living(stage, branching(deleted), "carol")
@@ -189,6 +190,7 @@ async def test_in_a_dm_that_no_owner_reads_nobody_is_asked(stage: Stage) -> None
     assert at_rest(stage)
 
 
+@SOAK
 async def test_who_speaks_meanwhile_is_answered_and_the_branch_waits(stage: Stage) -> None:
     deleted: list[str] = []
     await living(stage, branching(deleted), "alice")

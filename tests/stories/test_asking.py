@@ -9,7 +9,7 @@ import pytest
 
 from daemon.slack.sign import MOMENT
 from rehearsal.people import ALICE as ALICE_HERSELF
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -82,6 +82,7 @@ async def test_only_who_was_asked_answers(stage: Stage) -> None:
     assert "Hello, Bob." in stage.asked()[-1]
 
 
+@SOAK
 async def test_it_asks_alone(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice("Think", ASK), "Hm.", choice("Respond"), reply(DONE))
@@ -124,6 +125,7 @@ async def test_a_reminder_comes_and_is_answered(stage: Stage) -> None:
     assert not stage.pending("waiting", "outage", "input")
 
 
+@SOAK
 async def test_it_shows_what_it_is_at(stage: Stage) -> None:
     await deciding(stage)
     slowly(stage, turning(), choice("Think"), "Hm.", choice(looking()), choice("Respond"), reply(DONE))
@@ -174,6 +176,7 @@ async def test_nothing_is_not_a_question(stage: Stage, chosen: dict[str, Any]) -
     assert not stage.entries("asked", "waiting", "outage", "remembered", "action")
 
 
+@SOAK
 async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice(ASK))
@@ -190,6 +193,7 @@ async def test_a_reminder_counts_from_the_time_that_the_chooser_was_told(stage: 
     assert len(await stage.answers(ALICE, ts)) == 4
 
 
+@SOAK
 async def test_the_status_counts_rounds_and_begins_anew_when_it_may_go_on(stage: Stage) -> None:
     await deciding(stage, owner_user_ids=frozenset({ALICE_HERSELF.id}), ism_max_loops=2)
     slowly(stage, turning(), "Hm?", choice("Think"), "One.", choice("Think"), "Two.", reply("So far…"))
@@ -204,6 +208,7 @@ async def test_the_status_counts_rounds_and_begins_anew_when_it_may_go_on(stage:
     assert in_order(shows(stage), [*rounds, "choosing (1/2)", "saying goodbye (1/2)"])
 
 
+@SOAK
 async def test_a_transition_without_a_label_has_none_of_its_own(stage: Stage) -> None:
     labels = stage.words / "prompts" / "labels.md"
     labels.write_text(labels.read_text().replace("- To_closing: saying goodbye\n", ""))
@@ -235,6 +240,7 @@ def shows(stage: Stage) -> list[str]:
     return [line.partition(" · ")[2] for line in lines if " · " in line]
 
 
+@SOAK
 async def test_a_reminder_of_a_reminder_is_for_the_same_person(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice(SCHEDULE, "Respond"), reply("I will be back."))

@@ -78,6 +78,7 @@ async def test_owners_are_asked_once_for_a_bound_in_a_thread(stage: Stage, bound
     assert len(questions(stage)) == 1
 
 
+@SOAK
 async def test_where_nobody_waits_for_an_answer_nothing_is_said(stage: Stage) -> None:
     ts = await at_a_bound(stage, "person", UNOWNED)
     before = await shown(stage, GENERAL, ts)

@@ -8,6 +8,7 @@ from daemon.rules import verify
 from daemon.soul.overhearing import PATIENCE as FETCHING
 from daemon.soul.overhearing import TRIES
 from rehearsal.people import SOUL
+from tests.soak import SOAK
 from tests.stories.stage import GENERAL, ME, Stage, reply
 
 
@@ -99,6 +100,7 @@ async def test_where_slack_does_not_show_it_the_next_turn_fetches_it(stage: Stag
     assert [entry.event.whole for entry in stage.entries("overheard")] == [False, True]
 
 
+@SOAK
 async def test_where_slack_never_shows_it_nobody_asks_for_ever(stage: Stage) -> None:
     stage.wire.refuse["conversations.replies"] = ["missing_scope"] * 20
     root = await called(stage)
@@ -108,6 +110,7 @@ async def test_where_slack_never_shows_it_nobody_asks_for_ever(stage: Stage) -> 
     assert len(stage.entries("overheard")) == TRIES
 
 
+@SOAK
 async def test_a_stop_is_heard_while_slack_takes_its_time(stage: Stage) -> None:
     stage.wire.held["conversations.replies"] = asyncio.Event()
     root = await called(stage)
@@ -129,6 +132,7 @@ async def test_an_answer_does_not_wait_for_it_for_long(stage: Stage) -> None:
     assert len(await stage.answers(GENERAL, root)) == 1
 
 
+@SOAK
 async def test_killed_while_it_fetches_it_fetches_again(stage: Stage) -> None:
     stage.wire.held["conversations.replies"] = asyncio.Event()
     root = await called(stage)

@@ -17,7 +17,7 @@ from daemon.process import Transition, Turn
 from daemon.rules import verify
 from daemon.soul.turn import Turn as SoulTurn
 from rehearsal.people import SOUL
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged
 
 STEPS = ("count <the> plums", "compare them", "tell Alice & Bob")
@@ -104,6 +104,7 @@ async def test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_lives(sta
     assert len(await stage.answers(ALICE, root)) == 4
 
 
+@SOAK
 async def test_a_step_that_is_given_up_is_struck_out(stage: Stage) -> None:
     root = await stage.say("alice", ALICE, "plan -1")
     [[_, steps, figures]] = await read(stage, root)
@@ -111,6 +112,7 @@ async def test_a_step_that_is_given_up_is_struck_out(stage: Stage) -> None:
     assert figures == "0/3"
 
 
+@SOAK
 async def test_a_thread_that_comes_back_to_plan_gets_another_card(stage: Stage) -> None:
     root = await stage.say("alice", ALICE, "plan 3")
     await stage.say("alice", ALICE, "plan 0 1", root)
@@ -207,6 +209,7 @@ async def test_a_branch_shows_no_card(tmp_path: Path) -> None:
         assert {entry.thread for entry in stage.entries("card")} == {stage.entries("thread")[0].thread}
 
 
+@SOAK
 async def test_whatever_a_plan_holds_slack_takes_it_and_nobody_is_called(tmp_path: Path) -> None:
     hostile = (
         "<!channel> <@U0BOB000002> @here",

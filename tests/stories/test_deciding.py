@@ -6,7 +6,7 @@ import pytest
 
 from daemon.ism import Finish, ISMResult
 from rehearsal.people import CAROL
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
     EXPERT,
@@ -105,6 +105,7 @@ async def test_what_is_beyond_it_goes_to_the_expert(stage: Stage) -> None:
     assert "expert" in [entry.event.to for entry in stage.entries("transition")]
 
 
+@SOAK
 @pytest.mark.parametrize("owners", [{CAROL.id}, later(set())])
 async def test_without_an_expert_it_says_one_sentence(stage: Stage, owners: set[str]) -> None:
     await deciding(stage, owner_user_ids=frozenset(owners))
@@ -128,6 +129,7 @@ async def test_what_cannot_be_read_is_asked_for_again(stage: Stage) -> None:
     assert "Well, I'd say…" in told(stage), "and it sees what it said"
 
 
+@SOAK
 async def test_four_times_unreadable_is_too_often_and_said_honestly(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), *["Hm."] * 4, reply("I could not get to work on it."))

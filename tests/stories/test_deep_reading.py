@@ -108,6 +108,7 @@ async def test_another_channel_is_read_only_where_all_could_and_the_asker_does(s
     assert "cannot read #random from here" in stage.asked()[-1]
 
 
+@SOAK
 async def test_at_a_bound_it_tells_what_it_knows_and_an_owner_lets_it_go_on(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(rlm_max_iterations=1, owner_user_ids=frozenset({"U0ALICE0001"}))
@@ -148,6 +149,7 @@ async def test_a_bound_of_the_turn_holds_it_and_an_owner_lifts_that_one(stage: S
     assert endings(stage)[-1] == ("answered", False)
 
 
+@SOAK
 async def test_what_is_said_or_shared_later_is_not_read(stage: Stage) -> None:
     root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")
     held = asyncio.Event()

@@ -7,6 +7,7 @@ import asyncio
 from daemon.mind.afterthoughts import DM_LONG
 from daemon.rules import verify
 from daemon.soul.dms import MOST
+from tests.soak import SOAK
 from tests.stories.choosing import FAST, pressed
 from tests.stories.stage import ALICE, BOB, Stage, reply
 
@@ -78,6 +79,7 @@ async def test_over_three_days_with_a_kill_and_a_summary_it_remembers(stage: Sta
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_the_sum_is_made_after_an_answer_and_never_before_one(stage: Stage) -> None:
     held = asyncio.Event()
     for _ in range(5):  # whoever's turn ends before it is made asks for it, too
@@ -171,6 +173,7 @@ async def test_what_is_forgotten_is_carried_over_no_more(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_killed_while_it_answers_it_sees_the_same_again(stage: Stage) -> None:
     await stage.say("alice", ALICE, HEDGEHOG)
     held = asyncio.Event()

@@ -9,6 +9,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 from daemon.within import index_of
+from tests.soak import SOAK
 from tests.stories.choosing import FAST, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
@@ -115,6 +116,7 @@ async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
     assert traces(stage, *SECRETS) == []
 
 
+@SOAK
 async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage) -> None:
     """Nor by who is called into an old conversation, nor by who reads it whole."""
     root = await stage.post("alice", RANDOM, BEES)
@@ -132,6 +134,7 @@ async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage
     assert not [secret for secret in SECRETS if secret in str(document)]
 
 
+@SOAK
 async def test_the_page_shows_none_of_it(stage: Stage) -> None:
     root = await lived(stage)
     assert SECRETS[0] in await streamed(stage), "as it was shown before"

@@ -121,6 +121,7 @@ def sums(stage: Stage) -> list[Entry[ContextCleared]]:
     return stage.entries("context-cleared")
 
 
+@SOAK
 async def test_who_is_forgotten_is_so_in_every_conversation_of_their_dm(stage: Stage) -> None:
     second = await lived(stage)
     await indexed(stage)

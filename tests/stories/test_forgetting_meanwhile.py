@@ -21,11 +21,13 @@ from daemon.soul.eraser import Gone
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.rehearsed import Rehearsed
 from tests.attention import CountedWriter
+from tests.soak import SOAK
 from tests.stories.choosing import press, pressed, questions
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, lived, traces, until_told
 
 
+@SOAK
 async def test_a_turn_that_has_it_in_mind_may_end_first(stage: Stage) -> None:
     root = await lived(stage)
     await stage.say("alice", ALICE, "!forget me")
@@ -46,6 +48,7 @@ async def test_a_turn_that_has_it_in_mind_may_end_first(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_one_that_does_not_end_is_stopped(stage: Stage) -> None:
     root = await lived(stage)
     await stage.say("alice", ALICE, "!forget me")
@@ -124,6 +127,7 @@ async def test_what_waits_on_it_is_let_go(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_only_who_was_asked_may_confirm(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")
@@ -144,6 +148,7 @@ async def test_only_who_was_asked_may_confirm(stage: Stage) -> None:
     await pressed(stage, "alice", "Keep it")
 
 
+@SOAK
 async def test_one_person_is_forgotten_twice_and_another_in_between(stage: Stage) -> None:
     await lived(stage)
     await forgotten(stage)

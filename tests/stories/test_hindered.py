@@ -77,6 +77,7 @@ async def test_what_stands_in_the_way_is_a_line(tmp_path: Path, name: str) -> No
     await says(tmp_path / "home", status, why)
 
 
+@SOAK
 @modes_bind
 @pytest.mark.parametrize("name", shared(CLOSED, 5))
 async def test_what_is_closed_to_us_is_a_line(tmp_path: Path, name: str) -> None:
@@ -95,6 +96,7 @@ async def test_a_journal_in_a_closed_folder_is_a_line(tmp_path: Path) -> None:
         await says(tmp_path / "home", 74, "There is no journal at", command, within=BOUND)
 
 
+@SOAK
 async def test_a_body_that_is_null_is_a_line(tmp_path: Path) -> None:
     await lived(tmp_path)
     null_body(tmp_path)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.soak import shared
+from tests.soak import SOAK, shared
 from tests.stories.stage import ALICE, BOB, Stage, reply
 
 HOSTILE = {
@@ -17,6 +17,7 @@ HOSTILE = {
 }
 
 
+@SOAK
 @pytest.mark.parametrize("text", shared(HOSTILE.values(), 4), ids=HOSTILE.keys())
 async def test_others_are_answered_while_it_comes(stage: Stage, text: str) -> None:
     more = asyncio.Event()

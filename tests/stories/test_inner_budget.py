@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daemon.limits import Limits
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, GENERAL, Stage, reply
 from tests.stories.ticking import (
     COMPARES,
@@ -34,6 +35,7 @@ def spent(stage: Stage, asked: Shown) -> float:
     return sum(costs)
 
 
+@SOAK
 async def test_what_is_spent_is_told_and_begins_anew_each_day(alive: Stage) -> None:
     stage = alive
     for number in range(3):
@@ -64,6 +66,7 @@ async def test_when_it_is_used_up_it_thinks_again_the_next_day(asleep: Stage) ->
     assert asked.setting("why you think now") == "a new day has begun"
 
 
+@SOAK
 async def test_the_small_call_counts_too(asleep: Stage) -> None:
     stage = asleep
     await live(stage, claude_model_fast="claude-opus-5-5")
@@ -89,6 +92,7 @@ async def test_no_call_is_made_where_nothing_may_be_spent(asleep: Stage) -> None
     assert not stage.model.requests
 
 
+@SOAK
 async def test_the_bounds_of_conversations_do_not_stand_in_its_way(asleep: Stage) -> None:
     stage = asleep
     await live(stage, limit_thread=Limits(calls=1), limit_person=Limits(calls=1))
@@ -109,6 +113,7 @@ async def test_the_daily_budget_of_all_stands_in_its_way(asleep: Stage) -> None:
     assert len(shown(stage)) < 5
 
 
+@SOAK
 async def test_what_conversations_cost_is_not_its_own(asleep: Stage) -> None:
     stage = asleep
     await live(stage, inner_life_daily_usd=0.005)
@@ -126,6 +131,7 @@ async def test_what_conversations_cost_is_not_its_own(asleep: Stage) -> None:
     assert await stage.answers(ALICE, ts) == ["I am still here."], "people are answered all the same"
 
 
+@SOAK
 async def test_notes_come_in_while_nothing_may_be_spent(asleep: Stage) -> None:
     stage = asleep
     await live(stage, inner_life_daily_usd=0.005)
@@ -139,6 +145,7 @@ async def test_notes_come_in_while_nothing_may_be_spent(asleep: Stage) -> None:
     assert asked.context(4).startswith("urgent: 0, important: 0, normal: 1, low: 0")
 
 
+@SOAK
 async def test_what_its_last_commands_came_to_is_shown_the_next_day(asleep: Stage) -> None:
     stage = asleep
     await live(stage, inner_life_daily_usd=0.005)

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.recipe import Recipes
 from tests.inner.workshop import python
-from tests.soak import shared
+from tests.soak import SOAK, shared
 from tests.stories.stage import Stage
 from tests.stories.ticking import Shown, do, does, live, shown, thinks, tick, unlike
 
@@ -95,6 +95,7 @@ async def test_what_cannot_be_read_is_told_with_its_place_and_form(alive: Stage,
     assert "Rain falls." in asked.context(6), "what stands beside it is carried out"
 
 
+@SOAK
 async def test_of_two_commands_of_one_name_the_second_is_refused(alive: Stage) -> None:
     asked = await after(alive, SECTION.format(f"{ADD}\n{ADD_TOO.replace(chr(34) + 'b', chr(34) + 'a')}"))
     assert "Bees hum." in asked.context(6)
@@ -159,6 +160,7 @@ async def test_help_explains_all_a_family_or_one(alive: Stage) -> None:
 # The seed's names
 
 
+@SOAK
 async def test_the_names_of_the_seed_mean_the_same(asleep: Stage) -> None:
     stage = asleep
     folder = stage.home.parent / "library"

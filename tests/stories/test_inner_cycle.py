@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import (
     PAUSE,
@@ -41,6 +41,7 @@ async def test_so_many_of_its_own_replies_are_in_sight(alive: Stage, count: int)
     assert asked.setting("own replies in sight") == str(count)
 
 
+@SOAK
 async def test_five_replies_are_in_sight_where_it_says_nothing(alive: Stage) -> None:
     stage = alive
     for number in range(100, 107):
@@ -49,6 +50,7 @@ async def test_five_replies_are_in_sight_where_it_says_nothing(alive: Stage) -> 
     assert asked.context(1).count("<reply ") == 5
 
 
+@SOAK
 async def test_earlier_replies_are_out_of_sight_when_it_says_so(alive: Stage) -> None:
     stage = alive
     await did(stage, do("llm_memory.add", text="a"), words="The first thought.")
@@ -161,6 +163,7 @@ async def test_what_it_may_not_set_is_refused_where_it_sees_that(alive: Stage, c
 # The least pause
 
 
+@SOAK
 async def test_the_least_pause_may_be_none(asleep: Stage) -> None:
     stage = asleep
     for number in range(4):
@@ -193,6 +196,7 @@ async def test_a_restart_in_a_pause_makes_no_tick_come_sooner(alive: Stage) -> N
     await tick(stage, 1)
 
 
+@SOAK
 async def test_an_early_wake_waits_for_the_pause(alive: Stage) -> None:
     stage = alive
     await did(stage, do("cycle.idle", notes={"priority": "low"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.soul.outage import FEWER_TRIES
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import PAUSE, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
 
@@ -63,6 +63,7 @@ async def test_notes_come_in_meanwhile(alive: Stage) -> None:
     assert f"note {note_of(stage, 'lift is stuck')}, normal" in asked.context(4)
 
 
+@SOAK
 async def test_people_are_not_told_and_the_journal_says_once_that_it_waits(alive: Stage) -> None:
     stage = alive
     await did(stage)
@@ -113,6 +114,7 @@ async def test_a_refusal_is_tried_by_the_other_model(asleep: Stage) -> None:
     assert [one.model for one in shown(stage)] == ["claude-sonnet-5-5", "claude-opus-5-5"]
 
 
+@SOAK
 async def test_what_both_refuse_is_over_and_the_next_tick_comes(asleep: Stage) -> None:
     stage = asleep
     await live(stage)

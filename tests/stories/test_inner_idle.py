@@ -9,7 +9,7 @@ import pytest
 
 from daemon.kinds import ProcessStop
 from daemon.recipe import Recipes
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
 from tests.stories.ticking import (
     LASTS,
@@ -95,6 +95,7 @@ async def test_a_note_that_does_not_fit_wakes_nobody(alive: Stage, fits_not: str
     assert len(stage.model.requests) == 1
 
 
+@SOAK
 async def test_a_note_that_was_there_before_wakes_nobody(alive: Stage) -> None:
     stage = alive
     await stage.say("bob", GENERAL, SAID)
@@ -125,6 +126,7 @@ SEVERAL = [
 ]
 
 
+@SOAK
 @pytest.mark.parametrize(
     ("chosen", "first"), [later(*one) if number % 5 else one for number, one in enumerate(SEVERAL)], ids=str
 )
@@ -169,6 +171,7 @@ async def ends(stage: Stage, process: int) -> None:
 # Late
 
 
+@SOAK
 async def test_a_time_that_passed_while_the_daemon_was_down_wakes_it_once(alive: Stage) -> None:
     stage = alive
     await sleeps(stage, seconds=HOUR)
@@ -225,6 +228,7 @@ async def test_what_comes_in_asleep_is_kept_without_a_call(alive: Stage) -> None
     assert asked.context(4).startswith("urgent: 0, important: 0, normal: 2, low: 0")
 
 
+@SOAK
 async def test_what_it_said_last_before_a_sleep_is_in_sight_after_it(alive: Stage) -> None:
     stage = alive
     await did(

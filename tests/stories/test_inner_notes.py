@@ -10,7 +10,7 @@ import pytest
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from rehearsal.people import ECHO
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.ticking import did, do, does, live, note_of, shown, thinks, tick, unlike
 
@@ -58,6 +58,7 @@ async def test_manual_mode_counts_and_lists_and_shows_no_words(alive: Stage) -> 
     assert "paper" not in asked.text
 
 
+@SOAK
 async def test_what_could_not_be_answered_is_urgent(asleep: Stage) -> None:
     stage = asleep
     await failed(stage, "Please help me with this.")
@@ -69,6 +70,7 @@ async def test_what_could_not_be_answered_is_urgent(asleep: Stage) -> None:
     ]
 
 
+@SOAK
 async def test_what_is_being_answered_counts_until_it_is(asleep: Stage) -> None:
     stage, answered = asleep, asyncio.Event()
     await live(stage, inner_life_min_pause=5)
@@ -95,6 +97,7 @@ SAID = {
 """Where a note comes from, and its priority."""
 
 
+@SOAK
 async def test_where_it_comes_from_says_how_important_it_is(asleep: Stage) -> None:
     stage = asleep
     await stage.wake(inner_life_enabled=True, allowed_bots=frozenset({ECHO.user}))
@@ -160,6 +163,7 @@ async def test_auto_mode_shows_the_words_of_what_fits(alive: Stage, wanted: str,
     assert asked.setting("mode") == '"auto"'
 
 
+@SOAK
 async def test_manual_mode_again_shows_no_words(alive: Stage) -> None:
     stage = alive
     await stage.say("bob", GENERAL, "The printer is out of paper.")
@@ -185,6 +189,7 @@ async def test_what_is_read_stands_in_the_next_request_alone(alive: Stage) -> No
     assert later.context(4) == "urgent: 0, important: 0, normal: 0, low: 0"
 
 
+@SOAK
 async def test_an_edited_message_is_read_as_it_is_now(alive: Stage) -> None:
     stage = alive
     ts = await stage.say("bob", GENERAL, "The printer is out of paper.")
@@ -196,6 +201,7 @@ async def test_an_edited_message_is_read_as_it_is_now(alive: Stage) -> None:
     assert "paper" not in asked.context(4)
 
 
+@SOAK
 async def test_a_hidden_note_is_not_listed_and_can_be_read(alive: Stage) -> None:
     stage = alive
     await stage.say("bob", GENERAL, "The printer is out of paper.")
@@ -221,6 +227,7 @@ async def test_a_note_is_found_by_the_tags_that_it_was_given(alive: Stage) -> No
     assert "No note that may be known in your present view fits." in asked.results["notes.list"][1]
 
 
+@SOAK
 async def test_what_is_marked_as_unread_is_listed_again(alive: Stage) -> None:
     stage = alive
     await stage.say("bob", GENERAL, "The printer is out of paper.")
@@ -231,6 +238,7 @@ async def test_what_is_marked_as_unread_is_listed_again(alive: Stage) -> None:
     assert f"note {note}, normal" in asked.context(4)
 
 
+@SOAK
 async def test_what_is_cleaned_up_is_no_note_any_more(alive: Stage) -> None:
     stage = alive
     await stage.say("bob", GENERAL, "The printer is out of paper.")

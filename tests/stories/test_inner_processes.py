@@ -121,6 +121,7 @@ async def test_what_a_crash_lost_is_offline(asleep: Stage) -> None:
     assert process_of(asked, process)[0] == "offline"
 
 
+@SOAK
 async def test_slots_are_single_arguments(asleep: Stage) -> None:
     stage = asleep
     await lives(stage, say=python("import sys; print(sys.argv[1:])", "--", "{words}"))
@@ -161,6 +162,7 @@ async def test_the_name_of_the_seed_starts_it_too(asleep: Stage) -> None:
 # H2
 
 
+@SOAK
 async def test_what_is_dealt_with_leaves_its_sight(asleep: Stage) -> None:
     stage = asleep
     await lives(stage, it=ENDS["ok"], long=LASTS)
@@ -192,6 +194,7 @@ async def test_nothing_is_closed_by_itself(asleep: Stage) -> None:
 # H3
 
 
+@SOAK
 async def test_of_much_output_a_head_and_a_tail_are_told(asleep: Stage) -> None:
     stage = asleep
     much = "print('head'); [print('x' * 99) for _ in range(100_000)]; print('tail')"
@@ -246,6 +249,7 @@ async def test_it_sleeps_until_a_program_ends(asleep: Stage) -> None:
     assert (status, "open" in result) == ("ok", True)
 
 
+@SOAK
 async def test_what_ends_while_it_sleeps_is_told_when_it_wakes(asleep: Stage) -> None:
     stage = asleep
     await lives(stage, it=ENDS["ok"])

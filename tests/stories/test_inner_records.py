@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.soak import SOAK
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import (
     Command,
@@ -34,6 +35,7 @@ def records(asked: Shown) -> list[str]:
 # H6: only what was asked for
 
 
+@SOAK
 async def test_what_is_written_is_seen_when_it_is_asked_for_and_once(alive: Stage) -> None:
     stage = alive
     [spring] = await added(stage, do("diary.add", text="Spring has come.", tags=["weather"]))
@@ -46,6 +48,7 @@ async def test_what_is_written_is_seen_when_it_is_asked_for_and_once(alive: Stag
     assert records(await tick(stage)) == []
 
 
+@SOAK
 async def test_what_is_pinned_stays_in_sight_until_it_is_unpinned(alive: Stage) -> None:
     stage = alive
     [spring] = await added(stage, do("diary.add", text="Spring has come."))
@@ -100,6 +103,7 @@ async def test_concepts_and_their_links_are_a_graph(alive: Stage) -> None:
     assert 'name="Wild bees"' in asked.context(3)
 
 
+@SOAK
 async def test_concepts_and_links_are_found_and_deleted(alive: Stage) -> None:
     stage = alive
     bees, honey = await added(
@@ -122,6 +126,7 @@ async def test_concepts_and_links_are_found_and_deleted(alive: Stage) -> None:
     assert asked.results["concepts.search"] == ("yes", "nothing found")
 
 
+@SOAK
 async def test_two_concepts_of_one_name_are_refused(alive: Stage) -> None:
     stage = alive
     [bees] = await added(stage, do("concepts.add", name="Bees", description="They fly."))
@@ -170,6 +175,7 @@ async def test_llm_memory_is_in_sight_of_each_tick_until_it_is_deleted(alive: St
     assert "the humidity" in asked.context(6)
 
 
+@SOAK
 async def test_llm_memory_is_not_the_log_of_its_replies(alive: Stage) -> None:
     stage = alive
     await did(stage, do("llm_memory.add", text="Task: ask Bob about the lift."), words="I have a plan.")

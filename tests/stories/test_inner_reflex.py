@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import (
     COMPARES,
@@ -61,6 +61,7 @@ async def test_the_same_three_times_is_one_reply_and_two_short_records(alive: St
     assert comparisons(stage) == 0, "that costs no call"
 
 
+@SOAK
 @pytest.mark.parametrize("other", [SAME.upper(), later(SAME.replace(" ", "\n\n")), later(f"  {SAME}  ")])
 async def test_case_and_blanks_make_nothing_new(alive: Stage, other: str) -> None:
     stage = alive
@@ -70,6 +71,7 @@ async def test_case_and_blanks_make_nothing_new(alive: Stage, other: str) -> Non
     assert comparisons(stage) == 0
 
 
+@SOAK
 async def test_the_same_as_some_ticks_ago_is_a_repeat_too(alive: Stage) -> None:
     stage = alive
     await says(stage, SAME, NEW)
@@ -139,6 +141,7 @@ async def test_three_ticks_without_anything_new_are_looked_at(alive: Stage) -> N
     assert lines(stage)[-1] == "repeated"
 
 
+@SOAK
 @pytest.mark.parametrize("what", ["record", later("note")])
 async def test_a_new_record_or_note_lets_it_go_on(alive: Stage, what: str) -> None:
     stage = alive
@@ -182,6 +185,7 @@ def strategy(asked: Shown) -> str:
     return asked.context(7).partition("\n")[0].removeprefix("reflex: ")
 
 
+@SOAK
 async def test_each_is_tried_once_before_a_dearer_one(asleep: Stage) -> None:
     stage = asleep
     await live(
@@ -202,6 +206,7 @@ async def test_each_is_tried_once_before_a_dearer_one(asleep: Stage) -> None:
     assert strategy(asked) == "pause"
 
 
+@SOAK
 async def test_a_flashback_shows_a_far_entry_of_its_diary(alive: Stage) -> None:
     stage = alive
     await did(stage, do("diary.add", text="The storks came back today."), words="I write that down.")
@@ -216,6 +221,7 @@ async def test_a_flashback_shows_a_far_entry_of_its_diary(alive: Stage) -> None:
     assert "storks" not in (await shows(stage)).context(3)
 
 
+@SOAK
 async def test_another_task_is_shown_with_a_reminder_to_return(alive: Stage) -> None:
     asked = await circles(alive, 2)
     assert strategy(asked) == "switch"
@@ -224,6 +230,7 @@ async def test_another_task_is_shown_with_a_reminder_to_return(alive: Stage) -> 
     assert "return to it" in " ".join(asked.context(7).split())
 
 
+@SOAK
 async def test_a_neighbour_is_named_that_it_may_ask(asleep: Stage) -> None:
     stage = asleep
     await live(stage, allowed_bots=frozenset({ECHO.user}))

@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import pressed, questions
 from tests.stories.mending import unasked
 from tests.stories.speaking import beep
@@ -80,6 +80,7 @@ async def test_elsewhere_an_owner_says_yes_first(asleep: Stage) -> None:
     assert sent((await tick(stage)).context(2))
 
 
+@SOAK
 async def test_elsewhere_nothing_is_said_where_an_owner_says_no(asleep: Stage) -> None:
     stage = asleep
     await owned(stage)
@@ -129,6 +130,7 @@ async def test_what_is_private_in_view_is_not_even_asked_about(asleep: Stage) ->
     assert await unasked(stage, "alice", GENERAL) == []
 
 
+@SOAK
 async def test_it_sends_only_so_many_messages_a_day(asleep: Stage) -> None:
     stage = asleep
     await live(stage, inner_life_daily_messages=2)
@@ -147,6 +149,7 @@ async def test_it_sends_only_so_many_messages_a_day(asleep: Stage) -> None:
 # mesh.ask and mesh.share
 
 
+@SOAK
 async def test_a_neighbour_is_asked_and_its_answer_is_a_note(asleep: Stage) -> None:
     stage = asleep
     await owned(stage)
@@ -164,6 +167,7 @@ async def test_a_neighbour_is_asked_and_its_answer_is_a_note(asleep: Stage) -> N
     assert "The ferry is late." in asked.context(4)
 
 
+@SOAK
 async def test_records_are_shared_without_their_tags_and_ids(asleep: Stage) -> None:
     stage = asleep
     await owned(stage)

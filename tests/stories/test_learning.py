@@ -10,7 +10,7 @@ from daemon.engine.event import Entry
 from daemon.kinds import PersonLearned
 from daemon.limits import Limits
 from daemon.rules import verify
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
@@ -96,6 +96,7 @@ async def test_new_notes_are_made_from_the_old_ones_in_the_same_place(stage: Sta
     assert "goat" not in stage.asked()[-1], "what was learned in a DM is no part of it"
 
 
+@SOAK
 @pytest.mark.parametrize("notes", [later(""), NOTES], ids=["empty", "the same"])
 async def test_notes_that_say_nothing_new_change_nothing(stage: Stage, notes: str) -> None:
     told(stage)
@@ -105,6 +106,7 @@ async def test_notes_that_say_nothing_new_change_nothing(stage: Stage, notes: st
     assert len(people(stage)) == 1
 
 
+@SOAK
 @pytest.mark.parametrize("endless", [True, later(False)], ids=["cut", "refused"])
 async def test_learning_that_fails_is_told_to_nobody(stage: Stage, endless: bool) -> None:
     stage.model.say(learning())
@@ -118,6 +120,7 @@ async def test_learning_that_fails_is_told_to_nobody(stage: Stage, endless: bool
     assert [ended.event.outcome for ended in stage.entries("turn-ended")] == ["completed", "completed"]
 
 
+@SOAK
 async def test_at_a_bound_nothing_is_learned(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(limit_thread=Limits(calls=1))
@@ -150,6 +153,7 @@ async def test_it_yields_to_whoever_speaks_and_that_is_answered_at_once(stage: S
     assert not people(stage)
 
 
+@SOAK
 async def test_what_waits_to_be_learned_is_dropped_when_someone_speaks(stage: Stage) -> None:
     slow = asyncio.Event()
     stage.model.say(learning(), until=slow)
@@ -179,6 +183,7 @@ async def test_what_was_being_learned_when_it_was_stopped_is_learned_later_once(
     assert len(people(stage)) == 1
 
 
+@SOAK
 async def test_who_goes_on_after_a_break_knows_what_was_known_at_first(stage: Stage) -> None:
     await deciding(stage)
     stage.model.say(turning())
@@ -209,6 +214,7 @@ async def test_notes_cannot_pose_as_anything_else(stage: Stage) -> None:
     assert asked.count("</notes>") == 1
 
 
+@SOAK
 async def test_it_learns_where_it_decides_by_itself_too(stage: Stage) -> None:
     await deciding(stage)
     told(stage)

@@ -87,6 +87,7 @@ async def test_why_a_run_ends(stage: Stage, reason: str, end: End) -> None:
     assert stage.entries("turn-ended")[-1].event.outcome == "completed"
 
 
+@SOAK
 async def test_it_ends_when_its_time_is_over(stage: Stage) -> None:
     await deciding(stage, limit_turn=Limits(seconds=30.0))
     held = asyncio.Event()
@@ -148,6 +149,7 @@ async def test_an_owner_lets_it_go_on(stage: Stage, settings: dict[str, Any]) ->
     assert not stage.pending("asked", "input", "turn-began")
 
 
+@SOAK
 @bounds
 async def test_the_counter_begins_anew_and_may_be_reached_again(
     stage: Stage, settings: dict[str, Any]
@@ -234,6 +236,7 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
     assert not stage.pending("asked", "input", "turn-began")
 
 
+@SOAK
 async def test_the_days_money_is_spent_where_no_owner_reads(stage: Stage) -> None:
     await deciding(stage, **OWNED)
     answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))

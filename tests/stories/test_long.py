@@ -11,7 +11,7 @@ import pytest
 
 from daemon.slack.pages import pages
 from rehearsal.messages import STREAM_LASTS
-from tests.soak import but, later
+from tests.soak import SOAK, but, later
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 PATIENT = "claude-opus-5-5"
@@ -91,6 +91,7 @@ async def test_what_slack_does_in_the_middle_is_made_good(stage: Stage, fault: s
     assert fault == "answer-lost" or not stage.entries("attempt-failed")
 
 
+@SOAK
 @pytest.mark.parametrize("answer", ["503", later("none")])
 async def test_slack_is_away_in_the_middle(stage: Stage, answer: str) -> None:
     said = await interrupted(stage, lambda: stage.world.faults.switch("down", answer=answer), long=30)

@@ -7,7 +7,7 @@ import pytest
 from daemon.engine.event import as_json
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
-from tests.soak import shared
+from tests.soak import SOAK, shared
 from tests.stories.choosing import FAST, pressed, questions
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_forgetting import forgotten, learned, traces, until_told
@@ -99,6 +99,7 @@ async def test_one_note_is_forgotten_with_all_its_versions(stage: Stage) -> None
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_a_number_means_what_the_last_list_said(stage: Stage) -> None:
     await both(stage)
     await listed(stage)
@@ -126,6 +127,7 @@ async def test_what_cannot_be_understood_is_explained(stage: Stage, words: str) 
     assert not stage.entries("model-call")
 
 
+@SOAK
 async def test_a_name_that_somebody_takes_leads_to_nobodys_notes(stage: Stage) -> None:
     """A note about a name is that person's who bore it when it was written."""
     stage.model.say(reply("Hello Bob."))

@@ -13,7 +13,7 @@ from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.choosing import questions
 from tests.stories.mending import unasked
 from tests.stories.speaking import Commands, became, opened
@@ -55,6 +55,7 @@ def conversation(stage: Stage, channel: str) -> str:
     return found[0].thread
 
 
+@SOAK
 async def test_to_the_view_it_is_said_at_once(stage: Stage) -> None:
     commands = await commanding(stage)
     commands.view = to = conversation(stage, GENERAL)
@@ -74,6 +75,7 @@ async def test_to_a_person_an_owner_agrees_first(stage: Stage, to: str) -> None:
     assert await unasked(stage, "bob", BOB) == [NEWS]
 
 
+@SOAK
 @pytest.mark.parametrize(
     "to", [later("#general"), later("#General"), later(GENERAL), f"<#{GENERAL}|general>"]
 )
@@ -111,6 +113,7 @@ async def test_without_an_owner_it_is_refused(stage: Stage) -> None:
     assert (ok, "none is set" in told, stage.entries("to-say")) == (False, True, [])
 
 
+@SOAK
 @pytest.mark.parametrize("text", [later(""), "<think>hm</think>", later("x" * 2_001)])
 async def test_what_cannot_be_said_is_refused(stage: Stage, text: str) -> None:
     commands = await commanding(stage, view="")
@@ -165,6 +168,7 @@ async def test_her_own_dm_may_know_it_but_an_owner_who_reads_it_may_not(stage: S
     assert not stage.entries("to-say", "asked")
 
 
+@SOAK
 async def test_what_a_private_channel_knows_its_public_neighbours_do_not(stage: Stage) -> None:
     commands = await commanding(stage)
     commands.view = conversation(stage, "C0BACKROOM4")
@@ -189,12 +193,14 @@ async def test_killed_in_between_it_is_sent_once(stage: Stage) -> None:
     assert not stage.entries("restarted")
 
 
+@SOAK
 async def test_it_calls_no_neighbour(stage: Stage) -> None:
     commands = await commanding(stage, view="", neighbours=frozenset({ECHO.user}))
     ok, told = await commands.carry_out("message.send", to="Carol", text=f"<@{ECHO.user}> come")
     assert (ok, "mesh.ask" in told) == (False, True)
 
 
+@SOAK
 async def test_whoever_answers_below_what_it_said_is_understood(stage: Stage) -> None:
     commands = await commanding(stage, view="")
     await commands.carry_out("message.send", to="Carol", text=NEWS)

@@ -9,7 +9,7 @@ import pytest
 
 from rehearsal.claude.understudy import PACE
 from tests.attention import until
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.process import around, into, running
 from tests.stories.stage import reply
 
@@ -17,6 +17,7 @@ LONG = "I begin, and I go on, and on. " * 30
 WHOLE = "I begin again, and this time I come to an end."
 
 
+@SOAK
 @pytest.mark.parametrize("seen", [later(1), 100], ids=["just begun", "grown"])
 async def test_killed_while_it_speaks_it_finishes_the_same_message(tmp_path: Path, seen: int) -> None:
     async with around(tmp_path, PACE) as place:

@@ -11,7 +11,7 @@ import pytest
 from daemon.claude.client import STALL
 from daemon.claude.retry import TRIES
 from rehearsal.claude.understudy import Understudy
-from tests.soak import but, shared
+from tests.soak import SOAK, but, shared
 from tests.stories.outage import AT_FAULT, AWAY, later, pauses
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -110,6 +110,7 @@ async def test_a_model_that_is_not_there_is_answered_for_after_the_address_is_me
     assert (away[: len(AWAY)], found) == (AWAY, "Found.")
 
 
+@SOAK
 async def test_a_stream_that_stalls_is_given_up_and_asked_for_again(
     stage: Stage, thread: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -149,6 +150,7 @@ async def test_who_wants_to_be_left_alone_for_long_is_asked_again_by_timer(stage
     assert (await stage.answers(ALICE, thread))[-1] == "Now I may."
 
 
+@SOAK
 async def test_a_stop_between_two_tries_loses_nothing(
     stage: Stage, thread: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.claude.models import SPOKEN
 from rehearsal.claude.prompt import CHARACTERS
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 TOO_LONG = "What I want to say. " * SPOKEN
@@ -30,6 +30,7 @@ async def test_a_long_answer_is_said_as_far_as_it_came_and_can_be_gone_on_with(s
     assert "What I want to say." in stage.asked()[-1]
 
 
+@SOAK
 async def test_a_cut_code_block_is_closed_before_the_sentence(stage: Stage) -> None:
     room = " " * (CHARACTERS * SPOKEN - 300)
     stage.model.say(reply(f"Look:\n```\n{TOO_MUCH_CODE}", aside=room), chunk=1_000)
@@ -56,6 +57,7 @@ async def test_a_cut_is_no_chosen_silence(stage: Stage) -> None:
     assert (await stage.answers(GENERAL, ts))[1:] == ["In short: yes."]
 
 
+@SOAK
 async def test_cut_after_its_dialogue_it_is_whole(stage: Stage) -> None:
     stage.model.say(f"<say>All of it.</say><aside>{SECRET * SPOKEN}", chunk=1_000)
     ts = await stage.say("alice", ALICE, "Well?")
@@ -78,6 +80,7 @@ async def test_where_the_model_refuses_another_one_is_asked(stage: Stage) -> Non
     assert stage.model.requests[-1]["model"] == "claude-sonnet-5-5"
 
 
+@SOAK
 async def test_without_another_model_the_same_one_is_asked_once_more(stage: Stage) -> None:
     stage.model.refuse(after="<aside>hm</aside><say>I was abo")
     stage.model.say("<say>A plain answer.</say>")
@@ -113,6 +116,7 @@ async def test_with_nothing_to_say_twice_it_asks_for_other_words(stage: Stage, r
     assert not stage.pending("input", "speech", "turn-began")
 
 
+@SOAK
 async def test_an_answer_in_another_form_is_asked_for_again(stage: Stage) -> None:
     stage.model.say('{"aside": "They must not know this.", "say": "Hello."}')
     stage.model.say("<say>Hello.</say>")

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.claude.client import STALL
 from rehearsal.claude.understudy import Understudy
-from tests.soak import shared
+from tests.soak import SOAK, shared
 from tests.stories.outage import AWAY, later
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
@@ -78,6 +78,7 @@ async def test_what_broke_off_in_its_private_part_leaves_nothing_to_read(stage: 
     assert away.startswith(AWAY)
 
 
+@SOAK
 async def test_a_stop_after_a_break_does_not_ask_the_same_again(stage: Stage, thread: str) -> None:
     stage.model.cut(after="<say>The answer is, of cour")
     stage.model.say(reply("Never."), until=asyncio.Event())
@@ -92,6 +93,7 @@ async def test_a_stop_after_a_break_does_not_ask_the_same_again(stage: Stage, th
     assert [call.key[-10:] for call in stage.entries("model-call")[1:]] == ["pipeline#1", "pipeline#2"]
 
 
+@SOAK
 async def test_money_that_runs_out_after_a_break_is_said_plainly_in_the_same_message(
     stage: Stage, thread: str
 ) -> None:

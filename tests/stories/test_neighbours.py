@@ -138,6 +138,7 @@ async def test_who_always_mentions_back_is_answered_no_more_until_a_person_speak
     assert not stage.pending("input", "turn-began", "speech")
 
 
+@SOAK
 async def test_a_restart_forgets_none_of_it(stage: Stage) -> None:
     await stage.wake()
     ts = await beep(stage, f"{ME} beep")
@@ -148,6 +149,7 @@ async def test_a_restart_forgets_none_of_it(stage: Stage) -> None:
     assert answered(stage) == 2
 
 
+@SOAK
 async def test_who_begins_anew_each_time_is_answered_so_often_a_day(stage: Stage) -> None:
     await stage.wake(mesh_daily=4)
     for _ in range(6):
@@ -188,6 +190,7 @@ async def another(stage: Stage) -> AsyncIterator[Stage]:
         await other.sleep()
 
 
+@SOAK
 async def test_two_daemons_talk_to_each_other_and_come_to_rest(stage: Stage) -> None:
     await stage.wake()
     async with another(stage) as other:

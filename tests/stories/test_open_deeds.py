@@ -13,7 +13,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.process import Transition, Turn
 from daemon.processes import DELIBERATION, PROCESSES, thinking
-from tests.soak import but
+from tests.soak import SOAK, but
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import ALONE, OPEN, OVER, final, goes_on, prompts, spawns, thinks, told
@@ -92,6 +92,7 @@ async def test_an_action_that_needs_an_owner_waits_for_one(stage: Stage) -> None
     assert (await stage.answers(ALICE, ts))[-1] == "It is gone."
 
 
+@SOAK
 async def test_a_branch_that_begins_with_an_action_begins_with_its_result(stage: Stage) -> None:
     """X10: the payload is carried out in the branch, before it thinks."""
 
@@ -116,6 +117,7 @@ async def test_a_branch_that_begins_with_an_action_begins_with_its_result(stage:
     assert "banana: 6" in prompts(stage)[1]
 
 
+@SOAK
 async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
     """Wrong arguments and a failure are results, too, without the text of an exception for people."""
 
@@ -246,6 +248,7 @@ async def test_after_a_refusal_the_final_answer_alone_is_asked_for(stage: Stage)
     assert await stage.answers(ALICE, ts) == ["I would rather not go into that."]
 
 
+@SOAK
 async def test_more_branches_than_a_thread_may_have_are_refused(stage: Stage) -> None:
     """X10: fifty a thread, and no deeper than the owner says."""
     await stage.sleep()
@@ -278,6 +281,7 @@ async def test_a_message_reaches_a_branch_and_one_that_has_ended_is_said_so(stag
     assert f'<system-thread-error id="{root}.helper" code="thread_ended"/>' in told(stage)
 
 
+@SOAK
 async def test_fifty_branches_are_at_the_model_at_once(stage: Stage) -> None:
     """X4, X10: in flight together, however long each takes."""
     await stage.sleep()

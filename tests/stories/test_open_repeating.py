@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from daemon.actions.action import ActionContext, Definition
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_deeds import offering
 from tests.stories.test_open_thought import ALONE, calls_itself, final, goes_on, thinks, told
@@ -32,6 +33,7 @@ async def test_what_it_says_again_is_remarked_and_then_ended(stage: Stage) -> No
     assert len(stage.entries("self-call")) == 1, "a repetition calls nobody"
 
 
+@SOAK
 async def test_another_way_goes_on(stage: Stage) -> None:
     """A remark that helped is forgotten."""
     on, off = calls_itself(AGAIN), calls_itself("Now the other way.")
@@ -83,6 +85,7 @@ async def test_looking_again_is_repetition_unless_it_is_waiting(stage: Stage, wa
     assert next(colours, "") == ("" if waits else "green")
 
 
+@SOAK
 async def test_another_life_notices_it_too(stage: Stage) -> None:
     """What was said last is read from the journal: nothing is kept in between."""
     on = calls_itself(AGAIN)

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.limits import Limits
 from daemon.slack.sign import MOMENT
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, BOB, Stage
 
@@ -131,6 +131,7 @@ async def test_branches_think_beside_each_other_and_answer_their_parent(stage: S
     assert "empty" not in "".join(told(stage)), "while something is to come it may wait"
 
 
+@SOAK
 async def test_labels_are_made_fit_and_never_taken_twice(stage: Stage) -> None:
     """X10: the core assigns the ids."""
     thinks(stage, spawns("Re: sé/arch.x") + spawns("research") + spawns("research"))
@@ -363,6 +364,7 @@ async def test_it_is_told_how_near_a_bound_is_once_at_each_mark(stage: Stage) ->
     ]
 
 
+@SOAK
 async def test_a_final_answer_beside_a_call_to_itself_is_said_and_it_goes_on(stage: Stage) -> None:
     """X5: posted, then continued."""
     thinks(stage, final("A first answer.") + calls_itself("Let me check it."), final("It holds."))
@@ -370,6 +372,7 @@ async def test_a_final_answer_beside_a_call_to_itself_is_said_and_it_goes_on(sta
     assert await stage.answers(ALICE, ts) == ["A first answer.", "It holds."]
 
 
+@SOAK
 async def test_the_final_answer_is_read_as_it_is_written(stage: Stage) -> None:
     """Streamed by the root, from its first words on."""
     rest = asyncio.Event()
@@ -383,6 +386,7 @@ async def test_the_final_answer_is_read_as_it_is_written(stage: Stage) -> None:
     assert await stage.answers(ALICE, ts) == ["It is forty-two."]
 
 
+@SOAK
 async def test_elsewhere_a_payload_is_text(stage: Stage) -> None:
     """Only deliberation and its branches understand them."""
     stage.model.say(f"<aside>x</aside><say>I could write {spawns('x')}.</say><mood>calm</mood>")

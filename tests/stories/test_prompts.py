@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from tests.soak import SOAK
 from tests.stories.choosing import ASKED, SPEAK, answers, choice, deciding, ended, looking, turning
 from tests.stories.stage import ALICE, Stage, reply
 
@@ -64,6 +65,7 @@ async def test_each_request_of_the_chooser_begins_with_the_one_before_it(stage: 
     assert all(one["output_config"] == sent[0]["output_config"] for one in sent), "its schema never changes"
 
 
+@SOAK
 async def test_what_the_voice_is_sent_only_grows(stage: Stage) -> None:
     await deciding(stage)
     ts = await a_run(stage)
@@ -79,6 +81,7 @@ async def test_what_the_voice_is_sent_only_grows(stage: Stage) -> None:
     assert [*breaks(voice(stage))] == []
 
 
+@SOAK
 async def test_so_it_does_when_a_run_is_set_aside(stage: Stage) -> None:
     await deciding(stage)
     held = asyncio.Event()

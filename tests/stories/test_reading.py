@@ -13,7 +13,7 @@ from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.processes import PROCESSES
 from daemon.processes.deep_reading import Heedful
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged
 
 BOOK = "\n".join(f"line {n}: nothing of note" for n in range(1, 3_001)).replace(
@@ -104,18 +104,21 @@ async def test_a_final_answer_may_come_in_each_dialect(stage: Stage, final: str)
     assert endings(stage) == [("answered", False)]
 
 
+@SOAK
 async def test_a_variable_may_be_final_in_an_answer_without_a_cell(stage: Stage) -> None:
     stage.model.say(cell("found = {'number': 77, 'lines': [1, 2]}"))
     stage.model.say("FINAL_VAR(found)")
     assert await asked(stage) == ['{"number": 77, "lines": [1, 2]}']
 
 
+@SOAK
 async def test_several_cells_of_an_answer_run_one_after_the_other(stage: Stage) -> None:
     stage.model.say(f"{cell('n = 1')}\nand then\n{cell('n += 1')}")
     stage.model.say(cell("FINAL(n)"))
     assert await asked(stage) == ["2"]
 
 
+@SOAK
 async def test_what_was_assigned_before_an_error_stays(stage: Stage) -> None:
     stage.model.say(cell("kept = llm_query('Paid?')\nnothing"))
     stage.model.say("yes", asks="Paid?")
@@ -143,6 +146,7 @@ async def test_pieces_are_asked_beside_each_other_and_answered_in_order(stage: S
     assert observed(stage) == ["['answer 1', 'answer 2', 'answer 3']"]
 
 
+@SOAK
 @pytest.mark.parametrize("depth", [later(0), later(1), 2, later(3)])
 async def test_readings_call_readings_as_deep_as_they_may(stage: Stage, depth: int) -> None:
     """The deepest one asks a model in place of one more."""
@@ -155,6 +159,7 @@ async def test_readings_call_readings_as_deep_as_they_may(stage: Stage, depth: i
     assert f"Level {depth + 1}?" in last
 
 
+@SOAK
 async def test_roots_and_children_of_each_depth_have_models_of_their_own(stage: Stage) -> None:
     stage.model.say(cell("FINAL(rlm_query('Deeper?', context))"))
     stage.model.say(cell("FINAL(llm_query('Deepest?') + llm_query('Which?', model='speak'))"))

@@ -192,6 +192,7 @@ async def test_its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_
     assert spent.tokens > 0
 
 
+@SOAK
 async def test_people_see_how_far_it_is(stage: Stage) -> None:
     first, second = asyncio.Event(), asyncio.Event()
     stage.model.say(cell("print(llm_query('One?'), llm_query('Two?'))"))
@@ -221,6 +222,7 @@ async def test_without_a_bound_of_money_it_may_cost_what_it_costs(stage: Stage) 
     assert await asked(stage, rlm_max_usd=0.0) == ["done"]
 
 
+@SOAK
 async def test_code_hears_that_a_reading_below_was_not_finished(stage: Stage) -> None:
     stage.model.say(cell("print(rlm_query('Deeper?', context))"))
     for n in range(2):
@@ -231,6 +233,7 @@ async def test_code_hears_that_a_reading_below_was_not_finished(stage: Stage) ->
     assert "(read only in part: iterations) This much." in observed(stage)[-1]
 
 
+@SOAK
 async def test_nothing_is_no_final_answer(stage: Stage) -> None:
     stage.model.say(cell("FINAL(print('77'))"))
     stage.model.say("FINAL(77)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tests.soak import SOAK
 from tests.stories.choosing import answers, choice, ended, told, turning
 from tests.stories.stage import ALICE, Stage, reply
 from tests.stories.test_deep_reading import shares
@@ -66,6 +67,7 @@ async def test_a_run_is_told_what_it_cannot_read(stage: Stage) -> None:
     assert endings(stage) == [("unreadable", True)] * 2
 
 
+@SOAK
 async def test_a_run_that_is_stopped_while_it_reads_ends(stage: Stage) -> None:
     await offered(stage, ism_enabled=True)
     answers(stage, turning(), choice(reading()))
@@ -80,6 +82,7 @@ async def test_a_run_that_is_stopped_while_it_reads_ends(stage: Stage) -> None:
     assert not stage.pending("input", "turn-began", "action", "cell", "speech")
 
 
+@SOAK
 async def test_a_run_hears_what_is_said_while_it_reads(stage: Stage) -> None:
     await offered(stage, ism_enabled=True)
     held = asyncio.Event()
@@ -114,6 +117,7 @@ async def test_open_thought_calls_it_and_its_result_is_a_message(stage: Stage) -
     assert '<message from="ReadDeeply">' in prompts(stage)[-1]
 
 
+@SOAK
 async def test_two_readings_of_open_thought_go_on_beside_each_other(stage: Stage) -> None:
     await offered(stage)
     answers(stage, OVER)
@@ -146,6 +150,7 @@ async def test_a_stop_in_open_thought_ends_the_reading_and_leaves_nothing(stage:
     assert not stage.pending("input", "turn-began", "cell", "waiting", "thread-spawned")
 
 
+@SOAK
 async def test_what_is_said_while_open_thought_reads_is_heard_by_its_next_turn(stage: Stage) -> None:
     await offered(stage)
     answers(stage, OVER)
@@ -165,6 +170,7 @@ async def test_what_is_said_while_open_thought_reads_is_heard_by_its_next_turn(s
     assert not stage.entries("attempt-failed", "restarted")
 
 
+@SOAK
 async def test_a_branch_reads_what_was_shared_in_its_conversation(stage: Stage) -> None:
     await offered(stage)
     answers(stage, OVER)

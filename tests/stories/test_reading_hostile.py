@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.processes import PROCESSES
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, reply, staged
 from tests.stories.test_deep_reading import READING, shares, wanting
 from tests.stories.test_reading import asked, cell, endings, reads
@@ -64,6 +65,7 @@ async def test_what_a_cell_prints_is_material_and_no_answer(stage: Stage) -> Non
     assert frames(observation) == {"observation": 2}
 
 
+@SOAK
 async def test_what_a_piece_says_is_a_text_and_no_answer(stage: Stage) -> None:
     """The piece sees its prompt unchanged; what it says comes back as any other text."""
     stage.model.say(cell("said = llm_query('Read this.\\n' + context['b'])\nprint(said)"))
@@ -100,6 +102,7 @@ async def test_a_prompt_is_filled_once(stage: Stage) -> None:
     assert "$question $context $name ${found} %s {0}" in answer
 
 
+@SOAK
 async def test_tags_in_a_file_can_be_quoted_as_they_were_shown(tmp_path: Path) -> None:
     """The model is shown `&lt;item>`, and copies that."""
     async with staged(tmp_path) as stage:

@@ -16,7 +16,7 @@ from daemon.environment import Bounds, Function, Sandbox, SandboxError
 from daemon.processes import PROCESSES
 from daemon.sandbox.sandboxes import Sandboxes
 from daemon.sandbox.session import Kind
-from tests.soak import but, later
+from tests.soak import SOAK, but, later
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
@@ -106,6 +106,7 @@ async def test_the_next_cell_finds_all_that_the_cells_before_had(tmp_path: Path,
         assert not stage.pending("cell", "turn-began")
 
 
+@SOAK
 @pytest.mark.parametrize("bound", [later("seconds"), "calls"])
 async def test_in_cpython_too(tmp_path: Path, bound: str) -> None:
     code, told = TOO_MUCH[bound]
@@ -163,6 +164,7 @@ async def test_a_cell_that_runs_again_sees_the_variables_of_then(stage: Stage) -
     assert prompts(stage) == ["Of these? ['a']"]
 
 
+@SOAK
 async def test_random_numbers_and_sets_are_the_same_when_a_cell_runs_again(tmp_path: Path) -> None:
     async with confined(tmp_path, "cpython") as stage:
         stage.model.say("as before", asks="Which of")
@@ -192,6 +194,7 @@ async def test_a_sandbox_that_breaks_over_a_value_takes_no_other_cell_with_it(st
     assert observed(stage)[1].startswith("here")
 
 
+@SOAK
 async def test_where_there_is_no_sandbox_any_more_the_model_is_told(tmp_path: Path) -> None:
     async with Sandboxes("auto", SMALL) as sandboxes, staged(tmp_path) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
@@ -205,6 +208,7 @@ async def test_where_there_is_no_sandbox_any_more_the_model_is_told(tmp_path: Pa
         assert few.opened == 1
 
 
+@SOAK
 async def test_a_model_that_only_writes_such_cells_comes_to_an_end(stage: Stage) -> None:
     for n in range(3):
         cells(stage, f"x = {n}\n{FLOOD}")
@@ -214,6 +218,7 @@ async def test_a_model_that_only_writes_such_cells_comes_to_an_end(stage: Stage)
     assert lost(stage) == [True] * 3
 
 
+@SOAK
 async def test_output_beyond_all_bounds_is_cut_and_kept_out_of_the_journal(stage: Stage) -> None:
     cells(stage, "for n in range(100_000):\n    print('a' * 100)", "FINAL('So.')")
     assert await asked(stage) == ["So."]

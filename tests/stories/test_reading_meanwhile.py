@@ -11,7 +11,7 @@ import pytest
 
 from daemon.actions.interrupts import SET_ASIDE
 from daemon.processes import PROCESSES
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import questions
 from tests.stories.stage import ALICE, Stage, reply, staged
 from tests.stories.test_deep_reading import READING, shares, wanting
@@ -115,6 +115,7 @@ async def test_what_was_set_aside_goes_on_by_itself(stage: Stage) -> None:
     assert set(paid(stage).values()) == {1}
 
 
+@SOAK
 async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     ts, held = await amid(stage)
     stage.model.say('{"kind": "new"}', asks=NEW)
@@ -129,6 +130,7 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     assert not stage.pending("waiting", "asked", "input", "turn-began", "cell")
 
 
+@SOAK
 async def test_what_comes_while_a_cell_asks_is_heard_after_it(stage: Stage) -> None:
     """A cell is one step: what it asks for is not thrown away."""
     held = asyncio.Event()
@@ -149,6 +151,7 @@ async def test_what_comes_while_a_cell_asks_is_heard_after_it(stage: Stage) -> N
     assert (await stage.answers(ALICE, ts))[-1] == "It is 77."
 
 
+@SOAK
 async def test_what_comes_while_it_reads_in_one_call_is_answered_next(stage: Stage) -> None:
     held = asyncio.Event()
     stage.model.say(READING)
@@ -210,6 +213,7 @@ async def test_a_stop_between_two_rounds_ends_it_before_anything_is_paid(stage: 
     assert not stage.pending("cell", "turn-began", "input", "speech", "waiting")
 
 
+@SOAK
 async def test_a_stop_ends_the_readings_within_a_reading(stage: Stage) -> None:
     await stage.sleep()
     stage.processes = {**PROCESSES, "conversation": reads()}

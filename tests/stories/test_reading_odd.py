@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.processes import PROCESSES
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
@@ -67,6 +67,7 @@ async def test_the_model_is_told_and_goes_on(stage: Stage, odd: str) -> None:
     assert not stage.entries("attempt-failed")
 
 
+@SOAK
 @pytest.mark.parametrize(
     "odd", ["no arguments", later("a variable that is not there"), later("an endless number")]
 )

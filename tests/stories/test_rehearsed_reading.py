@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
 from tests.stories.test_reading import endings
@@ -60,6 +60,7 @@ async def test_a_short_file_is_read_in_one_call(stage: Stage) -> None:
     assert endings(stage) == [("answered", False)]
 
 
+@SOAK
 async def test_a_file_without_a_word_is_looked_at_and_asked_about_later(stage: Stage) -> None:
     ts = await shares(stage, "log.txt", LOG, "")
     await stage.settled()
@@ -94,6 +95,7 @@ async def test_plain_words_after_a_file_are_no_reading(stage: Stage, words: str)
     assert len(endings(stage)) == 1
 
 
+@SOAK
 async def test_a_file_of_a_dm_is_asked_about_at_the_top_of_it(stage: Stage) -> None:
     await shares(stage, "plan.txt", PLAN, "What does it say about decks?")
     await stage.settled()
@@ -102,6 +104,7 @@ async def test_a_file_of_a_dm_is_asked_about_at_the_top_of_it(stage: Stage) -> N
     assert endings(stage) == [("answered", False)] * 2
 
 
+@SOAK
 async def test_of_several_files_each_is_told_of(stage: Stage) -> None:
     client = stage.client("alice")
     files = [{"filename": "log.txt", "content": LOG}, {"filename": "plan.txt", "content": PLAN}]
@@ -125,6 +128,7 @@ async def test_what_cannot_be_read_is_said_as_it_is(stage: Stage) -> None:
     assert endings(stage) == [("unreadable", True)]
 
 
+@SOAK
 async def test_a_thread_is_read_where_they_ask_for_it(stage: Stage) -> None:
     root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")
     await stage.say("alice", GENERAL, f"{ME} what do we say about ferries in this thread?", root)
@@ -139,6 +143,7 @@ async def test_a_talk_without_a_file_is_no_reading(stage: Stage) -> None:
     assert not stage.entries("reading")
 
 
+@SOAK
 async def test_at_a_bound_it_says_what_it_had_found(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(rlm_max_iterations=1)

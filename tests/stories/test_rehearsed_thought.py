@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.people import SOUL
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import ALONE, OPEN, prompts
 
@@ -27,6 +27,7 @@ async def spoken(stage: Stage, ts: str) -> list[str]:
     return [one["text"] for one in own if one.get("blocks", [{}])[-1].get("type") != "context"]
 
 
+@SOAK
 async def test_it_compares_in_branches_word_by_word_where_it_has_no_files(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Compare tea, coffee and mate. Think it through.")
     assert branches(stage) == ["tea", "coffee", "mate"]
@@ -55,6 +56,7 @@ async def test_it_counts_in_a_fan_out_and_adds_up(stage: Stage) -> None:
     assert "That makes 6 vowels in all." in answer
 
 
+@SOAK
 async def test_each_question_gets_a_tree_of_its_own(stage: Stage) -> None:
     """In one thread, too: a name that is taken gets a number."""
     ts = await stage.say("alice", ALICE, "Compare tea and coffee.")
@@ -68,6 +70,7 @@ async def test_each_question_gets_a_tree_of_its_own(stage: Stage) -> None:
     assert "tea" not in third
 
 
+@SOAK
 async def test_one_thing_is_thought_about_in_two_steps(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Why is the sky blue?")
     await stage.say("alice", ALICE, "Think it through.", ts)
@@ -83,6 +86,7 @@ async def test_one_thing_is_thought_about_in_two_steps(stage: Stage) -> None:
     assert len(prompts(stage)) == 3, "after its answer it is in a conversation again"
 
 
+@SOAK
 async def test_where_iteration_is_not_allowed_it_goes_there_only_when_it_is_asked_to(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(iteration_capacity="none")
@@ -95,6 +99,7 @@ async def test_where_iteration_is_not_allowed_it_goes_there_only_when_it_is_aske
     assert "I have thought about it" in (await spoken(stage, ts))[-1]
 
 
+@SOAK
 async def test_it_reads_the_name_of_its_tags(stage: Stage) -> None:
     await stage.sleep()
     soul = stage.words / "soul.md"

@@ -12,6 +12,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.process import Turn
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, PATIENCE, Stage
 
 POISON = "poison"
@@ -76,6 +77,7 @@ async def test_a_message_is_heard_at_once_and_a_flood_hammers_nothing(stage: Sta
     assert not stage.pending("input")
 
 
+@SOAK
 async def test_what_is_said_cuts_no_two_pauses_in_a_row(stage: Stage, failing: str) -> None:
     for number in range(60):
         await stage.post("alice", ALICE, "Hello?", failing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
     EXPERT,
@@ -108,6 +108,7 @@ async def test_a_chooser_that_refuses_to_the_end_is_asked_twice_and_the_run_says
     assert ended(stage) == ["refused"]
 
 
+@SOAK
 async def test_where_whoever_speaks_refuses_too_it_is_not_asked_again(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning())
@@ -122,6 +123,7 @@ async def test_where_whoever_speaks_refuses_too_it_is_not_asked_again(stage: Sta
     assert ASKED not in stage.asked()[-1], "what was refused is not asked again"
 
 
+@SOAK
 async def test_a_choice_that_was_cut_is_asked_for_again(stage: Stage) -> None:
     await deciding(stage)
     long = choice("Respond", why="because " * 2_000)

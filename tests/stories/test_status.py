@@ -16,13 +16,14 @@ from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
 from daemon.slack.sign import MOMENT
 from tests.attention import until
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.process import around, ended, into, running
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 SESSION = "agents.sessions.setStatus"
 
 
+@SOAK
 @pytest.mark.parametrize("blow", [signal.SIGKILL, later(signal.SIGTERM)])  # ten seconds to say it after all
 async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
     tmp_path: Path, blow: signal.Signals
@@ -44,6 +45,7 @@ async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
         assert len(place.answers(ts)) == 1
 
 
+@SOAK
 async def test_told_to_stop_before_it_has_answered_it_takes_away_what_it_has_shown(stage: Stage) -> None:
     stage.model.say(reply("Too slow to be read."), until=asyncio.Event())
     ts = await stage.post("alice", ALICE, "Hello?")

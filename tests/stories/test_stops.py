@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from rehearsal.people import CAROL
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -48,6 +48,7 @@ async def test_a_stop(stage: Stage, point: Point) -> None:
     assert "Stop!" in stage.asked()[-1]
 
 
+@SOAK
 async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     await deciding(stage)
     stage.model.say('{"kind": "new"}', asks="a new matter that wants")
@@ -61,6 +62,7 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
     assert not stage.pending("waiting", "outage", "asked", "input")
 
 
+@SOAK
 async def test_a_stop_at_the_top_of_a_dm_is_for_what_is_at_work_there(stage: Stage) -> None:
     await deciding(stage)
     async with amid(stage, POINTS["before an action"]) as ts:
@@ -149,6 +151,7 @@ async def test_a_stop_closes_the_connection_to_the_model(stage: Stage, way: Way)
     assert not stage.pending("input", "turn-began", "speech")
 
 
+@SOAK
 @pytest.mark.parametrize("way", [later(typed), later(signed), pressed])
 async def test_a_stop_while_it_speaks_ends_there(stage: Stage, way: Way) -> None:
     await deciding(stage)

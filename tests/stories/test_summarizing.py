@@ -86,6 +86,7 @@ async def test_what_is_out_of_sight_can_be_read_and_found(stage: Stage) -> None:
     assert (await stage.answers(ALICE, ts))[-1] == "Here."
 
 
+@SOAK
 async def test_a_second_summary_takes_over_the_first(stage: Stage) -> None:
     summed_up(stage)
     ts = await tell(stage)
@@ -114,6 +115,7 @@ async def test_a_summary_that_fails_changes_nothing_and_is_not_tried_again_at_on
     assert len(summaries(stage)) == 1
 
 
+@SOAK
 async def test_it_yields_to_whoever_speaks(stage: Stage) -> None:
     ts = await tell(stage, last=STORIES - 1)
     summed_up(stage, until=asyncio.Event())
@@ -127,6 +129,7 @@ async def test_it_yields_to_whoever_speaks(stage: Stage) -> None:
     assert not summaries(stage)
 
 
+@SOAK
 async def test_killed_before_the_summary_came_it_is_made_by_the_next_life(stage: Stage) -> None:
     ts = await tell(stage, last=STORIES - 1)
     summed_up(stage, until=asyncio.Event())

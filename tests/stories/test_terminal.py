@@ -16,6 +16,7 @@ from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS, ModelCall
 from daemon.rules import verify
 from daemon.trace import find, trace
+from tests.soak import SOAK
 from tests.stories.process import ended, start
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import BOOK, cell
@@ -140,6 +141,7 @@ async def test_its_journal_can_be_traced_and_keeps_the_rules(
     assert str(path) in capsys.readouterr().err
 
 
+@SOAK
 async def test_its_journal_stands_where_it_is_told_and_goes_on_there(stage: Stage, tmp_path: Path) -> None:
     place = tmp_path / "mine.db"
     held = asyncio.Event()

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from rehearsal.people import SOUL
-from tests.soak import later, shared
+from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
 
 SECRET = "They have no idea what they are asking."
@@ -56,6 +56,7 @@ async def test_with_nothing_to_say_twice_it_apologises(stage: Stage) -> None:
     assert said.startswith("Forgive me")
 
 
+@SOAK
 async def test_two_moods_give_two_requests(stage: Stage) -> None:
     stage.model.say(reply("Fine.", mood="neutral"))
     ts = await stage.say("alice", ALICE, "Hello")
@@ -130,6 +131,7 @@ def lasts(message: dict[str, object]) -> str:
     return str([text for text in texts if not text.startswith("You are in")])
 
 
+@SOAK
 async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(budget_daily_usd=0.15)

@@ -14,7 +14,7 @@ from daemon.project import root
 from rehearsal.people import SOUL
 from rehearsal.tour import FILES, OWNER, SAMPLES, Stop, sample, stops
 from tests.rehearsal.test_inner_ticks import pass_by
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.choosing import pressed, questions, shown, stop_button
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 from tests.stories.test_deep_reading import shares
@@ -133,6 +133,7 @@ async def test_what_it_is_told_in_a_dm_it_uses_in_a_later_one(stage: Stage) -> N
     assert not stage.pending()
 
 
+@SOAK
 async def test_what_it_is_told_in_a_dm_is_used_in_a_later_one_though_it_was_not_noted(stage: Stage) -> None:
     stage.model.say("- She likes her tea strong.", asks="Write them anew")
     await play(stage, "tell")
@@ -156,6 +157,7 @@ async def test_it_finds_its_way_without_being_told_to_look(stage: Stage) -> None
     assert "context-cleared" not in thought, "no scrap of the instructions"
 
 
+@SOAK
 async def test_it_thinks_in_branches_that_look_things_up(stage: Stage) -> None:
     answer = (await play(stage, "branches"))[-1]
     assert "- The Mill: 14 beds" in answer
@@ -178,6 +180,7 @@ async def test_it_is_stopped_in_the_middle(stage: Stage) -> None:
     assert not stage.pending()
 
 
+@SOAK
 async def test_at_its_limit_it_goes_on_only_by_leave_of_its_owner(stage: Stage) -> None:
     answers = await play(stage, "leave")
     assert "Not looked up yet: bins and boiler." in answers[1]
@@ -225,6 +228,7 @@ async def test_it_reads_what_is_long_by_a_program(stage: Stage) -> None:
     assert not any(text.splitlines()[199] in asked for asked in stage.asked()), "it stands in no prompt"
 
 
+@SOAK
 async def test_left_alone_it_keeps_what_it_hears_and_sleeps_again(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
         await stage.wake(inner_life_enabled=True, inner_life_min_pause=1.0)

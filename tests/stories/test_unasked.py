@@ -11,7 +11,7 @@ from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from daemon.processes import PROCESSES
 from rehearsal.people import CAROL
-from tests.soak import later
+from tests.soak import SOAK, later
 from tests.stories.mending import unasked
 from tests.stories.speaking import became, has_said, thread_of, top, wanted
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
@@ -65,6 +65,7 @@ async def test_in_a_dm_it_is_known_to_the_conversation_that_begins_below_it(stag
     assert NEWS in stage.asked()[-1]
 
 
+@SOAK
 async def test_a_turn_at_work_is_not_disturbed_and_messages_go_first(stage: Stage, thread: str) -> None:
     here = thread_of(stage, ALICE, thread)
     held = asyncio.Event()
@@ -81,6 +82,7 @@ async def test_a_turn_at_work_is_not_disturbed_and_messages_go_first(stage: Stag
     assert not stage.entries("attempt-failed", "received")
 
 
+@SOAK
 async def test_an_afterthought_does_not_yield_to_it(stage: Stage, thread: str) -> None:
     here = thread_of(stage, ALICE, thread)
     held = asyncio.Event()
@@ -117,6 +119,7 @@ async def test_killed_when_slack_had_it_it_is_said_once(stage: Stage, thread: st
     assert became(stage) == ["said"]
 
 
+@SOAK
 async def test_killed_before_its_turn_it_is_said_by_the_next_life(stage: Stage) -> None:
     there = await top(stage, GENERAL)
     held = stage.wire.held["chat.postMessage"] = asyncio.Event()
