@@ -115,6 +115,7 @@ async def test_a_wrong_model_is_named_and_the_other_one_goes_on(stage: Stage) ->
     assert [request["model"] for request in stage.model.requests].count(HAIKU) == tried
 
 
+@SOAK
 async def test_a_name_that_is_corrected_is_asked_at_the_next_start(stage: Stage) -> None:
     await meet(stage)
     await stage.sleep()

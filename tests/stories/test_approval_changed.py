@@ -184,6 +184,7 @@ async def test_an_approval_survives_an_edit_of_a_text_that_it_was_asked_with(sta
 # What begins again
 
 
+@SOAK
 @pytest.mark.parametrize("value", ["Yes", later("No")])
 async def test_an_edit_of_what_came_before_repeats_nothing_that_was_done(stage: Stage, value: str) -> None:
     deeds = Deeds()

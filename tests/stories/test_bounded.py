@@ -69,6 +69,7 @@ async def test_an_owner_may_leave_it_at_that(stage: Stage) -> None:
     assert not stage.pending("asked", "input", "turn-began")
 
 
+@SOAK
 @pytest.mark.parametrize(("bound", "said"), [later("person", FOR_GOOD), ("day", SPENT)])
 async def test_owners_are_asked_once_for_a_bound_in_a_thread(stage: Stage, bound: str, said: str) -> None:
     ts = await at_a_bound(stage, bound, OWNED)

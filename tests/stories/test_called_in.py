@@ -87,6 +87,7 @@ async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
     assert len(await stage.answers(GENERAL, missed)) == 1
 
 
+@SOAK
 async def test_where_slack_does_not_show_it_the_next_turn_fetches_it(stage: Stage) -> None:
     stage.wire.refuse["conversations.replies"] = ["internal_error"]
     root = await called(stage)

@@ -70,6 +70,7 @@ async def test_a_run_of_three_rounds_with_two_actions_in_one_choice(stage: Stage
     ]
 
 
+@SOAK
 async def test_the_next_message_is_a_conversation_again(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice("Respond"), reply(DONE), reply("You are welcome."))

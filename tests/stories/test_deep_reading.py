@@ -71,6 +71,7 @@ async def test_what_cannot_be_read_is_told_as_it_is(stage: Stage) -> None:
     assert "cat.png" in stage.asked()[-1]
 
 
+@SOAK
 async def test_a_thread_is_read_to_its_beginning_with_links(stage: Stage) -> None:
     root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")
     await stage.post("carol", GENERAL, "No, at ten.", root)

@@ -42,6 +42,7 @@ async def test_a_new_root_begins_with_what_was_said_in_the_dm(stage: Stage) -> N
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_each_root_begins_like_the_one_before_it_and_the_cache_hits(stage: Stage) -> None:
     await stage.say("alice", ALICE, "hi")
     shares = list[float]()

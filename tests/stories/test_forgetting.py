@@ -89,6 +89,7 @@ async def test_nothing_is_left_of_what_they_said_and_all_goes_on(stage: Stage) -
     assert "when it is done" in begun
 
 
+@SOAK
 async def test_no_later_prompt_holds_it_and_a_new_prefix_begins_visibly(stage: Stage) -> None:
     root = await lived(stage)
     await forgotten(stage)
@@ -163,6 +164,7 @@ async def streamed(stage: Stage) -> str:
     return text
 
 
+@SOAK
 async def test_who_does_not_confirm_is_not_forgotten(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")

@@ -110,6 +110,7 @@ async def pressed_soon(stage: Stage) -> None:
     await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
 
 
+@SOAK
 async def test_what_waits_on_it_is_let_go(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import ClientSession, CookieJar
 
+from tests.soak import SOAK
 from tests.stories.process import Daemon, ended, running, start, visit
 from tests.stories.stage import PATIENCE
 
@@ -37,6 +38,7 @@ async def test_open_to_others_everything_but_its_health_asks_for_the_token(tmp_p
                 assert answer.status == 200, path
 
 
+@SOAK
 async def test_its_own_requests_pass_its_own_guard(tmp_path: Path) -> None:
     async with open_daemon(tmp_path) as (_, url), visit(url, SHOWN) as alice, asyncio.timeout(PATIENCE):
         ts = await alice.say("Hello")

@@ -12,6 +12,7 @@ import pytest
 from daemon.errors import ConfigError
 from daemon.lifetime import live
 from tests.attention import PATIENCE
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, staged
 
 HOUR = 3600.0
@@ -35,6 +36,7 @@ def free() -> int:
         return int(passing.getsockname()[1])
 
 
+@SOAK
 async def test_what_is_said_while_every_socket_is_down_is_answered_once(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 20
@@ -63,6 +65,7 @@ async def test_its_health_tells_whether_it_hears(stage: Stage) -> None:
     assert (status, told["ok"], told["deaf"], told["sockets"]) == (503, False, True, 0)
 
 
+@SOAK
 async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
     """A run that fails shows for as long as it does; what was heard meanwhile is answered all the same."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)

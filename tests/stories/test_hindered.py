@@ -125,6 +125,7 @@ async def test_nobody_else_can_read_what_it_remembers(tmp_path: Path) -> None:
         assert shown(tmp_path / "world") == {}
 
 
+@SOAK
 async def test_a_folder_of_other_things_is_left_to_the_doctor(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)

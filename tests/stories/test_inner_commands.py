@@ -120,6 +120,7 @@ async def test_what_is_only_spoken_of_is_not_carried_out(alive: Stage, way: str)
     assert not [one for one in stage.entries("command") if one.event.ok]
 
 
+@SOAK
 async def test_a_command_is_known_by_its_tick_and_its_name(alive: Stage) -> None:
     stage = alive
     asked = await after(stage, SECTION.format(ADD))

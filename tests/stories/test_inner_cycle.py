@@ -26,6 +26,7 @@ from tests.stories.ticking import (
 # H4: own replies
 
 
+@SOAK
 @pytest.mark.parametrize("count", [later(0), later(1), 3, later(20)])
 async def test_so_many_of_its_own_replies_are_in_sight(alive: Stage, count: int) -> None:
     stage = alive
@@ -183,6 +184,7 @@ async def test_the_first_tick_comes_a_pause_after_the_start(asleep: Stage) -> No
     await tick(stage, 1)
 
 
+@SOAK
 async def test_a_restart_in_a_pause_makes_no_tick_come_sooner(alive: Stage) -> None:
     stage = alive
     await did(stage)

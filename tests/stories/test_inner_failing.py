@@ -48,6 +48,7 @@ async def test_it_asks_less_and_less_often_and_goes_on(alive: Stage, fault: str)
     assert "I can think again." in asked.context(1)
 
 
+@SOAK
 async def test_notes_come_in_meanwhile(alive: Stage) -> None:
     stage = alive
     await did(stage)

@@ -96,6 +96,7 @@ async def test_a_program_that_runs_is_seen_to_run_until_it_is_stopped(asleep: St
     assert (status, "It was stopped, as you wanted." in result) == ("error", True)
 
 
+@SOAK
 async def test_what_used_up_its_time_is_a_timeout(asleep: Stage) -> None:
     stage = asleep
     await lives(stage, it=python("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)"))

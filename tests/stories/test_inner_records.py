@@ -137,6 +137,7 @@ async def test_two_concepts_of_one_name_are_refused(alive: Stage) -> None:
     )
 
 
+@SOAK
 async def test_what_is_not_there_is_refused(alive: Stage) -> None:
     commands = [
         do("links.add", from_="Bees", to="Honey", relation="make"),

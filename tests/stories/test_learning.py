@@ -129,6 +129,7 @@ async def test_at_a_bound_nothing_is_learned(stage: Stage) -> None:
     assert [call.event.name for call in stage.entries("model-call")] == ["pipeline"]
 
 
+@SOAK
 async def test_it_leaves_the_thread_as_it_was(stage: Stage) -> None:
     told(stage)
     ts = await stage.say("alice", ALICE, "I keep bees.")

@@ -66,6 +66,7 @@ async def test_on_no_nothing_is_said(stage: Stage) -> None:
     assert not stage.pending("asked", "waiting", "input", "turn-began")
 
 
+@SOAK
 async def test_after_a_day_without_an_answer_nothing_is_said(stage: Stage) -> None:
     await asking(stage)
     await stage.clock.leap(DAY - 60)

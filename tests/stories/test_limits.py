@@ -174,6 +174,7 @@ async def test_an_owner_stops_it(stage: Stage) -> None:
     assert not stage.pending("asked", "input", "turn-began")
 
 
+@SOAK
 async def test_the_word_stop_takes_the_buttons_away(stage: Stage) -> None:
     ts = await at_a_bound(stage, **BOUNDS["turn"])
     await stage.say("alice", GENERAL, "stop", ts)

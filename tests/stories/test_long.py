@@ -98,6 +98,7 @@ async def test_slack_is_away_in_the_middle(stage: Stage, answer: str) -> None:
     assert said == [page.text for page in pages(STORY)]
 
 
+@SOAK
 async def test_slack_ends_the_stream_in_the_middle(stage: Stage) -> None:
     said = await interrupted(stage, lambda: stage.world.faults.switch("stream-expiry", seconds=0))
     assert said == [page.text for page in pages(STORY)]

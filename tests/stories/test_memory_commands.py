@@ -52,6 +52,7 @@ async def test_everybody_is_shown_what_is_noted_about_them_and_who_else_may_know
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_it_is_answered_in_the_dm_wherever_it_was_asked(stage: Stage) -> None:
     await both(stage)
     ts = await stage.say("alice", RANDOM, f"{ME} !memory")

@@ -92,6 +92,7 @@ async def test_without_another_model_the_same_one_is_asked_once_more(stage: Stag
     assert {request["model"] for request in stage.model.requests} == {"claude-sonnet-5-5"}
 
 
+@SOAK
 async def test_what_was_refused_to_the_end_is_not_asked_again_with_the_next_message(stage: Stage) -> None:
     stage.model.refuse(after="<say>I was abo")
     stage.model.refuse()

@@ -112,6 +112,7 @@ async def test_what_is_secret_in_view_reaches_no_neighbour(stage: Stage) -> None
     assert not stage.entries("to-say")
 
 
+@SOAK
 async def test_they_are_turned_to_only_so_often_a_day(stage: Stage) -> None:
     commands = await meeting(stage, mesh=3)
     ran = [(await commands.carry_out("mesh.ask", to="Echo", text=f"No. {n}?"))[0] for n in range(4)]

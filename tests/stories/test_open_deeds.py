@@ -64,6 +64,7 @@ async def test_actions_are_carried_out_beside_each_other_and_each_result_is_a_me
     assert all(f'<message from="{sender}">' in last for sender in results)
 
 
+@SOAK
 async def test_an_action_that_needs_an_owner_waits_for_one(stage: Stage) -> None:
     """The consent that there is: asked, agreed to, done once, and told."""
     deleted = []

@@ -15,6 +15,7 @@ from aiohttp import ClientSession, web
 
 from daemon.server import address, bind, serving
 from tests.attention import until
+from tests.soak import SOAK
 from tests.stories.process import Daemon, around, ended, into, ready, running, start, start_anew
 from tests.stories.stage import PATIENCE, reply
 
@@ -33,6 +34,7 @@ async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -
     assert await ended(process) == (0, "")
 
 
+@SOAK
 async def test_where_it_decides_without_an_owner_the_start_says_so(tmp_path: Path) -> None:
     process = await start(tmp_path, ISM_ENABLED="true", ANTHROPIC_API_KEY="any")  # no tour, which has one
     [decides] = [line for line in await ready(process) if line.startswith("decides")]
@@ -113,6 +115,7 @@ async def test_told_to_stop_it_first_says_what_it_is_thinking_of(tmp_path: Path)
         assert place.texts(ts) == ["It took a while."]
 
 
+@SOAK
 async def test_it_stops_when_told_also_while_slack_keeps_it_waiting(tmp_path: Path) -> None:
     async with silent_slack() as (slack, joined):
         process = await start(tmp_path, **into(slack))

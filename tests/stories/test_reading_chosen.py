@@ -56,6 +56,7 @@ async def test_a_run_that_chooses_it_goes_on_from_what_it_found(stage: Stage) ->
     assert "line 2000" not in str(stage.asked())
 
 
+@SOAK
 async def test_a_run_is_told_what_it_cannot_read(stage: Stage) -> None:
     await offered(stage, ism_enabled=True)
     wishes = [reading(), reading(source="channel", names=["#attic"])]

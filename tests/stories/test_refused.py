@@ -11,7 +11,7 @@ import pytest
 from daemon.errors import ConfigError
 from daemon.lifetime import live
 from daemon.server import bind
-from tests.soak import SOAK, later
+from tests.soak import later
 from tests.stories.process import PATIENCE, ended, into, ready, running, start
 from tests.stories.stage import ALICE, Stage, reply, staged
 
@@ -28,7 +28,6 @@ async def test_a_slack_that_is_down_at_the_start_is_waited_for(tmp_path: Path) -
     assert f"Slack cannot be reached (no answer of Slack's at {stage.url}/api/)" in line
 
 
-@SOAK
 async def test_while_slack_is_down_it_stops_when_told(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
         stage.wire.refuse["auth.test"] = ["503"] * 1000

@@ -111,6 +111,7 @@ async def test_it_reads_the_name_of_its_tags(stage: Stage) -> None:
     assert "<ada-lovelace-response>" in stage.entries("model-call")[-1].event.text
 
 
+@SOAK
 @pytest.mark.parametrize(
     ("remark", "things"),
     [later("Take your time.", ["tea", "coffee"]), ("Compare cats and dogs instead.", ["cats", "dogs"])],

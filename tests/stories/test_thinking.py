@@ -101,6 +101,7 @@ async def test_a_broken_prompt_keeps_the_last_good_one_and_says_so(
     assert "and Alice just spoke" in stage.asked()[-1]
 
 
+@SOAK
 async def test_a_changed_soul_starts_a_new_prefix_that_is_visible(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     soul = stage.words / "soul.md"

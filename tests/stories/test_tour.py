@@ -215,6 +215,7 @@ async def test_what_costs_money_is_done_only_if_its_owner_agrees(stage: Stage, l
     assert not stage.pending()
 
 
+@SOAK
 async def test_it_reads_what_is_long_by_a_program(stage: Stage) -> None:
     stop = TOUR["read"]
     text = sample(stop.file).read_text(encoding="utf-8")
