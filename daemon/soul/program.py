@@ -239,10 +239,13 @@ async def _let_go(turn: Turn) -> None:
     answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
     begun = [entry for entry in done if isinstance(entry.event, Asked | Acted)]
     still = journal.still_pending([entry.seq for entry in begun])
-    half_done = {entry.event.name for entry in only(Acted, begun) if entry.seq in still}
+    deeds = {entry.event.name: entry.seq not in still for entry in only(Acted, begun)}
     for question in only(Asked, begun):
-        if question.seq in still or questions.settling(question) in half_done:
+        is_settled = deeds.get(questions.settling(question), question.seq not in answers)
+        if question.seq in still or not is_settled:
             await questions.settle(turn, question, answers.get(question.seq, ""))
+    for spoken in questions.half_asked(done):
+        await questions.take_buttons(turn, spoken, questions.settling(spoken))
 
 
 async def _last_word(turn: Turn, name: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any, cast
 
 from daemon.engine.event import Entry, Input, fingerprint, only
-from daemon.engine.keys import part
+from daemon.engine.keys import PART, part
 from daemon.engine.kinds import Received, Waiting
 from daemon.engine.reading import Reading
 from daemon.errors import SpeechFailed
@@ -33,8 +33,11 @@ from daemon.mind.recall import plain, recall, remember
 from daemon.ports import Choice, Choices
 from daemon.process import NO_ANSWER, Answer, Question
 from daemon.soul.errand import errand_of, report
+from daemon.soul.message import speech_of
 from daemon.soul.voice import Voice
 
+SAY = "say"
+"""The part of a question that says it."""
 PATIENT = 8
 """Failures of a turn, some minutes, after which buttons are left standing."""
 
@@ -71,7 +74,7 @@ async def _put(turn: Voice, key: str, name: str, question: Question) -> Sequence
     if question.choices:
         about = fingerprint(name, _asked(question, ()), question.wait)
         buttons = Choices(asked=key, choices=tuple(question.choices), question=about)
-    spoken = await turn.speech_at(part(key, "say")).close(question.text, buttons)
+    spoken = await turn.speech_at(part(key, SAY)).close(question.text, buttons)
     return tuple(entry.seq for entry in spoken)
 
 
@@ -171,9 +174,22 @@ def _remembered(turn: Voice, asked: Entry[Asked], answer: Entry[Answered]) -> An
     )
 
 
-def settling(asked: Entry[Asked]) -> str:
+def settling(asked: Entry[Any]) -> str:
     """What the deed is called by which its buttons go."""
     return f"settle-{asked.seq}"
+
+
+def half_asked(recorded: Sequence[Entry[Any]]) -> list[Entry[Spoken]]:
+    """What was said of questions that nobody can answer: their execution ended before it recorded them."""
+    spoken = only(Spoken, recorded)
+    asked = {entry.key for entry in recorded if isinstance(entry.event, Asked)}
+    taken_over = {entry.event.taken_from for entry in spoken}
+    said = dict[str, Entry[Spoken]]()
+    for entry in spoken:
+        question, _, name = speech_of(entry.key).rpartition(PART)
+        if name == SAY and question not in asked and entry.key not in taken_over:
+            said[question] = entry
+    return list(said.values())
 
 
 async def settle(turn: Voice, asked: Entry[Asked], answer: str) -> None:
@@ -183,18 +199,22 @@ async def settle(turn: Voice, asked: Entry[Asked], answer: str) -> None:
     spoken = turn.world.journal.at(asked.event.said[-1])
     if not isinstance(spoken.event, Spoken):
         return
+    await take_buttons(turn, spoken, settling(asked), answer)
+
+
+async def take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: str = "") -> None:
+    """The last message of a question says this instead."""
     text, ts = f"{spoken.event.text}\n{answer}".strip(), spoken.event.ts
-    key = part(asked.key, "say")
 
     async def rewrite() -> str:
         try:
-            return await turn.world.speaker.finish(turn.thread, ts, text, key, turn.hold)
+            return await turn.world.speaker.finish(turn.thread, ts, text, speech_of(spoken.key), turn.hold)
         except SpeechFailed as failure:
             if len(turn.execution.failed) < PATIENT:
                 raise
             return str(failure)
 
-    await turn.effect(settling(asked), {"ts": ts}, rewrite, repeatable=True)
+    await turn.effect(name, {"ts": ts}, rewrite, repeatable=True)
 
 
 async def withdraw(turn: Voice) -> int:

@@ -157,7 +157,7 @@ class Turn(Voice):
         journal = self.world.journal
         done = journal.recorded(self.execution.id)
         half_done = [entry.seq for entry in done if isinstance(entry.event, SpeechBegan | Asked)]
-        if self.execution.failed or journal.still_pending(half_done):
+        if self.execution.failed or journal.still_pending(half_done) or questions.half_asked(done):
             return False
         heard = [self.execution.began, *only(Received, done)]
         last_heard = max(entry.seq for entry in heard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from daemon.engine.exceptions import Suspended
@@ -15,7 +15,7 @@ from daemon.ports import Choice
 from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.reply import Reply
-from tests.core.outside import echo
+from tests.core.outside import FileSlack, echo
 
 THOUGHTS = 5
 
@@ -116,6 +116,29 @@ def ungrateful(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people)))
         os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+class Deadly(tuple[Choice, ...]):
+    """Choices that take the whole daemon with them once they stand in Slack, before that is recorded."""
+
+    home: Path
+
+    def __iter__(self) -> Iterator[Choice]:
+        if FileSlack(self.home).messages():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__iter__()
+
+
+def half_asked(home: Path) -> Mapping[str, Process]:
+    """Asks, and takes the whole daemon with it between the question and its record, each time."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        choices = Deadly([Choice(label="Yes", value="yes")])
+        choices.home = home
+        await turn.ask("ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
         return turn.memory
 
     return {**PROCESSES, "conversation": conversation}

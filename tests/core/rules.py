@@ -24,6 +24,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "effect-new-code/kills",
     ),
     rule(
+        "a question that is half asked when it is given up loses its buttons",
+        "soul/program.py",
+        "for spoken in questions.half_asked(done):",
+        "for spoken in questions.half_asked([]):",
+        "killed-half-asked/kills",
+    ),
+    rule(
+        "a question that is half asked is no answer",
+        "soul/turn.py",
+        " or questions.half_asked(done):",
+        ":",
+        "killed-half-asked/kills",
+    ),
+    rule(
         "what a failed body began to do is closed",
         "engine/execution.py",
         "moot += [entry.seq for entry in left if not isinstance(entry.event, Spawned | Input)]",

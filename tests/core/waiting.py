@@ -10,6 +10,7 @@ from tests.core.enduring import (
     bounded,
     doomed,
     enduring,
+    half_asked,
     handing_on,
     often_away,
     once_away,
@@ -259,6 +260,13 @@ WAITING: Mapping[str, Scenario] = {
         processes=doomed,
         pausable=False,
         last_phase=1,
+    ),
+    "killed-half-asked": Scenario(
+        events=[dm(1, "one")],
+        # killed before the receipt, it breaks off as it reads there: this Slack has its buttons in the text
+        endings=[["May I?", FAILED], ["May I? [Yes] …", FAILED]],
+        processes=half_asked,
+        pausable=False,
     ),
     "killed-when-answered": Scenario(
         events=[dm(1, "one"), dm(2, "the second", phase=1)],
