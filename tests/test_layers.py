@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import pytest
 
@@ -81,10 +81,9 @@ def house() -> House:
     return modules("daemon", "rehearsal")
 
 
-def ours(target: str, house: Iterable[str]) -> str:
+def ours(target: str, house: Container[str]) -> str:
     """The module of ours that this import names; empty if it is not ours."""
-    names = frozenset(house)
-    while target and target not in names:
+    while target and target not in house:
         target = target.rpartition(".")[0]
     return target
 
@@ -100,7 +99,7 @@ def may_import(room: str, other: str) -> bool:
     return FLOOR[room] < FLOOR[other] and other not in APART.get(room, ())
 
 
-def crossings(module: Module, house: Iterable[str]) -> Iterator[str]:
+def crossings(module: Module, house: Container[str]) -> Iterator[str]:
     """Imports that go up, sideways, or where this room has no business."""
     for target, node in imported(module.tree):
         if target.split(".")[0] == "config" and module.room not in WIRING:
@@ -111,7 +110,7 @@ def crossings(module: Module, house: Iterable[str]) -> Iterator[str]:
             yield f"{module.at(node)} imports {target}: nothing here does I/O"
 
 
-def siblings(module: Module, house: Iterable[str]) -> Iterator[str]:
+def siblings(module: Module, house: Container[str]) -> Iterator[str]:
     """Processes that import another one; only the registry in their __init__ knows them all."""
     if module.room == "processes" and module.name != "daemon.processes":
         for target, node in imported(module.tree):
@@ -119,7 +118,7 @@ def siblings(module: Module, house: Iterable[str]) -> Iterator[str]:
                 yield f"{module.at(node)} imports another process: name it by string"
 
 
-def deferred(module: Module, _: Iterable[str]) -> Iterator[str]:
+def deferred(module: Module, _: Container[str]) -> Iterator[str]:
     """Imports inside functions."""
     if module.name != "daemon.__main__":
         for function in module.functions:
@@ -128,7 +127,7 @@ def deferred(module: Module, _: Iterable[str]) -> Iterator[str]:
             )
 
 
-def at_once(module: Module, house: Iterable[str]) -> Iterator[str]:
+def at_once(module: Module, house: Container[str]) -> Iterator[str]:
     """Imports of the rehearsal that are made before anybody has asked for it."""
     if module.room != "rehearsal":
         later = {node for function in module.functions for _, node in imported(function)}
@@ -137,7 +136,7 @@ def at_once(module: Module, house: Iterable[str]) -> Iterator[str]:
                 yield f"{module.at(node)} loads the rehearsal whether it is asked for or not"
 
 
-def effects(module: Module, _: Iterable[str]) -> Iterator[str]:
+def effects(module: Module, _: Container[str]) -> Iterator[str]:
     """Statements that would do something when the module is imported."""
     return (f"{module.at(node)} does something at import" for node in loud(module.tree.body))
 
@@ -180,7 +179,7 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
             yield from running(child)
 
 
-Rule = Callable[[Module, Iterable[str]], Iterator[str]]
+Rule = Callable[[Module, Container[str]], Iterator[str]]
 RULES: tuple[Rule, ...] = (crossings, siblings, deferred, at_once, effects)
 
 

@@ -60,8 +60,11 @@ TINY = {
     "waking": partial(waking, entries=300),
     "catching_up": partial(catching_up, threads=(3,)),
 }
-SLOW = ("pages", "start", "idle", "speech", "growth", "crowd", "roots", "reading", "ism", "ticks")
-"""These start programs again and again, or wait: however little they measure, it takes them seconds."""
+SLOW = (
+    *("pages", "start", "idle", "speech", "growth", "crowd", "roots", "reading", "ism", "ticks"),
+    *("thoughts", "recall", "rounds", "waits"),
+)
+"""These start programs again and again, let a daemon live, or wait: it takes long to measure little."""
 
 
 def test_none_is_left_out() -> None:

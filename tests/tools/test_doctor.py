@@ -21,6 +21,7 @@ from daemon.private import tighten
 from daemon.project import root
 from rehearsal.people import ECHO, SOUL
 from tests.clock import FakeClock
+from tests.soak import SOAK, later
 from tests.stories.process import into, running, start
 from tests.stories.stage import ALICE, Stage, staged
 from tests.tools.forgery import opened
@@ -105,6 +106,7 @@ async def test_a_port_that_another_holds_is_ill(world: Stage) -> None:
         assert f"port: PORT {port} on this HOST cannot be used" in await ill(world, port=port)
 
 
+@SOAK
 async def test_a_port_that_a_daemon_of_another_journal_holds_is_ill(world: Stage, tmp_path: Path) -> None:
     await world.wake()
     port = urlsplit(world.soul.url).port
@@ -139,6 +141,7 @@ async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
         assert not seen[name].ok
 
 
+@SOAK
 async def test_a_slack_that_is_down_refuses_no_token(world: Stage) -> None:
     world.wire.garbled |= {"auth.test", "apps.connections.open"}
     async with asyncio.timeout(10):  # it is asked once
@@ -152,10 +155,12 @@ async def test_a_slack_that_is_down_refuses_no_token(world: Stage) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "fix"),
     [
-        (400, "invalid_request_error", "(bad-request). Is CLAUDE_MODEL the name of a model there?"),
+        later(400, "invalid_request_error", "(bad-request). Is CLAUDE_MODEL the name of a model there?"),
         (401, "authentication_error", "(unauthorized). Claude does not take ANTHROPIC_API_KEY. Get a key at"),
-        (402, "billing_error", "(no-credit). The account of ANTHROPIC_API_KEY has no credit left"),
-        (404, "not_found_error", "(unknown-model). There is no model claude-sonnet-5-5 for this account"),
+        later(402, "billing_error", "(no-credit). The account of ANTHROPIC_API_KEY has no credit left"),
+        later(
+            404, "not_found_error", "(unknown-model). There is no model claude-sonnet-5-5 for this account"
+        ),
     ],
 )
 async def test_a_claude_that_refuses_is_told_with_the_fix(

@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from daemon.server import address, bind, serving
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, staged
 from tests.tools.test_doctor import found, ill
 
@@ -32,6 +33,7 @@ async def test_each_model_that_the_account_does_not_know_is_named_with_its_setti
     assert len(world.model.requests) == 1, "what costs nothing is asked instead"
 
 
+@SOAK
 async def test_an_account_without_credit_is_told_with_the_fix(world: Stage) -> None:
     world.model.faults.switch("no-credit")
     assert "(no-credit). The account of ANTHROPIC_API_KEY has no credit left" in await ill(world)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from fnmatch import fnmatch
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ def ignored(path: str) -> bool:
     return out
 
 
+def copy_compiled(file: Path, place: Path) -> None:
+    """What Python has compiled of this file, beside its copy: nothing is imported that has no source."""
+    if file.suffix == ".py" and (known := Path(cache_from_source(str(file)))).exists():
+        compiled = Path(cache_from_source(str(place)))
+        compiled.parent.mkdir(exist_ok=True)
+        shutil.copy(known, compiled)
+
+
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
     """A folder with what the recipe copies, as far as .dockerignore lets it."""
@@ -55,7 +64,8 @@ def image(tmp_path: Path) -> Path:
                         app / target / (path.relative_to(source) if (ROOT / source).is_dir() else path.name)
                     )
                     place.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(file, place)
+                    shutil.copy2(file, place)
+                    copy_compiled(file, place)
     return app
 
 
