@@ -140,6 +140,7 @@ async def test_it_is_done_by_keyboard_alone(tmp_path: Path, browser: Browsing) -
         assert (event["text"], [file["name"] for file in event["files"]]) == ("", ["four.csv"])
 
 
+@SOAK
 async def test_a_file_goes_into_the_thread_that_it_is_dropped_on(tmp_path: Path, browser: Browsing) -> None:
     async with seat(tmp_path, browser, said="About the plan") as (here, page):
         reply = page.locator(".thread.open .reply")

@@ -94,6 +94,7 @@ async def test_where_there_is_no_inner_life_nothing_of_it_is_offered(
         await expect(page.locator("#filter").get_by_text("Inner life", exact=True)).to_be_hidden()
 
 
+@SOAK
 async def test_each_end_of_a_tick_says_what_happened(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         call = await write(world, "a/tick#1", called("tick", text="Round and round.", cost=0.01))

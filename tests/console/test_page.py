@@ -17,7 +17,7 @@ from tests.clock import FakeClock
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.site import called
 from tests.console.theatre import premiere
-from tests.soak import later
+from tests.soak import SOAK, later
 
 pytestmark = IN_A_BROWSER
 
@@ -142,6 +142,7 @@ async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(
             await expect(row).to_contain_text(words)
 
 
+@SOAK
 async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path, browser: Browsing) -> None:
     async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)

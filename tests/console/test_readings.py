@@ -169,6 +169,7 @@ async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(
         await expect(roots.first).to_have_attribute("aria-expanded", "true")
 
 
+@SOAK
 async def test_a_reading_that_does_not_go_on_says_so(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await readings(chromium, world)

@@ -91,6 +91,7 @@ async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
         await expect(page.locator(".person .facts")).to_have_text(f"1 thread · would have cost {worth}")
 
 
+@SOAK
 async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
     tmp_path: Path, browser: Browsing
 ) -> None:
