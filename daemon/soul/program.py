@@ -17,7 +17,6 @@ from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.kinds import (
     INNER,
     INNER_WAIT,
-    Acted,
     Answered,
     Asked,
     CellBegan,
@@ -234,16 +233,10 @@ async def _tick_failed(turn: Turn) -> None:
 async def _let_go(turn: Turn) -> None:
     """What it had begun to say stays as it is, and what it had asked loses its buttons."""
     await settling.settle(turn)
-    journal = turn.world.journal
-    done = journal.recorded(turn.execution.id)
+    done = turn.world.journal.recorded(turn.execution.id)
     answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
-    begun = [entry for entry in done if isinstance(entry.event, Asked | Acted)]
-    still = journal.still_pending([entry.seq for entry in begun])
-    deeds = {entry.event.name: entry.seq not in still for entry in only(Acted, begun)}
-    for question in only(Asked, begun):
-        is_settled = deeds.get(questions.settling(question), question.seq not in answers)
-        if question.seq in still or not is_settled:
-            await questions.settle(turn, question, answers.get(question.seq, ""))
+    for question in only(Asked, done):
+        await questions.settle(turn, question, answers.get(question.seq, ""))
     for spoken in questions.half_asked(done):
         await questions.take_buttons(turn, spoken, questions.settling(spoken))
 

@@ -180,7 +180,7 @@ def settling(asked: Entry[Any]) -> str:
 
 
 def half_asked(recorded: Sequence[Entry[Any]]) -> list[Entry[Spoken]]:
-    """What was said of questions that nobody can answer: their execution ended before it recorded them."""
+    """The last messages of questions that were said, and whose execution was killed before it recorded them."""
     spoken = only(Spoken, recorded)
     asked = {entry.key for entry in recorded if isinstance(entry.event, Asked)}
     taken_over = {entry.event.taken_from for entry in spoken}
@@ -203,7 +203,7 @@ async def settle(turn: Voice, asked: Entry[Asked], answer: str) -> None:
 
 
 async def take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: str = "") -> None:
-    """The last message of a question says this instead."""
+    """The last message of a question reads so without them, and says the answer, if there was one."""
     text, ts = f"{spoken.event.text}\n{answer}".strip(), spoken.event.ts
 
     async def rewrite() -> str:

@@ -10,7 +10,6 @@ from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.shelf import cell_of, figures, name, state, turn_to
 from tests.console.test_drop import drop, held, picture
 from tests.console.theatre import premiere
-from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -30,7 +29,6 @@ def log() -> str:
     return "\n".join(f"Day {day}: {LATE if day % 50 == 0 else WEATHER[day % 4]}." for day in range(1, 1_251))
 
 
-@SOAK
 async def test_a_file_is_dropped_asked_about_and_answered_with_places(
     tmp_path: Path, browser: Browsing
 ) -> None:

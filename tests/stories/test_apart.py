@@ -40,7 +40,6 @@ def rehearsed(modules: set[str]) -> list[str]:
     return sorted(name for name in modules if name.partition(".")[0] == "rehearsal")
 
 
-@SOAK
 async def test_a_daemon_with_real_slack_and_real_claude_never_loads_it(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         modules = await loaded(tmp_path / "soul", **into(place.url))

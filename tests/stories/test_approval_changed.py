@@ -17,7 +17,7 @@ from daemon.process import Process, Question, Turn
 from daemon.processes import PROCESSES
 from daemon.rules import verify
 from rehearsal.people import CAROL
-from tests.soak import SOAK, later
+from tests.soak import later
 from tests.stories.choosing import (
     ON_IT,
     answers,
@@ -154,7 +154,6 @@ async def test_an_approval_survives_an_edit_of_what_has_nothing_to_do_with_it(st
     assert not whispers(stage)
 
 
-@SOAK
 async def test_an_approval_survives_an_edit_of_what_comes_after_it(stage: Stage) -> None:
     deeds = Deeds()
     ts = await begun(stage, steps(deeds, before=["look"], after=["tidy up"]))
@@ -167,7 +166,6 @@ async def test_an_approval_survives_an_edit_of_what_comes_after_it(stage: Stage)
     assert not whispers(stage)
 
 
-@SOAK
 async def test_an_approval_survives_an_edit_of_a_text_that_it_was_asked_with(stage: Stage) -> None:
     published: list[str] = []
     ts = await asking(stage, published, CAROL.id)
@@ -184,7 +182,6 @@ async def test_an_approval_survives_an_edit_of_a_text_that_it_was_asked_with(sta
 # What begins again
 
 
-@SOAK
 @pytest.mark.parametrize("value", ["Yes", later("No")])
 async def test_an_edit_of_what_came_before_repeats_nothing_that_was_done(stage: Stage, value: str) -> None:
     deeds = Deeds()

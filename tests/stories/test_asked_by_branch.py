@@ -156,7 +156,6 @@ async def test_in_a_dm_it_is_asked_of_the_owner_whose_it_is(
     assert at_rest(stage)
 
 
-@SOAK
 async def test_in_a_channel_it_is_asked_of_the_owners_and_nobody_else_answers(stage: Stage) -> None:
     deleted: list[str] = []
     await living(stage, branching(deleted), "carol")

@@ -9,7 +9,6 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 from daemon.within import index_of
-from tests.soak import SOAK
 from tests.stories.choosing import FAST, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
@@ -89,7 +88,6 @@ async def test_nothing_is_left_of_what_they_said_and_all_goes_on(stage: Stage) -
     assert "when it is done" in begun
 
 
-@SOAK
 async def test_no_later_prompt_holds_it_and_a_new_prefix_begins_visibly(stage: Stage) -> None:
     root = await lived(stage)
     await forgotten(stage)
@@ -117,7 +115,6 @@ async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
     assert traces(stage, *SECRETS) == []
 
 
-@SOAK
 async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage) -> None:
     """Nor by who is called into an old conversation, nor by who reads it whole."""
     root = await stage.post("alice", RANDOM, BEES)
@@ -135,7 +132,6 @@ async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage
     assert not [secret for secret in SECRETS if secret in str(document)]
 
 
-@SOAK
 async def test_the_page_shows_none_of_it(stage: Stage) -> None:
     root = await lived(stage)
     assert SECRETS[0] in await streamed(stage), "as it was shown before"
@@ -164,7 +160,6 @@ async def streamed(stage: Stage) -> str:
     return text
 
 
-@SOAK
 async def test_who_does_not_confirm_is_not_forgotten(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")

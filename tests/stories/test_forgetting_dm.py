@@ -121,7 +121,6 @@ def sums(stage: Stage) -> list[Entry[ContextCleared]]:
     return stage.entries("context-cleared")
 
 
-@SOAK
 async def test_who_is_forgotten_is_so_in_every_conversation_of_their_dm(stage: Stage) -> None:
     second = await lived(stage)
     await indexed(stage)
@@ -175,7 +174,6 @@ async def test_a_conversation_that_has_it_in_mind_meanwhile_ends_first_or_is_sto
     await never_asked(stage, root, *SECRETS)
 
 
-@SOAK
 async def test_killed_with_it_in_mind_the_next_life_forgets_it(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")

@@ -48,7 +48,6 @@ async def test_a_turn_that_has_it_in_mind_may_end_first(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
-@SOAK
 async def test_one_that_does_not_end_is_stopped(stage: Stage) -> None:
     root = await lived(stage)
     await stage.say("alice", ALICE, "!forget me")
@@ -128,7 +127,6 @@ async def test_what_waits_on_it_is_let_go(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
-@SOAK
 async def test_only_who_was_asked_may_confirm(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")

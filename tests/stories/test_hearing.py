@@ -36,7 +36,6 @@ def free() -> int:
         return int(passing.getsockname()[1])
 
 
-@SOAK
 async def test_what_is_said_while_every_socket_is_down_is_answered_once(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 20

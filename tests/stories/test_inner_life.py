@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from daemon.kinds import INNER, TurnEnded
-from tests.soak import SOAK
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.ticking import PAUSE, did, do, does, lines, live, passes, shown, thinks, tick, unlike
 
@@ -93,7 +92,6 @@ async def test_what_it_waited_for_does_nothing_once_it_is_disabled(alive: Stage)
     assert asked.setting("why you think now") == "the daemon was started"
 
 
-@SOAK
 async def test_asleep_for_a_month_it_asks_nothing(alive: Stage) -> None:
     stage = alive
     thinks(stage, "I sleep.", do("cycle.idle", seconds=31 * 86_400))

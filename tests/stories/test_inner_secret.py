@@ -16,7 +16,6 @@ from daemon.kinds import AudienceNoted
 from daemon.recipe import Recipe, Recipes
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, TEAM
-from tests.soak import SOAK
 from tests.stories.hostile import (
     LEAK,
     NUMBER,
@@ -215,7 +214,6 @@ async def test_it_never_arrives(story: Story, caplog: pytest.LogCaptureFixture) 
     assert not [one for one in caplog.messages if LEAK.search(one)]
 
 
-@SOAK
 async def test_a_branch_tells_no_branch_of_another_view(story: Story) -> None:
     mind = story.mind
     mind.branches = {
@@ -239,7 +237,6 @@ def think(task: str) -> dict[str, object]:
     return {"name": "think", "slots": {"task": task}}
 
 
-@SOAK
 async def test_nobody_is_named_who_spoke_only_elsewhere(story: Story) -> None:
     asks: Command = ("message.send", {"to": "nobody", "text": "Hello?"})
     await story.look([asks], "Who is there?", "bob")

@@ -80,7 +80,6 @@ async def test_elsewhere_an_owner_says_yes_first(asleep: Stage) -> None:
     assert sent((await tick(stage)).context(2))
 
 
-@SOAK
 async def test_elsewhere_nothing_is_said_where_an_owner_says_no(asleep: Stage) -> None:
     stage = asleep
     await owned(stage)
@@ -167,7 +166,6 @@ async def test_a_neighbour_is_asked_and_its_answer_is_a_note(asleep: Stage) -> N
     assert "The ferry is late." in asked.context(4)
 
 
-@SOAK
 async def test_records_are_shared_without_their_tags_and_ids(asleep: Stage) -> None:
     stage = asleep
     await owned(stage)

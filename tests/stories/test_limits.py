@@ -237,7 +237,6 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
     assert not stage.pending("asked", "input", "turn-began")
 
 
-@SOAK
 async def test_the_days_money_is_spent_where_no_owner_reads(stage: Stage) -> None:
     await deciding(stage, **OWNED)
     answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))

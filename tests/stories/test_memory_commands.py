@@ -52,7 +52,6 @@ async def test_everybody_is_shown_what_is_noted_about_them_and_who_else_may_know
     assert not verify(stage.soul.journal).violations
 
 
-@SOAK
 async def test_it_is_answered_in_the_dm_wherever_it_was_asked(stage: Stage) -> None:
     await both(stage)
     ts = await stage.say("alice", RANDOM, f"{ME} !memory")
@@ -128,7 +127,6 @@ async def test_what_cannot_be_understood_is_explained(stage: Stage, words: str) 
     assert not stage.entries("model-call")
 
 
-@SOAK
 async def test_a_name_that_somebody_takes_leads_to_nobodys_notes(stage: Stage) -> None:
     """A note about a name is that person's who bore it when it was written."""
     stage.model.say(reply("Hello Bob."))

@@ -168,7 +168,6 @@ async def test_her_own_dm_may_know_it_but_an_owner_who_reads_it_may_not(stage: S
     assert not stage.entries("to-say", "asked")
 
 
-@SOAK
 async def test_what_a_private_channel_knows_its_public_neighbours_do_not(stage: Stage) -> None:
     commands = await commanding(stage)
     commands.view = conversation(stage, "C0BACKROOM4")

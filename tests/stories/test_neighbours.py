@@ -191,7 +191,6 @@ async def another(stage: Stage) -> AsyncIterator[Stage]:
         await other.sleep()
 
 
-@SOAK
 async def test_two_daemons_talk_to_each_other_and_come_to_rest(stage: Stage) -> None:
     await stage.wake()
     async with another(stage) as other:

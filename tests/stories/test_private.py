@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.soak import SOAK
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, ended, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage
 
@@ -39,7 +38,6 @@ async def test_not_even_where_it_says_nothing_else(stage: Stage) -> None:
     assert betrayed(stage) == []
 
 
-@SOAK
 async def test_nor_where_it_is_stopped_while_it_thinks(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice("Think", why=SECRET))

@@ -48,7 +48,6 @@ async def test_out_of_calls_the_code_sees_it_and_then_the_reading_ends(stage: St
     assert "'answer 0', 'answer 1'" in shown
 
 
-@SOAK
 async def test_after_a_restart_it_may_not_use_as_much_again(stage: Stage) -> None:
     never = asyncio.Event()
     stage.model.say(cell("print([llm_query(f'Piece {n}') for n in range(5)])"))

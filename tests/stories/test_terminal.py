@@ -95,7 +95,6 @@ async def test_the_same_question_is_read_anew_once_it_was_answered(stage: Stage)
     assert len(list((stage.home / "reads").glob("*.db"))) == 2
 
 
-@SOAK
 async def test_killed_among_a_hundred_sub_calls_it_pays_none_of_them_again(
     stage: Stage, tmp_path: Path
 ) -> None:

@@ -132,7 +132,6 @@ def lasts(message: dict[str, object]) -> str:
     return str([text for text in texts if not text.startswith("You are in")])
 
 
-@SOAK
 async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(budget_daily_usd=0.15)

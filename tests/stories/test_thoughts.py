@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.soak import SOAK, later
+from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, Stage
 
@@ -67,7 +67,6 @@ async def test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once(sta
     assert await stage.answers(ALICE, ts) == ["Hello, Alice."]
 
 
-@SOAK
 async def test_and_where_the_answer_breaks_off_after_it_nothing_of_it_stays(stage: Stage) -> None:
     for _ in range(2):
         stage.model.fail(200, "api_error", after=f"<say>{SECRET} {'x ' * 200}</think>")

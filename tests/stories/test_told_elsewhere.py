@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from daemon.rules import verify
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import SOUL
-from tests.soak import SOAK
 from tests.stories.choosing import FAST
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_learning import ASKED, learning
@@ -96,7 +95,6 @@ async def test_of_each_place_only_what_may_be_known_is_known_in_each_other(stage
     assert not verify(stage.soul.journal).violations
 
 
-@SOAK
 async def test_nor_is_what_waits_there_for_an_answer(stage: Stage) -> None:
     everywhere, held = await places(stage), asyncio.Event()
     for here, person in told(everywhere):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from daemon.engine.outage import CHANCE
-from tests.soak import SOAK
 from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"
@@ -63,7 +62,6 @@ async def test_a_restart_between_two_messages_forgets_nothing(stage: Stage) -> N
     assert len(await stage.answers(ALICE, ts)) == 2
 
 
-@SOAK
 async def test_a_stop_in_the_middle_of_a_turn_is_taken_up_by_the_next_start(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
     never = asyncio.Event()
