@@ -180,7 +180,7 @@ def settling(asked: Entry[Any]) -> str:
 
 
 def half_asked(recorded: Sequence[Entry[Any]]) -> list[Entry[Spoken]]:
-    """The last messages of questions that were said, and whose execution was killed before it recorded them."""
+    """The last messages of questions that were said, and not recorded before their execution was killed."""
     spoken = only(Spoken, recorded)
     asked = {entry.key for entry in recorded if isinstance(entry.event, Asked)}
     taken_over = {entry.event.taken_from for entry in spoken}
