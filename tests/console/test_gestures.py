@@ -30,6 +30,7 @@ from daemon.kinds import (
     TurnEnded,
 )
 from rehearsal.people import ALICE, BOB, SOUL
+from tests.attention import until
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import called, message
@@ -115,6 +116,7 @@ async def test_buttons_are_pressed_and_vanish(tmp_path: Path, browser: Browsing)
         await expect(asked.locator(".text strong")).to_have_text("on")
         await pictured(page, "buttons")
         await asked.get_by_role("button", name="Continue").click()
+        await until(lambda: sent(here, "block_actions"))
         await expect(asked.get_by_role("button", name="Continue")).to_be_enabled()
         (press,) = sent(here, "block_actions")
         assert (press["user"]["id"], press["actions"][0]["action_id"]) == (ALICE.id, "continue")
@@ -145,6 +147,7 @@ async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path, browser:
         await expect(status).to_contain_text("searching memory (2/5)")
         stop = status.get_by_role("button", name="Stop")
         await stop.click()
+        await until(lambda: sent(here, "agent_session_stopped"))
         await expect(stop).to_be_visible()
         (event,) = sent(here, "agent_session_stopped")
         assert (event["event"]["user"], event["event"]["thread_ts"]) == (ALICE.id, root)

@@ -170,7 +170,7 @@ async def _look_through_threads(page: Page) -> None:
     for _ in range(10):
         if await rows.count() == THREADS:
             break
-        await rows.last.scroll_into_view_if_needed()
+        await rows.last.evaluate("(row) => row.scrollIntoView()")  # it may be drawn anew meanwhile
         await page.wait_for_timeout(100)
     await expect(rows).to_have_count(THREADS)
     await page.get_by_label("Search threads").fill("log files")
