@@ -190,14 +190,17 @@ class Deeds:
             await self.remark("no timer")
 
     async def _clear_context(self, payload: Payload) -> None:
-        """From the next turn on the last so many messages are in sight; the journal stays whole."""
+        """From the next turn on the last so many messages are in sight, and at least those of this turn; the
+        journal stays whole."""
         text = payload.attributes.get("keep", "10").strip()
         keep = min(int(text), 1_000) if text.isascii() and text.isdigit() else 10
         seqs = self.memory.seqs
-        kept = min(keep, len(seqs))
-        if kept < len(seqs):
-            last = seqs[len(seqs) - kept - 1]
-            cleared = await self._turn.once(ContextCleared(text="", last=last, kept=kept))
+        came = {entry.seq for entry in self._turn.inputs}
+        before = [seq for seq in seqs if seq < self._turn.number and seq not in came]
+        gone = before[: max(len(seqs) - keep, 0)]
+        kept = len(seqs) - len(gone)
+        if gone:
+            cleared = await self._turn.once(ContextCleared(text="", last=gone[-1], kept=kept))
             self.memory = self.memory.with_memory(remember(cleared))
         else:
             await self.note(element("context-cleared", kept_messages=kept))

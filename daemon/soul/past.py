@@ -184,20 +184,21 @@ class Pasts:
 
 
 def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
-    """What is kept by now, in the order of the turns; a summary stands for all up to its `last`.
+    """What is kept by now, each once, in the order of the turns; a summary stands for all up to its `last`.
 
     What was carried over from elsewhere stands where the turn that was the first to see it began.
     """
-    kept = [*seqs]
+    kept = dict.fromkeys(seqs)
     for entry in new:
         if isinstance(entry.event, TurnEnded):
-            kept += entry.event.keep
+            kept.update(dict.fromkeys(entry.event.keep))
         elif isinstance(entry.event, CarriedOver):
-            kept += [seq for seq in entry.event.seqs if seq not in kept]
+            kept.update(dict.fromkeys(entry.event.seqs))
         elif isinstance(entry.event, ContextCleared) and not entry.event.seqs and entry.event.last in kept:
-            summed_up = kept.index(entry.event.last) + 1
-            kept = [entry.seq, *kept[summed_up:]]
-    return kept
+            in_order = [*kept]
+            summed_up = in_order.index(entry.event.last) + 1
+            kept = dict.fromkeys([entry.seq, *in_order[summed_up:]])
+    return [*kept]
 
 
 def originals(journal: Journal, seqs: Iterable[int]) -> tuple[int, ...]:

@@ -43,8 +43,8 @@ CARRIED = (
     rule(
         "what was said elsewhere in a DM stays where it was appended",
         "soul/past.py",
-        "kept += [seq for seq in entry.event.seqs if seq not in kept]",
-        "kept = [*(seq for seq in entry.event.seqs if seq not in kept), *kept]",
+        "kept.update(dict.fromkeys(entry.event.seqs))",
+        "kept = dict.fromkeys([*entry.event.seqs, *kept])",
         BURST,
     ),
     rule(

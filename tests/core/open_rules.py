@@ -165,4 +165,18 @@ OPEN: tuple[Mutant, ...] = (
         "        return self._spawned\n",
         "branches",
     ),
+    rule(
+        "open thought: what was cleared goes, whether it is folded on or from the beginning",
+        "soul/past.py",
+        "kept.update(dict.fromkeys(entry.event.keep))",
+        "kept = dict.fromkeys([*(seq for seq in kept if seq not in entry.event.keep), *entry.event.keep])",
+        "tests/soul/test_past.py::test_a_clearing_that_its_own_turn_keeps_stands_once_and_goes_with_the_next_one",
+    ),
+    rule(
+        "open thought: a clearing is true, what this turn is about stays",
+        "actions/deeds.py",
+        "if seq < self._turn.number and seq not in came]",
+        "if seq]",
+        "tests/stories/test_open_clearing.py::test_who_clears_all_keeps_what_this_turn_is_about",
+    ),
 )

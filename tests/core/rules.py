@@ -75,8 +75,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "recall is in the order in which turns kept",
         "soul/past.py",
-        "kept += entry.event.keep",
-        "kept += sorted(entry.event.keep)",
+        "kept.update(dict.fromkeys(entry.event.keep))",
+        "kept.update(dict.fromkeys(sorted(entry.event.keep)))",
         "burst",
     ),
     rule(

@@ -43,7 +43,7 @@ from tests.core.new_code import NEW_CODE
 from tests.core.outside import PAGE, FileEarlier, hearing
 from tests.core.readers import reading, reads
 from tests.core.scenario import Scenario, below, dm, top
-from tests.core.thinkers import at_random, branching, collecting, thinking_on
+from tests.core.thinkers import at_random, branching, clearing, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
@@ -228,6 +228,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         processes=reads,
         sees_all=True,
     ),
+    "cleared": Scenario(
+        events=[dm(1, "how many?")],
+        endings=[["Three steps."]],
+        script=clearing,
+        sees_all=True,
+        pausable=False,
+    ),
     "branches-stopped": Scenario(
         events=[dm(1, "both"), dm(2, "stop", phase=1, stops=True)],
         endings=[["Stopped."]],
@@ -249,6 +256,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             script=at_random(seed),
             sees_all=True,
             pausable=False,
+            stutters=(47, 61),
         )
         for seed in range(1, 5)
     },
@@ -295,6 +303,11 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["[2/3: nothing is left]", "I do not know"],
             ["[2/3: nothing is left]", "Done. …", "I do not know"],
             ["[2/3: nothing is left]", "Done.", "I do not know"],
+        ],
+        endings_met=[  # the older code may take over from the newer
+            ["[2/3: all is told]", "I do not know"],
+            ["[2/3: all is told]", "Done.", "I do not know"],
+            ["[2/3: all is told]", "Done. …", "I do not know"],
         ],
         processes=replanning,
         restarts=True,

@@ -35,6 +35,18 @@ def thinking_on(seen: str, _calls: int) -> Reply:
     return final(f"You said: {', '.join(words)}")
 
 
+def clearing(seen: str, _calls: int) -> Reply:
+    """Thinks three steps, and clears out of sight what came before the last two of them."""
+    words = SPOKEN.findall(seen)
+    if "Third." in seen:
+        return final("Three steps.")
+    if "Second." in seen:
+        return written('<clear-context keep="1"/><claudius>Third.</claudius>')
+    if "First." in seen:
+        return written('<clear-context keep="3"/><claudius>Second.</claudius>')
+    return written("<claudius>First.</claudius>" if "<next>" in seen and words else OVER)
+
+
 def branching(seen: str, _calls: int) -> Reply:
     """One branch answers, the other waits for hours; a further word of the person ends it."""
     words = SPOKEN.findall(seen)

@@ -57,6 +57,15 @@ class Life:
         await self.write(ended, began.seq)
         return kept
 
+    async def clear(self, last: int, *texts: str) -> list[int]:
+        """A turn that keeps these words, and clears away all up to this seq; the seqs that it kept."""
+        began = await self.begin()
+        kept = [await self.think(text) for text in texts]
+        cleared = await self.write(ContextCleared(text="", last=last, kept=1))
+        kept.append(cleared.seq)
+        await self.write(TurnEnded(outcome="completed", keep=tuple(kept)), began.seq)
+        return kept
+
     async def sum_up(self, last: int) -> int:
         """Words that stand for all that is kept up to this seq; their seq."""
         return (await self.write(ContextCleared(text="summed up", last=last))).seq
@@ -140,6 +149,18 @@ async def test_a_summary_of_what_was_summed_up_before_changes_nothing(life: Life
     assert seqs(now(life, pasts)) == [first, kept[2]]
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["folded on", "from the beginning"])
+async def test_a_clearing_that_its_own_turn_keeps_stands_once_and_goes_with_the_next_one(
+    life: Life, before: bool
+) -> None:
+    pasts, first = Pasts(life.journal), await life.turn("one", "two")
+    three, cleared = await life.clear(first[0], "three")
+    if before:
+        assert seqs(now(life, pasts)) == [cleared, first[1], three]
+    four, again = await life.clear(first[1], "four")
+    assert seqs(now(life, pasts)) == [again, three, four]
+
+
 async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path: Path) -> None:
     pasts, mine = Pasts(life.journal), await life.turn("mine")
     assert seqs(now(life, pasts)) == mine
@@ -180,13 +201,15 @@ async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_
 async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: Life, seed: int) -> None:
     dice, pasts = random.Random(seed), Pasts(life.journal, most=20)
     for step in range(40):
-        match dice.randrange(5):
+        match dice.randrange(6):
             case 0:
                 await life.hear(f"heard {step}")
             case 1:
                 await life.write(MoodChanged(mood=f"mood {step}"))
             case 2 if kept := seqs(now(life, pasts)):
                 await life.sum_up(dice.choice(kept) or 0)
+            case 3 if kept := seqs(now(life, pasts)):
+                await life.clear(dice.choice(kept) or 0, f"said {step}")
             case _:
                 await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
         before = life.journal.last() + 1 - dice.choice([0, 0, 0, 3])

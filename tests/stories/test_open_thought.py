@@ -289,20 +289,6 @@ async def test_a_timer_calls_it_again_once(stage: Stage) -> None:
     assert len([text for text in told(stage) if "timer-fired" in text]) == 1
 
 
-async def test_what_is_cleared_is_out_of_sight_and_in_the_journal(stage: Stage) -> None:
-    """X12: the window shrinks, and says so."""
-    thinks(
-        stage, calls_itself("One."), calls_itself("Two."), '<clear-context keep="2"/>' + calls_itself("On.")
-    )
-    goes_on(stage, final("Done."))
-    ts = await stage.say("alice", ALICE, "Think of nothing.")
-    assert await stage.answers(ALICE, ts) == ["Done."]
-    last = prompts(stage)[-1]
-    assert '<context-cleared kept_messages="2"/>' in last
-    assert "One." not in last
-    assert "On." in last
-
-
 async def test_a_stop_ends_all_of_it(stage: Stage) -> None:
     """A stop cancels the branches, too, and is answered."""
     thinks(stage, spawns("slow"))
