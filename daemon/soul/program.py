@@ -11,7 +11,7 @@ from daemon.engine.event import Entry, Input, Rank, only
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.keys import context_of
-from daemon.engine.kinds import Intent, Outage, Waiting, Woke
+from daemon.engine.kinds import Intent, Outage, Waiting, Withdrawn, Woke
 from daemon.engine.program import Program, Taken
 from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.kinds import (
@@ -168,9 +168,10 @@ class Soul(Program):
         await turn.relay(NO_ANSWER)
         await turn.became("refused")
         if not turn.is_refused:
+            was_answered = turn.was_answered
             await settling.settle_card(turn)
-            if not turn.was_answered:
-                await _let_go(turn)
+            await _let_go(turn)
+            if not was_answered:
                 await _last_word(turn, "failed")
         await super().failed(ctx)
 
@@ -231,9 +232,11 @@ async def _tick_failed(turn: Turn) -> None:
 
 
 async def _let_go(turn: Turn) -> None:
-    """What it had begun to say stays as it is, and what it had asked loses its buttons."""
+    """What it had begun to say stays as it is, and what it had asked or withdrawn loses its buttons."""
     await settling.settle(turn)
     done = turn.world.journal.recorded(turn.execution.id)
+    for gone in only(Withdrawn, done):
+        await questions.see_off(turn, only(Asked, turn.world.journal.many(gone.closes)))
     answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
     for question in only(Asked, done):
         await questions.settle(turn, question, answers.get(question.seq, ""))

@@ -219,9 +219,14 @@ async def take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: st
 
 async def withdraw(turn: Voice) -> int:
     """Nobody needs to answer what waits in this thread; the executions that asked end with this. How many?"""
-    withdrawn = await turn.ctx.withdraw()
-    asked = only(Asked, withdrawn)
-    for question in asked:
+    withdrawn = only(Asked, await turn.ctx.withdraw())
+    await see_off(turn, withdrawn)
+    return len(withdrawn)
+
+
+async def see_off(turn: Voice, withdrawn: Sequence[Entry[Asked]]) -> None:
+    """Whoever wanted these asked hears that nobody answers, and their buttons go."""
+    for question in withdrawn:
         wish = wish_of(turn.world.journal, question.event.execution)
         if wish:
             await relay(turn, wish, NO_ANSWER)
@@ -229,7 +234,6 @@ async def withdraw(turn: Voice) -> int:
         if wanted:
             await report(turn, wanted, "declined")
         await settle(turn, question, "")
-    return len(asked)
 
 
 async def wait_for_other_wishes(turn: Voice) -> None:

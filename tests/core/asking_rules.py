@@ -41,6 +41,24 @@ ASKING: tuple[Mutant, ...] = (
         "withdrawn/kills",
     ),
     rule(
+        "what was let go of loses its buttons, though its turn is stopped",
+        "soul/program.py",
+        "for gone in only(Withdrawn, done):",
+        "for gone in list[Entry[Withdrawn]]():",
+        "tests/stories/test_limits.py::test_a_stop_that_fails_halfway_and_is_stopped_takes_them_away_all_the_same",
+    ),
+    rule(
+        "what was let go of loses its buttons, though its turn is given up when all was said",
+        "soul/program.py",
+        """            await _let_go(turn)
+            if not was_answered:
+                await""",
+        """            if not was_answered:
+                await _let_go(turn)
+                await""",
+        "killed-withdrawing/kills",
+    ),
+    rule(
         "an answer comes before messages",
         "soul/taking.py",
         "    if answers:\n",

@@ -32,10 +32,10 @@ CARD: tuple[Mutant, ...] = (
     rule(
         "a card: one that is given up is settled, though there was an answer",
         "soul/program.py",
-        """        if not turn.is_refused:
+        """            was_answered = turn.was_answered
             await settling.settle_card(turn)
 """,
-        "        if not turn.is_refused:\n",
+        "            was_answered = turn.was_answered\n",
         "card-killed-late",
     ),
     rule(

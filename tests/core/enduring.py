@@ -15,6 +15,7 @@ from daemon.ports import Choice
 from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.reply import Reply
+from daemon.soul.voice import Voice
 from tests.core.outside import FileSlack, echo
 
 THOUGHTS = 5
@@ -140,6 +141,22 @@ def half_asked(home: Path) -> Mapping[str, Process]:
         choices.home = home
         await turn.ask("ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
         return turn.memory
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def withdrawing(_home: Path) -> Mapping[str, Process]:
+    """Asks; told more, it takes the question back, and the whole daemon with it before the buttons go."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        if turn.answers[0].event.text == "one":
+            choices = (Choice(label="Yes", value="yes"),)
+            await turn.ask("ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
+        spoken = await turn.say("Never mind.")
+        assert isinstance(turn, Voice)
+        await turn.ctx.withdraw()
+        os.kill(os.getpid(), signal.SIGKILL)
+        return turn.memory.with_memory(*map(remember, spoken))
 
     return {**PROCESSES, "conversation": conversation}
 

@@ -167,7 +167,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what was answered, and killed afterwards, has not failed",
         "soul/program.py",
-        "if not turn.was_answered:",
+        "if not was_answered:",
         "if True:",
         "killed-late",
     ),

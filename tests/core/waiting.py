@@ -15,6 +15,7 @@ from tests.core.enduring import (
     often_away,
     once_away,
     ungrateful,
+    withdrawing,
 )
 from tests.core.minds import once_effect
 from tests.core.outside import PAGE, Event
@@ -266,6 +267,12 @@ WAITING: Mapping[str, Scenario] = {
         # killed before the receipt, it breaks off as it reads there: this Slack has its buttons in the text
         endings=[["May I?", FAILED], ["May I? [Yes] …", FAILED]],
         processes=half_asked,
+        pausable=False,
+    ),
+    "killed-withdrawing": Scenario(
+        events=[dm(1, "one"), dm(2, "two", phase=1)],
+        endings=[["May I?", "Never mind."]],
+        processes=withdrawing,
         pausable=False,
     ),
     "killed-when-answered": Scenario(

@@ -183,6 +183,21 @@ async def test_the_word_stop_takes_the_buttons_away(stage: Stage) -> None:
     assert not stage.pending("asked", "input", "turn-began")
 
 
+async def test_a_stop_that_fails_halfway_and_is_stopped_takes_them_away_all_the_same(stage: Stage) -> None:
+    ts = await at_a_bound(stage, **BOUNDS["turn"])
+    stage.model.say(reply("Never said."), until=asyncio.Event())
+    paid = len(stage.model.requests)
+    await stage.post("alice", GENERAL, f"{ME} And this?", ts)
+    await stage.until(lambda: len(stage.model.requests) > paid)
+    stage.wire.refuse["chat.update"] = ["internal_error"]
+    await stage.post("alice", GENERAL, "stop", ts)
+    await stage.until(lambda: stage.entries("attempt-failed"))
+    await stage.say("alice", GENERAL, "stop", ts)
+    assert "stopped" in [entry.event.outcome for entry in stage.entries("turn-ended")]
+    assert [buttons for text, buttons in await shown(stage, GENERAL, ts) if text.startswith(ASKS)] == [[]]
+    assert not stage.pending("asked", "input", "turn-began")
+
+
 async def test_two_owners_press_at_once(stage: Stage) -> None:
     await deciding(stage, owner_user_ids=frozenset({CAROL.id, ALICE_HERSELF.id}), limit_turn=Limits(calls=3))
     answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
