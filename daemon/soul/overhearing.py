@@ -24,14 +24,11 @@ TRIES = 5
 async def overhear(turn: Turn) -> None:
     """Fetch it, where nobody has. Whoever stops the soul ends this, too."""
     key = turn.ctx.key("overheard")
-    found = turn.read(key)
-    if found is None and turn.opened and _may_be_fetched(turn):
+    if turn.read(key) is None and turn.opened and _may_be_fetched(turn):
         place = turn.opened.event
         unasked = _said_unasked(turn, place)
         if (unasked or not place.is_whole) and _is_wanted(turn):
-            found = await turn.append(await _fetched(turn, unasked), key=key)
-    if found:
-        turn.overhear(found)
+            turn.overhear(await turn.append(await _fetched(turn, unasked), key=key))
 
 
 def _may_be_fetched(turn: Turn) -> bool:

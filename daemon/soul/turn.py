@@ -87,6 +87,8 @@ class Turn(Voice):
         self.params: Mapping[str, Any] = self.past.params if self.apart is None else self.apart
         self.heard: Sequence[Entry[Any]] = self.past.heard
         self.memory = self._recall()
+        for found in only(Overheard, self.execution.lifetime()):
+            self.overhear(found)
 
     # What it is about
 
@@ -244,7 +246,6 @@ class Turn(Voice):
         return found.event if found else None
 
     def _limited(self, limits: Limits | None) -> Limited | None:
-        journal = self.world.journal
         gauge = self.world.gauge
         if self.process == THINKING:
             standing = gauge.in_the_open(self.root, self.people)
@@ -252,7 +253,7 @@ class Turn(Voice):
             standing = gauge.standing(self.execution.lifetime(), self.people, limits=limits)
         if standing is None:
             return None
-        given = [entry for entry in journal.of(self.thread, Answered) if lifts(entry.event, self.owners)]
+        given = [one for one in self.world.journal.of(self.thread, Answered) if lifts(one.event, self.owners)]
         return replace(standing, consents=str(len(given)))
 
     def at(self, ctx: Context) -> Self:
@@ -276,9 +277,8 @@ class Turn(Voice):
         reached = [percent for percent in WARNINGS if share and share.percent >= percent]
         text = ""
         if share and reached:
-            given = [
-                one for one in self.world.journal.of(self.root, Answered) if lifts(one.event, self.owners)
-            ]
+            answered = self.world.journal.of(self.root, Answered)
+            given = [one for one in answered if lifts(one.event, self.owners)]
             word = self.world.journal.latest(self.root, Message)
             since = f"{word.seq if word else 0}:{len(given)}"
             which = f"{share.resets}:{share.bound}:{reached[-1]}"

@@ -96,10 +96,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "what was fetched is read back",
-        "soul/overhearing.py",
-        "    if found:\n",
-        "    if found and found.seq > turn.execution.epoch:\n",
+        "soul/turn.py",
+        "only(Overheard, self.execution.lifetime())",
+        "only(Overheard, [])",
         "called-in/kills",
+    ),
+    rule(
+        "what was fetched is kept also by a turn that waits",
+        "soul/turn.py",
+        "in_order([*self.heard, *self._said])]",
+        "in_order([*self.past.heard, *self._said])]",
+        "tests/stories/test_called_in.py"
+        "::test_what_was_said_before_is_known_while_the_call_waits_for_an_answer",
     ),
     rule(
         "messages are taken together",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from daemon.rules import verify
 from daemon.soul.overhearing import PATIENCE as FETCHING
 from daemon.soul.overhearing import TRIES
-from rehearsal.people import SOUL
+from rehearsal.people import CAROL, SOUL
 from tests.soak import SOAK
+from tests.stories.choosing import answers, choice, deciding, offering, pressed, questions, turning
 from tests.stories.stage import GENERAL, ME, Stage, reply
+from tests.stories.test_approval import publish, publishing
 
 
 async def called(stage: Stage) -> str:
@@ -49,6 +53,35 @@ async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(s
     assert len(stage.model.requests) == 2
     assert not verify(stage.soul.journal).violations
     assert not stage.pending("input", "turn-began")
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_what_was_said_before_is_known_while_the_call_waits_for_an_answer(
+    dormant: Stage, stops: bool
+) -> None:
+    stage = dormant
+    offering(stage, publishing([]))
+    await deciding(stage, owner_user_ids=frozenset({CAROL.id}))
+    answers(stage, turning(), publish())
+    root = await called(stage)
+    await stage.settled()
+    assert questions(stage)
+    if stops:
+        await stage.say("alice", GENERAL, f"{ME} stop", root)
+        assert not questions(stage)
+    answers(stage, reply("The build."))
+    await stage.say("bob", GENERAL, f"{ME} what did I say is red?", root)
+    asked = stage.asked()[-1]
+    told = ("The build is red.", "can you look?", "what did I say is red?")
+    places = [asked.index(words) for words in told]
+    assert places == sorted(places)
+    if not stops:
+        answers(stage, choice("Respond"), reply("It is out."))
+        await pressed(stage, "carol", "Approve")
+    answers(stage, reply("Gladly."))
+    await stage.say("bob", GENERAL, f"{ME} thank you", root)
+    assert stage.asked()[-1].count("The build is red.") == 1, "it is kept once"
+    assert not verify(stage.soul.journal).violations
 
 
 async def test_what_was_answered_only_after_the_call_does_not_stand_above_it(stage: Stage) -> None:
