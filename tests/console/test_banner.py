@@ -9,7 +9,7 @@ from playwright.async_api import ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.desk import desk
-from tests.soak import later
+from tests.soak import SOAK
 from tests.stories.process import around, into
 
 pytestmark = IN_A_BROWSER
@@ -36,6 +36,7 @@ async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(
         await expect(banner).to_be_hidden()
 
 
+@SOAK
 async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path, browser: Browsing) -> None:
     wrong = "The account has no credit left. Add some."
     async with desk(tmp_path, wrong=[wrong]) as table, browser() as chromium:
@@ -45,7 +46,8 @@ async def test_what_only_an_owner_can_mend_stands_on_the_page(tmp_path: Path, br
         await expect(page.locator("#composer")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [later(1440), 1280, later(700)])
+@SOAK
+@pytest.mark.parametrize("width", [1440, 1280, 700])
 async def test_the_banner_is_read_whole_whatever_stands_beside_it(
     tmp_path: Path, width: int, browser: Browsing
 ) -> None:

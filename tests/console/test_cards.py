@@ -73,6 +73,7 @@ def part(card: Locator, name: str) -> Locator:
     return card.locator(f"> .top-of-branch > .moments > [data-part='{name}']")
 
 
+@SOAK
 async def test_a_turn_is_one_card_in_which_each_sentence_stands_once(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_turn_is_one_card_in_which_each_sentence_stands_once(
         await expect(entries.first).to_be_hidden()
 
 
+@SOAK
 async def test_a_message_waits_until_a_turn_takes_it_up_or_ends(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.remember("C1", "1.1", [])
@@ -125,6 +127,7 @@ async def test_a_message_waits_until_a_turn_takes_it_up_or_ends(tmp_path: Path, 
         await expect(cards).to_contain_text("waits for an answer")
 
 
+@SOAK
 async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(
     tmp_path: Path, browser: Browsing
 ) -> None:

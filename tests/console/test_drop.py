@@ -112,6 +112,7 @@ async def test_a_file_is_dropped_into_a_message(tmp_path: Path, dark: bool, brow
         assert [await content(here, file) for file in event["files"]] == [b"the plan"]
 
 
+@SOAK
 async def test_it_is_done_by_keyboard_alone(tmp_path: Path, browser: Browsing) -> None:
     paths = [tmp_path / name for name in ("one.csv", "two.csv", "three.csv")]
     for path in paths:
@@ -186,6 +187,7 @@ async def test_no_more_files_than_one_message_takes(tmp_path: Path, browser: Bro
         await expect(composer.locator(".file")).to_have_count(10)
 
 
+@SOAK
 async def test_a_file_that_is_dropped_beside_does_not_take_the_page_away(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -42,7 +42,7 @@ async def house(
 @pytest.mark.parametrize(
     ("house", "width", "theme"),
     [
-        ("rehearsed", 1440, "light"),
+        later("rehearsed", 1440, "light"),
         later("rehearsed", 1440, "dark"),
         later("rehearsed", 390, "light"),
         later("rehearsed", 390, "dark"),

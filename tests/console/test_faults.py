@@ -61,6 +61,7 @@ async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path, browser:
         assert complaints == []
 
 
+@SOAK
 async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path, browser: Browsing) -> None:
     async with premiere(tmp_path) as address, browser() as chromium:
         page = await chromium.new_page(viewport=SIZE)

@@ -157,6 +157,7 @@ async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path, browser:
         await expect(stop).to_be_hidden()
 
 
+@SOAK
 async def test_a_reaction_is_given_and_taken_back(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         await question(here)
@@ -236,6 +237,7 @@ async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(tmp_path: Pat
         await expect(page.locator("#call-body .answer")).to_contain_text(middle)
 
 
+@SOAK
 async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         theirs = (await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Mine."))["ts"]

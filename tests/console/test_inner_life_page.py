@@ -83,6 +83,7 @@ async def test_the_script_lives_an_inner_life_that_can_be_watched(tmp_path: Path
         assert not complaints
 
 
+@SOAK
 async def test_where_there_is_no_inner_life_nothing_of_it_is_offered(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -122,6 +123,7 @@ async def test_each_end_of_a_tick_says_what_happened(tmp_path: Path, browser: Br
         await expect(page.locator("#inner-now")).to_contain_text("Today $0.25 of $1.00")
 
 
+@SOAK
 async def test_what_it_has_and_what_it_waits_for_follow_the_journal(
     tmp_path: Path, browser: Browsing
 ) -> None:

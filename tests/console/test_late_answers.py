@@ -18,6 +18,7 @@ pytestmark = IN_A_BROWSER
 SIZE = ViewportSize(width=1440, height=900)
 
 
+@SOAK
 async def test_a_call_that_one_no_longer_waits_for_does_not_open(tmp_path: Path, browser: Browsing) -> None:
     async with premiere(tmp_path) as address, browser() as chromium:
         page = await _opened(await chromium.new_page(viewport=SIZE), address)
@@ -156,6 +157,7 @@ async def test_what_was_not_sent_comes_back_before_what_was_written_since(
         await expect(page.get_by_role("alert")).to_contain_text("your text is kept")
 
 
+@SOAK
 async def test_a_link_that_is_late_does_not_take_one_from_where_one_turned(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -192,6 +194,7 @@ async def test_the_chat_that_is_late_leaves_the_journal_to_the_thread_of_a_view(
         await expect(page.locator("#scope")).to_contain_text("The first thread.")
 
 
+@SOAK
 async def test_who_turned_to_another_thread_stays_there_when_their_message_is_taken(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.site import console
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -85,6 +86,7 @@ async def test_a_table_of_markdown_is_laid_out(tmp_path: Path, browser: Browsing
         assert await page.evaluate(IN_MARKDOWN, [TABLE, "| no | table |"]) == [LAID, "<p>| no | table |</p>"]
 
 
+@SOAK
 async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path, browser: Browsing) -> None:
     """No pattern of the page may take more than linear time."""
     async with console(tmp_path) as site, browser() as chromium:

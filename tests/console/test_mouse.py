@@ -48,6 +48,7 @@ async def test_reply_leads_to_where_one_writes(tmp_path: Path, browser: Browsing
         await expect(thread.locator(".replies .message")).to_contain_text("My answer")
 
 
+@SOAK
 async def test_a_button_beneath_the_open_thread_stays_under_the_mouse(
     tmp_path: Path, browser: Browsing
 ) -> None:

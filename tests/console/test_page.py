@@ -17,7 +17,7 @@ from tests.clock import FakeClock
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.site import called
 from tests.console.theatre import premiere
-from tests.soak import SOAK, later
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -91,7 +91,8 @@ async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path, browser: Brows
         await expect(page.locator("#entries .current[data-kind='model-call']")).to_be_focused()
 
 
-@pytest.mark.parametrize("width", [later(900), later(700), 390])
+@SOAK
+@pytest.mark.parametrize("width", [900, 700, 390])
 async def test_on_a_narrow_window_the_journal_opens_beside(
     tmp_path: Path, width: int, browser: Browsing
 ) -> None:
@@ -115,6 +116,7 @@ async def test_on_a_narrow_window_the_journal_opens_beside(
         await expect(toggle).to_be_focused()
 
 
+@SOAK
 async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(
     tmp_path: Path, browser: Browsing
 ) -> None:

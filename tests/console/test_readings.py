@@ -141,6 +141,7 @@ async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Pat
         await expect(last).to_contain_text("Norrland, in all five months")
 
 
+@SOAK
 async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -232,6 +233,7 @@ async def test_what_models_and_texts_say_is_never_html(tmp_path: Path, browser: 
         assert await page.evaluate("window.hacked") is None
 
 
+@SOAK
 async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_them(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -329,6 +331,7 @@ async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path, brows
         assert await tree.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
 
 
+@SOAK
 async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_known_is_fetched(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -103,6 +103,7 @@ async def test_who_scrolls_up_reads_on_and_what_is_in_sight_stays_there(
         await expect(row(page, "and now")).to_be_in_viewport()
 
 
+@SOAK
 async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await lived(world, 700)
@@ -125,6 +126,7 @@ async def test_a_link_to_an_entry_opens_the_page_around_it(tmp_path: Path, brows
         await expect(page.locator("#filter").get_by_role("radio", name="All")).to_be_checked()
 
 
+@SOAK
 async def test_words_are_found_however_long_ago_they_were_said(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path, rehearsed=NOBODY) as world, browser() as chromium:
         await world.journal.append(THREAD, message("A Kingfisher over the weir!"), key="kingfisher")
@@ -245,6 +247,7 @@ async def test_it_is_searched_on_a_phone(tmp_path: Path, dark: bool, browser: Br
         assert await page.locator("#journal").evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
 
 
+@SOAK
 async def test_a_page_that_was_hidden_for_long_goes_on_with_the_newest(
     tmp_path: Path, browser: Browsing
 ) -> None:

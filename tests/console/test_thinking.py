@@ -20,6 +20,7 @@ from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
 from tests.console.site import console, frames
 from tests.console.test_slow_readers import is_served, reader
 from tests.console.theatre import theatre
+from tests.soak import SOAK
 from tests.stories.process import around, ended, into, running
 
 SECRET = "She must not hear of the kingfisher."
@@ -163,6 +164,7 @@ async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_jour
         assert "kingfisher" not in await page.locator("#conversation").inner_text()
 
 
+@SOAK
 @WITH_CHROMIUM
 @IN_ITS_LOOP
 async def test_half_a_thought_is_gone_when_its_attempt_ends(tmp_path: Path, browser: Browsing) -> None:

@@ -13,7 +13,7 @@ from rehearsal.people import ALICE, BOB
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import message
-from tests.soak import SOAK, later
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -44,6 +44,7 @@ def replies(place: Locator) -> Locator:
     return place.locator(".replies .message:visible")
 
 
+@SOAK
 async def test_a_channel_shows_the_last_replies_and_the_panel_all_of_them(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -100,6 +101,7 @@ async def test_the_panel_is_in_the_address_and_a_reload_keeps_it(tmp_path: Path,
         assert page.url.endswith(f"#{GENERAL}")
 
 
+@SOAK
 async def test_in_a_dm_answers_stand_beneath_and_long_threads_fold(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as here, browser() as chromium:
         long = await talk(here, DM, 7)
@@ -151,7 +153,8 @@ async def test_a_card_leads_to_a_folded_message_and_a_message_of_the_panel_to_it
         await expect(card).to_contain_class("flash")
 
 
-@pytest.mark.parametrize("size", [later(NARROW), PHONE], ids=["narrow", "phone"])
+@SOAK
+@pytest.mark.parametrize("size", [NARROW, PHONE], ids=["narrow", "phone"])
 async def test_where_there_is_no_room_the_panel_lies_upon_the_conversation(
     tmp_path: Path, size: ViewportSize, browser: Browsing
 ) -> None:

@@ -27,6 +27,7 @@ HOLDING = """
 """Lets a test keep back what the page hears of the workspace."""
 
 
+@SOAK
 async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
     tmp_path: Path, browser: Browsing
 ) -> None:

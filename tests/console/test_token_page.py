@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.async_api import ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
@@ -40,6 +41,7 @@ async def test_a_person_writes_the_token_into_a_form(tmp_path: Path, browser: Br
         await expect(page.locator("#place")).to_have_text("Claudius")
 
 
+@SOAK
 async def test_the_token_in_the_address_lets_in_too(tmp_path: Path, browser: Browsing) -> None:
     async with daemon(tmp_path, CONSOLE_TOKEN=TOKEN) as address, browser() as chromium:
         page = await chromium.new_page()

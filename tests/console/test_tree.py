@@ -138,6 +138,7 @@ async def _seen_by_who_comes_later(page: Page, url: str) -> None:
     assert await tree.inner_text() == told
 
 
+@SOAK
 async def test_branches_are_opened_and_closed_by_keyboard(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await _thoughts(chromium, world, SIZE)
@@ -169,6 +170,7 @@ async def test_branches_are_opened_and_closed_by_keyboard(tmp_path: Path, browse
         await expect(one.get_by_role("group")).to_contain_text("Heard while it was closed.")
 
 
+@SOAK
 async def test_branches_stand_under_those_that_began_them_each_as_it_ended(
     tmp_path: Path, browser: Browsing
 ) -> None:
@@ -203,6 +205,7 @@ async def test_a_hundred_branches_stay_a_page_that_one_can_read(tmp_path: Path, 
         await expect(tree.locator(".branches").first).to_have_text("100 branches: 100 completed")
 
 
+@SOAK
 async def test_what_the_core_says_stands_there_in_words(tmp_path: Path, browser: Browsing) -> None:
     async with desk(tmp_path) as world, browser() as chromium:
         page = await _thoughts(chromium, world, SIZE)

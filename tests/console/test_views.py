@@ -59,6 +59,7 @@ async def test_on_a_narrow_window_nothing_stands_beside_a_view(tmp_path: Path, b
             assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], view
 
 
+@SOAK
 async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
     tmp_path: Path, browser: Browsing
 ) -> None:

@@ -57,7 +57,7 @@ def pattern(line: str) -> str:
 
 def printed(command: Command, project: Path) -> str:
     """What the command says in this copy of the project."""
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "SOUL_HOME": str(project / "var")}
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "SOUL_HOME": str(project / "var")}
     line = command.line.replace(PYTHON, sys.executable)
     done = subprocess.run(
         line, shell=True, cwd=project, env=env, capture_output=True, text=True, timeout=300, check=False
