@@ -16,6 +16,7 @@ from daemon.environment import Bounds, CallError, Execution, Function, SandboxEr
 from daemon.sandbox.cpython import ROOT, open_cpython
 from tests.attention import PATIENCE
 from tests.sandbox.opened import children, opened
+from tests.soak import SOAK, later
 
 
 async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> Execution:
@@ -51,12 +52,12 @@ async def test_a_traceback_shows_the_lines_of_the_cells_alone() -> None:
     [
         ("x = = 1", "SyntaxError: invalid syntax\n"),
         ("import json\njson.loads('{')", "line 1 column 2 (char 1)\n"),
-        ("raise SystemExit(3)", "SystemExit: 3\n"),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt\n"),
+        later("raise SystemExit(3)", "SystemExit: 3\n"),
+        later("raise KeyboardInterrupt", "KeyboardInterrupt\n"),
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded\n"),
-        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "E: <exception str() failed>\n"),
-        ("input()", "EOFError: EOF when reading a line\n"),
-        ("import numpy", "ModuleNotFoundError: No module named 'numpy'\n"),
+        later("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "E: <exception str() failed>\n"),
+        later("input()", "EOFError: EOF when reading a line\n"),
+        later("import numpy", "ModuleNotFoundError: No module named 'numpy'\n"),
     ],
 )
 async def test_whatever_is_raised_is_the_end_of_the_cell_alone(cell: str, end: str) -> None:
@@ -72,30 +73,30 @@ async def test_whatever_is_raised_is_the_end_of_the_cell_alone(cell: str, end: s
     ("cell", "value"),
     [
         ("x = 1", None),
-        ("", None),
-        ("# nothing", None),
-        ("print(1)", None),
+        later("", None),
+        later("# nothing", None),
+        later("print(1)", None),
         ("[1, (2, {3})]", [1, (2, {3})]),
-        ("object", "<class 'object'>"),
+        later("object", "<class 'object'>"),
         ("held = []\nheld.append(held)\nheld", "[[...]]"),
-        ("class C:\n    def __repr__(self): 1 / 0\nC()", "<C>"),
-        ("await sleep(0)\n7", 7),
+        later("class C:\n    def __repr__(self): 1 / 0\nC()", "<C>"),
+        later("await sleep(0)\n7", 7),
         ("async def f(n):\n    await sleep(0)\n    return n\nawait gather(f(1), f(2))", [1, 2]),
-        ("import asyncio\nasyncio.run(asyncio.sleep(0.001, 'late'))", "late"),
-        ("import asyncio\nawait asyncio.to_thread(len, 'abc')", 3),
-        ("def f():\n    yield 1\n    yield 2\nlist(f())", [1, 2]),
-        ("import csv, io\nlist(csv.reader(io.StringIO('a,b\\n1,2')))", [["a", "b"], ["1", "2"]]),
+        later("import asyncio\nasyncio.run(asyncio.sleep(0.001, 'late'))", "late"),
+        later("import asyncio\nawait asyncio.to_thread(len, 'abc')", 3),
+        later("def f():\n    yield 1\n    yield 2\nlist(f())", [1, 2]),
+        later("import csv, io\nlist(csv.reader(io.StringIO('a,b\\n1,2')))", [["a", "b"], ["1", "2"]]),
         ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: 'int'\nP(1)", "P(x=1)"),
-        ("import statistics as s\ns.median([3, 1, 2])", 2),
-        ("from enum import Enum\nclass C(Enum):\n    A = 1\nC.A.name", "A"),
-        ("from datetime import *\ndatetime.strptime('2 Jan 2026', '%d %b %Y').date()", date(2026, 1, 2)),
-        (
+        later("import statistics as s\ns.median([3, 1, 2])", 2),
+        later("from enum import Enum\nclass C(Enum):\n    A = 1\nC.A.name", "A"),
+        later("from datetime import *\ndatetime.strptime('2 Jan 2026', '%d %b %Y').date()", date(2026, 1, 2)),
+        later(
             "from threading import *\nt = Thread(target=held.append, args=(1,))\nt.start()\nt.join()\nheld",
             [1],
         ),
         ("with ThreadPoolExecutor() as pool: answers = [*pool.map(abs, [-1, -2])]\nanswers", [1, 2]),
-        ("import inspect\ndef f(): return 1\ninspect.getsource(f)", "def f(): return 1\n"),
-        ("'ß'.encode('cp1252'), 'é'.encode('latin-1')", (b"\xdf", b"\xe9")),
+        later("import inspect\ndef f(): return 1\ninspect.getsource(f)", "def f(): return 1\n"),
+        later("'ß'.encode('cp1252'), 'é'.encode('latin-1')", (b"\xdf", b"\xe9")),
     ],
 )
 async def test_a_cell_has_the_value_of_its_last_expression(cell: str, value: Any) -> None:
@@ -116,6 +117,7 @@ async def test_what_is_printed_is_bounded_and_the_rest_counted() -> None:
         assert done.value == "vvvvvvvvvv\n[2 more characters]\n"
 
 
+@SOAK
 async def test_what_is_too_large_to_leave_is_said_and_the_variables_stay() -> None:
     done = await run("x = 5\n[1] * 2_000_000", "x")
     assert (done.value, done.error) == (5, "")

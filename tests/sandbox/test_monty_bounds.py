@@ -11,6 +11,7 @@ import pytest
 from daemon.environment import Bounds, SandboxError
 from daemon.sandbox.monty import MontyPool
 from tests.sandbox.test_monty import echo, run
+from tests.soak import SOAK, later
 from tests.source import ROOT
 
 
@@ -59,11 +60,11 @@ async def test_it_can_be_closed_in_the_midst_of_a_cell(pool: MontyPool) -> None:
     ("code", "why"),
     [
         ("while True: pass", "longer than 0.2 seconds"),
-        (
+        later(
             "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
             "longer than 0.2 seconds",
         ),
-        ("import time\nwhile True: time.sleep(9)", "longer than 0.2 seconds"),
+        later("import time\nwhile True: time.sleep(9)", "longer than 0.2 seconds"),
         ("x = 'a' * 10**9", "more than 32 MB of memory"),
         ("x = []\nwhile True: x.append('y' * 1000 + str(len(x)))", "more than 32 MB of memory"),
         ("for n in range(99):\n    try: echo(n)\n    except BaseException: pass", "more than 20 calls"),
@@ -94,6 +95,7 @@ async def test_more_calls_than_monty_counts_by_itself(pool: MontyPool) -> None:
     assert await run(sandbox, "sum([echo(1) for n in range(1500)])") == 1500
 
 
+@SOAK
 async def test_waiting_for_the_host_costs_the_cell_no_time(pool: MontyPool) -> None:
     async def long() -> str:
         try:

@@ -57,7 +57,7 @@ async def test_it_gives_what_cpython_gives(pool: MontyPool, name: str) -> None:
     await gives_what_cpython_gives(pool, name, open_plain)
 
 
-@pytest.mark.parametrize("name", shared((name for name in WRITTEN if name.endswith(MOVES)), 3))
+@pytest.mark.parametrize("name", shared((name for name in WRITTEN if name.endswith(MOVES)), 8))
 async def test_so_does_a_confined_child(pool: MontyPool, name: str) -> None:
     try:
         await confines()

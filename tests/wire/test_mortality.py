@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tests.soak import SOAK
 from tests.wire.mortality import POISON, talk, told
 
 FASTER = 10.0
 """Seconds of the scenario in one of ours."""
 
 
+@SOAK
 def test_a_poison_is_given_up_and_everybody_else_is_answered() -> None:
     outcome = told(talk(2, 1), speed=FASTER)
     print(outcome)
