@@ -336,7 +336,8 @@ class Execution:
 
     async def end(self, event: TurnEnded) -> Entry[TurnEnded]:
         """The last entry of this turn: closes what was taken up; where it failed, all that it left open, but
-        for what has come of that and was not taken up, and the watches that its last words set."""
+        for what has come of that and was not taken up, what is seen through beside it, and the watches that
+        its last words set."""
         closes = [self.began.seq, *self.journal.still_pending([entry.seq for entry in self.inputs])]
         closes += self.journal.still_pending([entry.seq for entry in self._outages])
         moot = list[int]()
@@ -344,9 +345,14 @@ class Execution:
             told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
             left = self._pending_under([*self.paths, *told])
             left = [entry for entry in left if not (_is_watch(entry) and context_of(entry.key) in told)]
-            moot += [entry.seq for entry in left if not isinstance(entry.event, Spawned | Input)]
+            moot += [entry.seq for entry in left if ends_with_its_turn(entry)]
         moot = [seq for seq in dict.fromkeys(moot) if seq not in closes]
         return await self.append(event, f"{self.turn}/ended", closes=list(dict.fromkeys(closes)), moot=moot)
+
+
+def ends_with_its_turn(entry: Entry[Any]) -> bool:
+    """Is it closed where its turn has failed? Not what came to it, and not what only something else ends."""
+    return TurnEnded.kind in entry.event.closed_by and not isinstance(entry.event, Input)
 
 
 def _is_watch(entry: Entry[Any]) -> bool:

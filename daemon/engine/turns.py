@@ -28,7 +28,7 @@ from daemon.engine.exceptions import (
     RunAgain,
     Suspended,
 )
-from daemon.engine.execution import Execution
+from daemon.engine.execution import Execution, ends_with_its_turn
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import FAILED, STOPPED, last_words, parent_of, part
 from daemon.engine.kinds import (
@@ -341,7 +341,7 @@ class Turns:
         with suppress(JournalDamaged):
             done = self._journal.under(began.event.execution)
             left = [entry for entry in done if entry.thread == began.thread]
-            closes += [entry.seq for entry in left if not isinstance(entry.event, Spawned | Input)]
+            closes += [entry.seq for entry in left if ends_with_its_turn(entry)]
         await self._end_child(began)
         await self._journal.append(
             began.thread,

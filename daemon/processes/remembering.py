@@ -22,6 +22,7 @@ from daemon.process import MentalProcess, Question, Turn, Words
 
 NAME = "remembering"
 READERS = "prompts/readers"
+BEGUN = "prompts/sentences/memory/forgetting"
 FORGOTTEN = "prompts/sentences/memory/forgotten"
 FORGOTTEN_NOTE = "prompts/sentences/memory/forgotten_note"
 LONGEST = 1_500
@@ -167,8 +168,8 @@ class Remembering:
         if answer.value != "forget":
             await turn.say(_sentence(turn, "prompts/sentences/memory/kept"))
             return
-        await turn.say(_sentence(turn, "prompts/sentences/memory/forgetting"))
         await turn.forget(person, seqs)
+        await turn.say(_sentence(turn, BEGUN))
 
 
 def parsed(text: str) -> tuple[str, str, str]:
@@ -205,7 +206,7 @@ PROCESS = MentalProcess(
         "prompts/sentences/memory/forget_me": Words(),
         "prompts/sentences/memory/forget_note": Words({"number", "text"}, "text"),
         "prompts/sentences/memory/kept": Words(),
-        "prompts/sentences/memory/forgetting": Words(),
+        BEGUN: Words(),
         FORGOTTEN: Words(),
         FORGOTTEN_NOTE: Words(),
     },

@@ -5,6 +5,10 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 DM = "tests/stories/test_dm_goes_on.py::"
+CONFIRMED = (
+    "tests/stories/test_memory_commands.py"
+    "::test_what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_it_begins"
+)
 GONE = "tests/stories/test_forgetting_dm.py::"
 TOP = "tests/stories/test_top_of_dm.py::"
 BURST = f"{DM}test_of_a_burst_each_root_hears_what_waits_in_the_others"
@@ -77,6 +81,20 @@ CARRIED = (
     ),
 )
 FORGOTTEN = (
+    rule(
+        "what is confirmed is recorded before anything is said of it",
+        "processes/remembering.py",
+        "        await turn.forget(person, seqs)\n        await turn.say(_sentence(turn, BEGUN))\n",
+        "        await turn.say(_sentence(turn, BEGUN))\n        await turn.forget(person, seqs)\n",
+        CONFIRMED,
+    ),
+    rule(
+        "what is seen through beside a turn is not closed where that fails",
+        "engine/execution.py",
+        "return TurnEnded.kind in entry.event.closed_by and",
+        "return",
+        CONFIRMED,
+    ),
     rule(
         "what a DM has at hand is made anew when any of it is forgotten",
         "soul/dms.py",

@@ -8,7 +8,7 @@ from daemon.engine.event import as_json
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.soak import SOAK, shared
-from tests.stories.choosing import FAST, pressed, questions
+from tests.stories.choosing import FAST, outcomes, pressed, questions
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_forgetting import forgotten, learned, traces, until_told
 
@@ -96,6 +96,20 @@ async def test_one_note_is_forgotten_with_all_its_versions(stage: Stage) -> None
     assert "catamaran" in told
     assert "for chess" in told, "her messages stay"
     assert "bughouse" not in await listed(stage)
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_it_begins(
+    stage: Stage,
+) -> None:
+    await both(stage)
+    ts = await stage.say("alice", ALICE, "!forget me")
+    stage.wire.refuse["chat.postMessage"] = ["is_archived"]
+    await pressed(stage, "alice", "Forget it")
+    await until_told(stage)
+    assert outcomes(stage)[-2:] == ["abandoned", "completed"]
+    assert traces(stage, "beehives", "chess") == []
+    assert "It is done" in (await stage.answers(ALICE, ts))[-1]
     assert not verify(stage.soul.journal).violations
 
 
