@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -13,6 +14,13 @@ from tests.machine import folder, without_certificates
 
 TOOLS = ("hypothesis", "playwright")
 """What only requirements-dev.txt names, and some tests are written with."""
+FEW = 40
+"""Examples of a property that `make test` tries, the same each time; `make soak` tries more, and others."""
+
+with contextlib.suppress(ImportError):
+    from hypothesis import settings
+
+    settings.register_profile("ci", settings.get_profile("ci"), max_examples=FEW)
 
 
 def pytest_configure() -> None:

@@ -18,6 +18,7 @@ from daemon.engine.reading import reading
 from daemon.engine.verify import verify
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
+from tests.soak import SOAK
 
 KINDS = (Said, Pressed)
 
@@ -148,6 +149,7 @@ async def test_a_file_that_is_damaged_is_no_file_that_is_busy(path: Path) -> Non
             journal.check()
 
 
+@SOAK
 async def test_a_file_that_another_program_writes_to_is_said_to_be_held(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin immediate")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from daemon.inner.grammar import Command, read
 from tests.inner.fuzz import PIECES, answer, problem
 from tests.inner.some_commands import KNOWN, rendered
+from tests.soak import shared
 
 SHARE = 1_500
 """So many answers of the hundred thousand that `make soak` tries."""
@@ -37,13 +38,13 @@ ENTRIES = st.lists(st.tuples(st.from_regex(r"[\w.\-]{1,9}", fullmatch=True), TEX
 
 
 @given(st.lists(st.sampled_from(PIECES) | LINES | st.text(max_size=9), max_size=25).map("".join))
-@settings(max_examples=120, deadline=None)
+@settings(deadline=None)
 def test_nothing_is_raised_and_nothing_is_carried_out_that_was_not_written(text: str) -> None:
     assert problem(text) == ""
 
 
 @given(st.lists(LINES, max_size=8))
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_each_object_in_a_section_is_carried_out_or_told(lines: list[str]) -> None:
     written = read("\n".join(("# Commands:", *lines, "# End of commands")), KNOWN)
     assert len(written.commands) + len(written.faults) == len(lines)
@@ -51,7 +52,7 @@ def test_each_object_in_a_section_is_carried_out_or_told(lines: list[str]) -> No
 
 
 @given(ENTRIES, TEXT)
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_commands_that_are_written_down_again_are_read_the_same(
     entries: list[tuple[str, str, str]], before: str
 ) -> None:
@@ -75,7 +76,7 @@ def test_commands_that_are_written_down_again_are_read_the_same(
         assert one.description == other.description
 
 
-@pytest.mark.parametrize("share", range(2))
+@pytest.mark.parametrize("share", shared(range(2), 2))
 def test_a_share_of_the_fuzz(share: int) -> None:
     found = [problem(answer(seed)) for seed in range(share * SHARE // 2, (share + 1) * SHARE // 2)]
     assert [one for one in found if one] == []
@@ -90,7 +91,7 @@ HOSTILE = [
 BEFORE = ["", "# Commands:\n", "```json\n", '# Commands:\n{"type":"notes.read","args":{"ids":[']
 
 
-@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("before", shared(BEFORE, 3))
 def test_an_answer_takes_as_long_as_it_is(before: str) -> None:
     """Four times the text takes four times as long, and a little more; a square would take sixteen times."""
     for piece in HOSTILE:

@@ -18,6 +18,7 @@ from daemon.inner.supervising import Bounds
 from daemon.kinds import INNER
 from daemon.recipe import Recipe
 from tests.inner.workshop import Workshop, python, shell, until
+from tests.soak import SOAK
 
 MEGABYTE = 2**20
 
@@ -216,6 +217,7 @@ async def test_it_takes_no_more_than_its_bounds(workshop: Workshop, code: str, s
     assert said in ended.result
 
 
+@SOAK
 async def test_its_folder_grows_no_further_than_its_bound(workshop: Workshop) -> None:
     script = "i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero > $i; sleep 0.01; done"
     ended = await workshop.run(shell(script), bounds=Bounds(room=MEGABYTE))

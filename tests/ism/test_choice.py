@@ -94,7 +94,7 @@ def test_no_part_of_a_choice_is_a_choice(end: int) -> None:
 
 
 @given(st.text(st.sampled_from('{}[]",:\\ aA1\n'), max_size=60) | st.text())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings().max_examples, deadline=None)
 def test_nothing_else_is_raised_whatever_a_model_writes(reply: str) -> None:
     try:
         choice = read_choice(reply)

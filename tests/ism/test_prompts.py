@@ -19,7 +19,7 @@ CAME = st.lists(st.one_of(st.none(), st.none(), TEXT), max_size=12)
 
 
 @given(REPLIES, st.lists(TEXT, min_size=8, max_size=8), CAME)
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 async def test_each_prompt_begins_with_the_one_before(
     replies: list[str], found: list[str], came: list[str | None]
 ) -> None:

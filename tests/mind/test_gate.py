@@ -20,7 +20,7 @@ from daemon.slack.text import readable
 from daemon.slack.words import stops
 from rehearsal.claude.asked import MESSAGE, RESULT
 from tests.mind.gate import problem
-from tests.soak import later
+from tests.soak import later, shared
 
 SIZE = 100_000
 SHARE = 2_000
@@ -168,7 +168,7 @@ def test_a_choice_is_read_behind_thoughts_of_any_kind() -> None:
         read_choice(f"{draft}</think>" + choice)
 
 
-@pytest.mark.parametrize("share", range(4))
+@pytest.mark.parametrize("share", shared(range(4), 4))
 def test_a_share_of_the_fuzz(share: int) -> None:
     found = [problem(seed) for seed in range(share * SHARE // 4, (share + 1) * SHARE // 4)]
     assert [one for one in found if one] == []
@@ -266,8 +266,14 @@ WORK: list[Callable[[str], object]] = [
 ]
 
 
+DEAR = (stream, spoken, choose)
+"""What the quick ones of `make test` are tried for, too."""
+
+
 @pytest.mark.parametrize("each", [EACH, later(1)])
-@pytest.mark.parametrize(("number", "work"), list(enumerate(WORK)))
+@pytest.mark.parametrize(
+    ("number", "work"), [later(*one) if one[1] in DEAR else one for one in enumerate(WORK)]
+)
 def test_no_text_takes_longer_than_it_is_long(number: int, work: Callable[[str], object], each: int) -> None:
     """Four times the text takes four times as long, and a little more; a square would take sixteen times."""
     for piece in HOSTILE[number % each :: each]:

@@ -22,6 +22,7 @@ from daemon.mind.payloads import (
     parse,
     slug_of,
 )
+from tests.soak import later
 
 ACTIONS = ("Research", "ReadThread")
 RESEARCH = "<Research><question>Why?</question></Research>"
@@ -277,7 +278,7 @@ ANSWERS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 @given(st.one_of(ANSWERS, st.text(max_size=200)))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings().max_examples, deadline=None)
 def test_nothing_raises_and_all_lies_in_the_answer(text: str) -> None:
     parsed = read(text)
     assert [payload.place for payload in parsed.payloads] == [*range(1, len(parsed.payloads) + 1)]
@@ -286,7 +287,7 @@ def test_nothing_raises_and_all_lies_in_the_answer(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from([piece for piece in PIECES if piece != "-->"]), max_size=40))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings().max_examples, deadline=None)
 def test_no_word_is_lost_and_none_is_doubled(pieces: list[str]) -> None:
     words = [f"w{number};" for number in range(len(pieces))]
     parsed = read("".join(piece + word for piece, word in zip(pieces, words, strict=True)))
@@ -306,9 +307,18 @@ GROWING: dict[str, Callable[[int], str]] = {
     "blank lines": lambda size: "\n   " * size,
     "quotations": lambda size: "> a </send>\n" * size,
 }
+QUICK = {
+    "brackets",
+    "quotations",
+    "blank lines",
+    "spans of code that are never closed",
+    "self-calls that are never closed",
+}
 
 
-@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
+@pytest.mark.parametrize(
+    "text", [text if name in QUICK else later(text) for name, text in GROWING.items()], ids=GROWING.keys()
+)
 def test_a_longer_answer_takes_longer_in_proportion(text: Callable[[int], str]) -> None:
     def spent(size: int) -> float:
         times = []

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.mind.writing import Written, written
+from tests.soak import but
 
 TICKS = "```"
 ANY = st.text(st.characters(exclude_categories=()))
@@ -162,7 +163,9 @@ LONG_ONES = {
 }
 
 
-@pytest.mark.parametrize("text", LONG_ONES.values(), ids=LONG_ONES.keys())
+@pytest.mark.parametrize(
+    "text", but(LONG_ONES.values(), [LONG_ONES["finals that end"]]), ids=LONG_ONES.keys()
+)
 def test_a_long_answer_takes_no_longer_than_it_is(text: str) -> None:
     """What takes the square of it would not end while anybody waits."""
     found = written(text)

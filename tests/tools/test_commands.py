@@ -70,6 +70,7 @@ def test_what_is_no_journal_is_a_plain_sentence_and_exit_74(tmp_path: Path) -> N
     assert wrong.startswith("There is no journal at")
 
 
+@SOAK
 def test_export_gives_every_entry_as_a_line_of_json(talked: Path) -> None:
     status, said, _ = run("export", "--journal", str(talked))
     lines = [json.loads(line) for line in said.splitlines()]
@@ -111,6 +112,7 @@ def test_trace_names_the_latest_threads_to_who_asks_for_another(talked: Path) ->
     assert wrong.startswith("No thread is sess-nobody.\nsess-")
 
 
+@SOAK
 @pytest.mark.parametrize("shown", [1, later(None)], ids=["one", "each"])
 def test_trace_alone_lists_the_threads_and_full_cuts_no_line(talked: Path, shown: int | None) -> None:
     status, said, wrong = run("trace", "--journal", str(talked))
@@ -125,6 +127,7 @@ def test_trace_alone_lists_the_threads_and_full_cuts_no_line(talked: Path, shown
     assert max(map(len, full.splitlines())) > 60
 
 
+@SOAK
 @pytest.mark.parametrize("command", [("trace",), *map(later, [("export",), ("actions",), ("settings",)])])
 def test_a_reader_who_goes_away_is_no_traceback(talked: Path, command: tuple[str, ...]) -> None:
     named = ["--journal", str(talked)] if command in (("trace",), ("export",)) else []
@@ -162,6 +165,7 @@ def test_a_backup_that_breaks_a_rule_is_not_kept(journal: Path, tmp_path: Path) 
     assert not [*tmp_path.glob("y*")]
 
 
+@SOAK
 def test_each_command_that_has_a_journal_names_it_in_the_same_words() -> None:
     said = {name: run(name, "--help")[1] for name in ("read", "trace", "verify", "export", "backup")}
     assert all("--journal PATH" in text for text in said.values())
