@@ -280,8 +280,8 @@ class Turn(Protocol):
         """Ask, and go on when it is answered: the turn ends here, and this execution runs again from the top.
         Raises Suspended, which nobody but the engine may catch."""
 
-    async def withdraw(self) -> int:
-        """Let go of every execution that waits for an answer in this thread; how many there were."""
+    async def withdraw(self) -> tuple[int, int]:
+        """Let go of all that waits for answers in this thread, or goes on under it; how many of each."""
 
     async def tell(self, name: str, event: Input) -> None:
         """An input for this very thread: how anything goes on after this turn."""
@@ -306,8 +306,8 @@ class Turn(Protocol):
     def wished(self) -> Question | None:
         """What a branch wants to ask here, of those who can read it; if that is what this turn is about."""
 
-    async def wait_for_other_wishes(self) -> None:
-        """Until nothing is asked here any more for a branch that wished it earlier. Raises Suspended."""
+    async def wait_for_other_wishes(self) -> bool:
+        """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
 
     async def answered_since(self, question: Question) -> Answer | None:
         """How the same bound was answered for another branch, after this one wished to ask."""

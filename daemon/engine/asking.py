@@ -60,11 +60,12 @@ class Asking(Steps):
         kind: type[A],
         first: Callable[[str], Awaitable[Q]] | None = None,
         within: float | None = None,
+        until: Sequence[int] = (),
     ) -> Entry[A]:
         """The same for a program with questions and answers of its own: the entry that `answered` made.
 
         `first` says the question to whoever is to answer it, under the key that it will have, and returns
-        it as it is recorded.
+        it as it is recorded. Where one of the entries `until` is closed, nobody needs to answer any more.
         """
         key = self.key(name)
         asked = fingerprint(question.kind, name, question, within)
@@ -75,17 +76,20 @@ class Asking(Steps):
             waits = await self.execution.append(event, key)
         if isinstance(waits.event, Answered):  # taken over from before a restart
             return cast(Entry[A], waits)
-        deadline = await self._deadline(waits, within)
+        deadline = await self._deadline(waits, within, until)
         return cast(Entry[A], await self._answer(waits, answered, also=deadline))
 
-    async def _deadline(self, asked: Entry[Any], within: float | None) -> Entry[Waiting] | None:
-        if within is None or isinstance(asked.event, Answered):
+    async def _deadline(
+        self, asked: Entry[Any], within: float | None, until: Sequence[int]
+    ) -> Entry[Waiting] | None:
+        if within is None and not until:
             return None
         key = part(asked.key, "deadline")
         found = self.read(key)
         if found:
             return cast(Entry[Waiting], found)
-        event = Waiting(due=self.execution.clock.now() + within, execution=self.execution.id)
+        due = None if within is None else self.execution.clock.now() + within
+        event = Waiting(due=due, closed=tuple(until), want="any", execution=self.execution.id)
         return await self.execution.append(event, key, cause=asked.seq)
 
     async def wait(
@@ -185,17 +189,20 @@ class Asking(Steps):
         closes = self.execution.journal.still_pending(open_now)
         return await self.execution.append(event, key, cause=answer.seq, closes=closes)
 
-    async def withdraw(self) -> list[Entry[Any]]:
-        """Nobody needs to answer what other executions of this thread wait for; what that was."""
+    async def withdraw(self, watches: Sequence[int] = ()) -> list[Entry[Any]]:
+        """Nobody needs to answer what other executions of this thread wait for, and these watches are wanted
+        no more; what that was.
+        """
         key = self.key("withdraw")
         journal, thread = self.execution.journal, self.execution.thread
         found = self.read(key)
         if found is None:
             self.goes_live(key)
             mine = self.execution.id
-            pending = [*journal.pending(Asked, thread=thread), *journal.pending(Waiting, thread=thread)]
-            others = [entry.seq for entry in pending if getattr(entry.event, "execution", "") != mine]
-            found = await self.execution.append(Withdrawn(), key, moot=others)
+            waits = [one for one in journal.pending(Waiting, thread=thread) if one.event.resumes]
+            pending: list[Entry[Any]] = [*journal.pending(Asked, thread=thread), *waits]
+            others = [entry.seq for entry in pending if entry.event.execution != mine]
+            found = await self.execution.append(Withdrawn(), key, moot=[*others, *watches])
         return journal.many(found.closes)
 
 

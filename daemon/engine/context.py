@@ -90,12 +90,21 @@ class Context(Asking):
         return Joined(thread=child.event.thread, status=ended[0].event.status, result=ended[0].event.result)
 
     async def cancel(self, children: Sequence[Entry[Spawned]] = (), reason: str = "cancelled") -> None:
-        """Send a stop to these children, or to all that have not ended."""
-        for seq in [child.seq for child in children] or await self._children():
+        """Send a stop to these children, or to all that have not ended; in a root, that it has begun."""
+        await self._cancel([child.seq for child in children] or await self._children(), reason)
+
+    async def cancel_all(self, reason: str = "cancelled") -> Sequence[Entry[Spawned]]:
+        """Send a stop to all that goes on under this thread, whichever execution began it; what that was."""
+        seqs = await self._children(whoever=True)
+        await self._cancel(seqs, reason)
+        return self.execution.journal.many(seqs)
+
+    async def _cancel(self, seqs: Sequence[int], reason: str) -> None:
+        for seq in seqs:
             child = self.execution.journal.at(seq)
             await self.send(f"cancel-{seq}", child.event.thread, Cancel(reason=reason))
 
-    async def _children(self) -> Sequence[int]:
+    async def _children(self, *, whoever: bool = False) -> Sequence[int]:
         """The children that have not ended, as they were when this was first asked."""
         key = self.key("children")
         found = self.read(key)
@@ -104,7 +113,7 @@ class Context(Asking):
         if self.execution.record.replaying:
             return ()
         pending = self.execution.journal.pending(Spawned, thread=self.execution.thread)
-        if not self.execution.parent:  # a root does not end: what others spawned there goes on
+        if not (whoever or self.execution.parent):  # a root does not end: what others spawned there goes on
             own = {child.seq for child in self.execution.entries(Spawned)}
             pending = [child for child in pending if child.seq in own]
         seqs = tuple(child.seq for child in pending)

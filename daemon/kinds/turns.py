@@ -43,7 +43,7 @@ class TurnEnded(engine.TurnEnded):
 
     def without_words(self) -> Self:
         """A process whose parameters are forgotten cannot be gone on with."""
-        return blanked(replace(self, process=None) if self.params else self)
+        return blanked(replace(self, process="") if self.params else self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

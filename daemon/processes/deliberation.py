@@ -96,7 +96,6 @@ class _Round:
             memory = await stopped(self._turn, thought.memory, speech, thought.final)
             if self._is_branch:
                 return memory  # whoever stopped it is heard by the next turn
-            await self._turn.tree.cancel()
             return Transition(to=THEN, memory=memory)
         if not thought.usable:
             return await self._wordless(thought)

@@ -13,7 +13,8 @@ async def relaying(turn: Turn) -> WorkingMemory:
     """
     question = turn.wished
     assert question is not None
-    await turn.wait_for_other_wishes()
+    if not await turn.wait_for_other_wishes():
+        return turn.memory
     answer = await turn.answered_since(question)
     if answer is None:
         answer = await turn.ask("wished", question) if question.to else NO_ANSWER

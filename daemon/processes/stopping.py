@@ -12,16 +12,15 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
 
     Where nothing waited, nothing is said.
     """
-    withdrawn = await turn.withdraw()
+    questions, branches = await turn.withdraw()
     if turn.tree.parent:
         await turn.tree.end("", status="cancelled")
         return turn.memory
-    ended = await turn.tree.cancel()
-    if not (withdrawn or ended or turn.came):
+    if not (questions or branches or turn.came):
         return turn.memory
     spoken = await turn.say(turn.text("prompts/sentences/stopped").strip())
     memory = turn.memory.with_memory(*map(remember, spoken))
-    return Transition(to="conversation", memory=memory) if ended or turn.came else memory
+    return Transition(to="conversation", memory=memory) if branches or turn.came else memory
 
 
 PROCESS = MentalProcess(name="stopping", run=stopping, called="someone says stop where nothing runs")

@@ -27,7 +27,8 @@ PARTS = (TurnEnded, Heard, MoodChanged, ContextCleared, CarriedOver)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """A thread's past, before seq `before`. `process` and `mood` are None where nothing has set them yet.
+    """A thread's past, before seq `before`. `process` and `mood` are None where nothing has set them yet;
+    the process is empty where its parameters are forgotten.
 
     An unfinished turn is in nobody's memory; what was heard is taken by the first turn that keeps anything.
     """
@@ -122,7 +123,8 @@ class Pasts:
             seqs = _kept(seqs, new)
             heard += [entry for entry in only(Heard, new) if not entry.forgotten]
             for ended in only(TurnEnded, new):
-                process, params = ended.event.process, ended.event.params
+                if ended.event.process is not None:
+                    process, params = ended.event.process, ended.event.params
                 if ended.event.keep:
                     keeping = ended
             for changed in only(MoodChanged, new):

@@ -184,10 +184,16 @@ class Soul(Program):
         await turn.became("declined")
         await _let_go(turn)
         await settling.settle_card(turn)
-        ctx.accept(await ctx.receive(lambda entry: entry.event.rank is Rank.STOP))
+        stops = await ctx.receive(lambda entry: entry.event.rank is Rank.STOP)
+        ctx.accept(stops)
         if turn.tree.parent:
             await ctx.end_thread("", "cancelled")
-        elif not turn.execution.entries(Spoken):
+            return
+        if stops and turn.thread != INNER:
+            await turn.withdraw()
+            if turn.process == THINKING:
+                await turn.record(Transition(to=self._world.initial, memory=turn.memory))
+        if not turn.execution.entries(Spoken):
             await _last_word(turn, "stopped")
 
     def gave_up(self, ctx: Context) -> TurnEnded:

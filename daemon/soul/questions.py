@@ -10,8 +10,8 @@ from dataclasses import asdict, replace
 from typing import Any, cast
 
 from daemon.engine.event import Entry, Input, fingerprint, only
-from daemon.engine.keys import PART, part
-from daemon.engine.kinds import Received, Waiting
+from daemon.engine.keys import PART, parent_of, part
+from daemon.engine.kinds import Cancel, Received, Spawned, ThreadEnded, Waiting
 from daemon.engine.reading import Reading
 from daemon.errors import SpeechFailed
 from daemon.kinds import (
@@ -34,6 +34,7 @@ from daemon.ports import Choice, Choices
 from daemon.process import NO_ANSWER, Answer, Question
 from daemon.soul.errand import errand_of, report
 from daemon.soul.message import speech_of
+from daemon.soul.tree import watches_of
 from daemon.soul.voice import Voice
 
 SAY = "say"
@@ -56,7 +57,13 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
         return await _answered(turn, asked, given, question)
 
     answer = await turn.ctx.ask_for(
-        name, _asked(question, ()), answered=keep, kind=Answered, first=say, within=question.wait
+        name,
+        _asked(question, ()),
+        answered=keep,
+        kind=Answered,
+        first=say,
+        within=question.wait,
+        until=_wisher(turn),
     )
     asked: Entry[Asked] = turn.world.journal.at(answer.event.asked)
     await settle(turn, asked, answer.event.text)
@@ -217,29 +224,61 @@ async def take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: st
     await turn.effect(name, {"ts": ts}, rewrite, repeatable=True)
 
 
-async def withdraw(turn: Voice) -> int:
-    """Nobody needs to answer what waits in this thread; the executions that asked end with this. How many?"""
-    withdrawn = only(Asked, await turn.ctx.withdraw())
+async def withdraw(turn: Voice) -> tuple[int, int]:
+    """Nobody needs to answer what waits in this thread, and what goes on under it ends. How many questions
+    were let go of, and how many branches? A branch that is stopped ends those under it by its own end.
+    """
+    under = watches_of(turn.world.journal, turn.thread)
+    withdrawn = await turn.ctx.withdraw([watch.seq for watch in under])
+    root = not turn.execution.parent
+    branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped") if root else ()
     await see_off(turn, withdrawn)
-    return len(withdrawn)
+    return len(only(Asked, withdrawn)), len(branches)
 
 
-async def see_off(turn: Voice, withdrawn: Sequence[Entry[Asked]]) -> None:
+async def see_off(turn: Voice, withdrawn: Sequence[Entry[Asked | Waiting]]) -> None:
     """Whoever wanted these asked hears that nobody answers, and their buttons go."""
-    for question in withdrawn:
-        wish = wish_of(turn.world.journal, question.event.execution)
+    journal = turn.world.journal
+    for waits in withdrawn:
+        if isinstance(waits.event, Waiting) and not waits.event.resumes:
+            continue
+        wish = wish_of(journal, waits.event.execution)
         if wish:
             await relay(turn, wish, NO_ANSWER)
-        wanted = errand_of(turn.world.journal, question.event.execution)
+        wanted = errand_of(journal, waits.event.execution)
         if wanted:
             await report(turn, wanted, "declined")
-        await settle(turn, question, "")
+        for question in only(Asked, [waits]):
+            await settle(turn, question, "")
 
 
-async def wait_for_other_wishes(turn: Voice) -> None:
-    """Until nothing is asked here any more for a branch that wished it earlier. Raises Suspended."""
+async def wait_for_other_wishes(turn: Voice) -> bool:
+    """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
+    want it then? Raises Suspended."""
     while earlier := await turn.ctx.notice("earlier", lambda: _earlier_wishes(turn)):
         await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
+    return await turn.ctx.notice("forlorn", lambda: _forlorn(turn)) is None
+
+
+def _forlorn(turn: Voice) -> Received | None:
+    """Has the branch that wished this ended, or is it told to?"""
+    journal = turn.world.journal
+    wish = wish_of(journal, turn.execution.id)
+    thread = wish.branch if wish else ""
+    while parent := parent_of(thread):
+        if ends := journal.of(thread, Cancel, ThreadEnded):
+            return Received(inputs=(ends[0].seq,))
+        thread = parent
+    return None
+
+
+def _wisher(turn: Voice) -> Sequence[int]:
+    """The branch that wished to ask this: where it ends, nobody needs to answer any more."""
+    wish = wish_of(turn.world.journal, turn.execution.id)
+    if wish is None:
+        return ()
+    begun = turn.world.journal.of(parent_of(wish.branch), Spawned)
+    return [entry.seq for entry in begun if entry.event.thread == wish.branch]
 
 
 def _earlier_wishes(turn: Voice) -> Received | None:

@@ -173,6 +173,12 @@ def _note(wait: Entry[Waiting]) -> Mapping[str, Any]:
     return note if isinstance(note, Mapping) and not wait.event.resumes else {}
 
 
+def watches_of(journal: Reading, thread: str) -> Sequence[Entry[Waiting]]:
+    """What a thread waits for beside its executions: answers of branches, and timers."""
+    waits = journal.pending(Waiting, thread=thread)
+    return [wait for wait in waits if {"branches", "timer"} & _note(wait).keys()]
+
+
 def came_of(journal: Reading, wait: Entry[Waiting]) -> Sequence[Entry[ThreadEnded] | None]:
     """How the branches that this waited for have ended, in their order."""
     ended = []

@@ -45,6 +45,7 @@ from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
 from daemon.soul import node, questions
 from daemon.soul.aloud import aloud
+from daemon.soul.course import where
 from daemon.soul.facts import facts, last_execution
 from daemon.soul.message import is_broken_off
 from daemon.soul.past import originals
@@ -95,7 +96,7 @@ class Turn(Voice):
     @property
     def late(self) -> bool:
         """Did all of it come after its thread had turned to something else? A timer is never late."""
-        if not self.came or self._said or self.past.process in (None, THINKING):
+        if not self.came or self._said or self.past.process in (None, "", THINKING):
             return False
         return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
 
@@ -173,9 +174,9 @@ class Turn(Voice):
         wish = self._wish
         return questions.wished(wish, self._readers) if wish else None
 
-    async def wait_for_other_wishes(self) -> None:
-        """Until nothing is asked here any more for a branch that wished it earlier. Raises Suspended."""
-        await questions.wait_for_other_wishes(self)
+    async def wait_for_other_wishes(self) -> bool:
+        """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
+        return await questions.wait_for_other_wishes(self)
 
     async def answered_since(self, question: Question) -> Answer | None:
         """How the same bound was answered for another branch, after this one wished to ask."""
@@ -316,8 +317,8 @@ class Turn(Voice):
         self.began_at = answer.at
         return answer
 
-    async def withdraw(self) -> int:
-        """Let go of every execution that waits for an answer in this thread; how many there were."""
+    async def withdraw(self) -> tuple[int, int]:
+        """Let go of all that waits for answers in this thread, or goes on under it; how many of each."""
         return await questions.withdraw(self)
 
     async def tell(self, name: str, event: Input) -> None:
@@ -356,20 +357,22 @@ class Turn(Voice):
 
     def completed(self) -> TurnEnded:
         """The entry that this turn ends with: what `memory` holds that no turn has kept is kept."""
-        return TurnEnded(outcome="completed", keep=self._keep(self.memory), **self._where())
+        return TurnEnded(outcome="completed", keep=self._keep(self.memory), **where(self))
 
     def failed(self) -> TurnEnded:
         """The same, where it was given up: of the messages nothing is kept, one of them may be the poison.
 
         One that was answered, and that the daemon died of afterwards, has not failed.
         """
+        for taken in only(TransitionTaken, self.world.journal.under(self.ctx.path)):  # its last words
+            self.process, self.params = taken.event.to, taken.event.params
         if self.is_refused:
-            return TurnEnded(outcome="abandoned", **self._where())
+            return TurnEnded(outcome="abandoned", **where(self))
         said = self.execution.entries(Spoken)
         if self.was_answered:
             return replace(self.completed(), keep=self._keep(self.memory.with_memory(*map(remember, said))))
         keep = self._keep(working_memory(map(remember, said[-1:])))
-        return TurnEnded(outcome="failed", keep=keep, **self._where())
+        return TurnEnded(outcome="failed", keep=keep, **where(self))
 
     def suspended(self) -> TurnEnded:
         """The same, where its execution waits: what was said aloud is kept; the thread is free."""
@@ -386,12 +389,6 @@ class Turn(Voice):
         public += sorted([*self.came, *seen, *accepted], key=lambda entry: entry.seq)
         unique = {entry.seq: entry for entry in public}
         return TurnEnded(outcome="suspended", keep=self._keep(working_memory(map(remember, unique.values()))))
-
-    def _where(self) -> Mapping[str, Any]:
-        """Which process the thread is in after this turn."""
-        if self.apart is not None:
-            return {"process": self.past.process, "params": self.past.params}
-        return {"process": self.process, "params": self.params}
 
     def _keep(self, memory: WorkingMemory) -> tuple[int, ...]:
         ended = self.world.journal.of(self.thread, TurnEnded, since=self.first.seq)

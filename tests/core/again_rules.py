@@ -168,7 +168,7 @@ BRANCHES = (
         "soul/program.py",
         '        await turn.relay(NO_ANSWER)\n        await turn.became("declined")\n',
         '        await turn.became("declined")\n',
-        BRANCH + "test_a_stop_ends_what_fails_to_ask_and_the_branch_is_told",
+        BRANCH + "test_a_stop_ends_what_fails_to_ask_and_the_branch",
     ),
     rule(
         "what a branch was told first stands",

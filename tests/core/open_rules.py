@@ -6,6 +6,7 @@ from tests.core.mutant import Mutant, rule
 
 THOUGHT = "tests/stories/test_open_thought.py::test_"
 DEEDS = "tests/stories/test_open_deeds.py::test_"
+STOPS = "tests/stories/test_open_stops.py::test_"
 REPEATING = "tests/stories/test_open_repeating.py::test_"
 FINAL = "tests/mind/test_final.py::test_"
 FIFTY = f"{THOUGHT}fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once"
@@ -27,9 +28,9 @@ OPEN: tuple[Mutant, ...] = (
     ),
     rule(
         "open thought: a stop ends the branches",
-        "processes/stopping.py",
-        "    ended = await turn.tree.cancel()\n",
-        "    ended = ()\n",
+        "soul/questions.py",
+        'branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped") if root else ()',
+        "branches = ()",
         f"{THOUGHT}a_stop_ends_all_of_it",
     ),
     rule(
@@ -63,8 +64,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: one question of a branch at a time",
         "processes/relaying.py",
-        "    await turn.wait_for_other_wishes()\n",
-        "",
+        "    if not await turn.wait_for_other_wishes():\n",
+        "    if False:\n",
         FIFTY,
     ),
     rule(
@@ -178,5 +179,47 @@ OPEN: tuple[Mutant, ...] = (
         "if seq < self._turn.number and seq not in came]",
         "if seq]",
         "tests/stories/test_open_clearing.py::test_who_clears_all_keeps_what_this_turn_is_about",
+    ),
+    rule(
+        "a stop: what fails and is stopped ends its branches, too",
+        "soul/program.py",
+        "        if stops and turn.thread != INNER:\n",
+        "        if False:\n",
+        f"{STOPS}a_stop_of_a_turn_that_fails_ends_the_branches_too",
+    ),
+    rule(
+        "a stop: a reminder stays",
+        "engine/asking.py",
+        "for one in journal.pending(Waiting, thread=thread) if one.event.resumes]",
+        "for one in journal.pending(Waiting, thread=thread)]",
+        f"{STOPS}a_stop_ends_no_reminder",
+    ),
+    rule(
+        "a branch that is told to end asks nothing any more",
+        "soul/questions.py",
+        "        if ends := journal.of(thread, Cancel, ThreadEnded):",
+        "        if ends := journal.of(thread, Cancel)[:0]:",
+        f"{STOPS}a_stop_while_it_thinks_leaves_no_question_of_a_branch",
+    ),
+    rule(
+        "a branch that has ended needs no answer any more",
+        "soul/questions.py",
+        "        until=_wisher(turn),\n",
+        "        until=(),\n",
+        f"{STOPS}where_a_branch_ends_nobody_is_asked_for_it_any_more",
+    ),
+    rule(
+        "a turn that does not say where its thread is leaves it there",
+        "soul/past.py",
+        "                if ended.event.process is not None:",
+        "                if True:",
+        f"{STOPS}what_is_asked_beside_it_ends_no_thought",
+    ),
+    rule(
+        "who goes on beside a thought leaves it there",
+        "soul/course.py",
+        "    stays = _thinks_meanwhile(turn) if turn.apart is None else not moved",
+        "    stays = turn.apart is not None and not moved",
+        f"{STOPS}a_run_that_goes_on_beside_it_ends_no_thought",
     ),
 )

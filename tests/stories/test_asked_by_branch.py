@@ -288,14 +288,16 @@ async def test_what_asks_for_it_is_given_up_and_the_branch_is_told(trying: Stage
     assert goes_without(trying, deleted)
 
 
-async def test_a_stop_ends_what_fails_to_ask_and_the_branch_is_told(trying: Stage) -> None:
+async def test_a_stop_ends_what_fails_to_ask_and_the_branch(trying: Stage) -> None:
     deleted: list[str] = []
     await living(trying, branching(deleted, meanwhile=refused(trying, "internal_error")), "alice")
     ts = await trying.post("alice", ALICE, "Tidy up, please.")
     await trying.until(lambda: trying.entries("attempt-failed"))
     await trying.say("alice", ALICE, "stop", ts)
     assert "stopped" in [entry.event.outcome for entry in trying.entries("turn-ended")]
-    assert goes_without(trying, deleted)
+    assert [entry.event.status for entry in trying.entries("thread-ended")] == ["cancelled"]
+    assert deleted == []
+    assert at_rest(trying)
 
 
 async def test_what_the_branch_was_told_stands_when_the_root_fails_after_that(trying: Stage) -> None:
