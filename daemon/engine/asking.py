@@ -45,9 +45,14 @@ class Asking(Steps):
         """These are answered by this execution, too."""
         self.execution.accept(entries)
 
-    async def ask(self, name: str, question: Asked, *, within: float | None = None) -> Entry[Input] | None:
-        """Ask, and suspend until it is answered; None where nobody did `within` so many seconds."""
-        found = await self.ask_for(name, question, answered=_plainly, kind=Answered, within=within)
+    async def ask(
+        self, name: str, question: Asked, *, within: float | None = None, until: Sequence[int] = ()
+    ) -> Entry[Input] | None:
+        """Ask, and suspend until it is answered; None where nobody did `within` so many seconds, or before
+        one of the entries `until` was closed."""
+        found = await self.ask_for(
+            name, question, answered=_plainly, kind=Answered, within=within, until=until
+        )
         answer: Entry[Input] = self.execution.journal.at(found.event.input)
         return None if isinstance(answer.event, Woke) else answer
 

@@ -1,0 +1,59 @@
+"""What nobody needs any more is let go of: questions, children of other executions; a watch only when it is
+named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.engine.kinds import Asked, Cancel, Spawned, ThreadEnded, Waiting
+from tests.clock import FakeClock
+from tests.engine.scenario import Said
+from tests.engine.small import said_to, say, working
+
+
+async def test_a_question_ends_when_what_it_is_for_has_ended(tmp_path: Path) -> None:
+    answers, clock = list[Entry[Any] | None](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.parent:
+            await ctx.end_thread("no longer needed")
+        elif said_to(ctx) == ["begin"]:
+            child = await ctx.spawn("child", Said(text="go"))
+            answers.append(await ctx.ask("may I", Asked(), until=[child.seq]))
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "begin")
+        await worker.idle()
+        assert not journal.busy_threads()
+        assert not journal.pending(Asked, Waiting)
+    assert answers == [None]
+
+
+async def test_all_that_goes_on_under_a_thread_is_stopped_whoever_began_it(tmp_path: Path) -> None:
+    stopped, clock = list[Entry[Spawned]](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        if isinstance(ctx.execution.inputs[-1].event, Cancel):
+            await ctx.end_thread(status="cancelled")
+        elif ctx.execution.parent:
+            await ctx.sleep(86_400)
+        elif said_to(ctx) == ["begin"]:
+            await ctx.spawn("child", Said(text="go"))
+            await ctx.watch(within=3_600.0, note="later")
+            await ctx.ask("may I", Asked())
+        else:
+            await ctx.withdraw()
+            stopped.extend(await ctx.cancel_all())
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "begin")
+        await worker.idle()
+        await say(journal, "stop all")
+        await worker.idle()
+        [ended] = journal.kind(ThreadEnded)
+        assert not journal.pending(Asked, Spawned)
+        assert [wait.event.note for wait in journal.pending(Waiting)] == ["later"]
+    assert [child.event.thread for child in stopped] == [ended.thread] == ["ann.child"]
