@@ -16,12 +16,13 @@ TREE = "daemon/errors.py"
 """Its docstring draws the tree of errors, however many they become."""
 BOUNDARIES = {
     "daemon/engine/turns.py": 1,
+    "daemon/engine/waits.py": 1,
     "daemon/engine/worker.py": 1,
     "daemon/mind/acting.py": 1,
     "daemon/actions/binding.py": 1,
     "daemon/actions/commanding.py": 1,
 }
-"""How often `except Exception` may stand: at a turn's and a task's boundary, and around actions."""
+"""How often `except Exception` may stand: at the boundary of a turn, a task or a program, around actions."""
 BLANKETS = ("Exception", "BaseException")
 MOCKS = ("unittest", "mock", "pytest_mock")
 

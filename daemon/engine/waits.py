@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from daemon.engine.event import Entry, Input, fingerprint
-from daemon.engine.exceptions import Fenced, JournalDamaged
+from daemon.engine.exceptions import EngineError, Fenced, JournalDamaged
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import parent_of, part
 from daemon.engine.kinds import Match, Waiting, Woke
 from daemon.engine.lives import ClockSet
 from daemon.engine.reading import Head
+
+log = logging.getLogger(__name__)
 
 K = TypeVar("K")
 
@@ -231,7 +234,7 @@ class Waits:
             await self._ask_when_right(seq, known, now)
         upto = self._journal.last()
         missing = self._journal.still_pending(known.closed) if known.closed else []
-        matched = self._matched(known, upto)
+        matched = self._matched(seq, known, upto)
         if not known.is_over(now, missing, matched):
             return
         for waiting in self._sound([seq]):
@@ -273,13 +276,22 @@ class Waits:
         found, _ = await self._journal.append(waiting.thread, event, key=key, cause=seq)
         self._set_right(seq, found.event.right)
 
-    def _matched(self, known: Known, upto: int) -> tuple[int, ...]:
-        """What has matched so far: what was looked through before is not looked through again."""
+    def _matched(self, seq: int, known: Known, upto: int) -> tuple[int, ...]:
+        """What has matched so far: what was looked through before is not looked through again.
+
+        Where the program fails to say what fits, that is asked again a little later.
+        """
         match = known.matching
         if match is None:
             return ()
-        known.matched += tuple(self._new_matches(match, max(match.after or 0, known.upto), upto))
-        known.upto = upto
+        try:
+            known.matched += tuple(self._new_matches(match, max(match.after or 0, known.upto), upto))
+            known.upto = upto
+        except EngineError:
+            raise
+        except Exception as error:  # the boundary of a program's `fits`: the time of this wait still counts
+            log.warning("What the wait %d is for cannot be told; it is tried again.", seq, exc_info=error)
+            heapq.heappush(self._dues, (self._clock.now() + AGAIN, seq))
         return known.matched
 
     def _new_matches(self, match: Match, after: int, upto: int) -> list[int]:

@@ -95,9 +95,11 @@ class Filter:
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Filter:
-        """The filter of this JSON. Raises ValueError, which names what is none."""
+        """The filter of this JSON; what is null in it was not given. Raises ValueError, which names what is
+        none."""
+        given = {name: value for name, value in about.items() if value is not None}
         try:
-            read = _reader().validate_python(dict(about))
+            read = _reader().validate_python(given)
         except ValidationError as error:
             raise ValueError("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None
         return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))

@@ -130,10 +130,17 @@ class Notes(Projection):
         return list(islice(found, most))
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
-        """Is this entry a new note that fits the filter in this JSON? For Program.fits: no fold is needed."""
+        """Is this entry a new note that fits the filter in this JSON? None does where that is no filter.
+
+        For Program.fits: no fold is needed.
+        """
+        try:
+            wanted = Filter.of(about)
+        except ValueError:
+            return False
         opened = self.journal.latest(entry.thread, Opened)
         note = note_of(entry, opened.event.where if opened else "")
-        return note is not None and Filter.of(about).fits(note, anywhere)
+        return note is not None and wanted.fits(note, anywhere)
 
     def new_since(self, seq: int) -> list[int]:
         """The ids of the notes that came after this entry, in order."""

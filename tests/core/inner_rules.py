@@ -66,6 +66,20 @@ WAITS: tuple[Mutant, ...] = (
         f"{BOUNDS}a_sleep_that_nothing_would_end_is_refused",
     ),
     rule(
+        "inner life: what is null in a filter says nothing",
+        "inner/note.py",
+        "for name, value in about.items() if value is not None}",
+        "for name, value in about.items()}",
+        "tests/inner/test_notes.py::test_a_filter_is_read_as_it_is_meant",
+    ),
+    rule(
+        "inner life: what is no filter fits nothing",
+        "inner/notes.py",
+        "        except ValueError:\n            return False\n",
+        "        except LookupError:\n            return False\n",
+        "tests/inner/test_notes.py::test_whether_an_entry_fits_is_known_from_it_alone",
+    ),
+    rule(
         "inner life: nobody sleeps until what is no process ends",
         "actions/cycle_commands.py",
         "        if unknown:\n",

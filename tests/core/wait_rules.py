@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.mutant import Mutant, rule
 
 WAITS = "tests/engine/test_waits.py::test_"
+FAILING = "tests/engine/test_waits_failing.py::test_"
 
 WAITING: tuple[Mutant, ...] = (
     rule(
@@ -82,6 +83,20 @@ WAITING: tuple[Mutant, ...] = (
         "engine/waits.py",
         "                    heapq.heappush(self._dues, (now + AGAIN, seq))\n",
         "",
-        f"{WAITS}one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it",
+        f"{FAILING}one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it",
+    ),
+    rule(
+        "waits: a program that cannot say what fits holds up nobody",
+        "engine/waits.py",
+        "        except EngineError:\n",
+        "        except Exception:\n",
+        f"{FAILING}a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its_time",
+    ),
+    rule(
+        "waits: what fits is asked again where the program could not say it",
+        "engine/waits.py",
+        "            heapq.heappush(self._dues, (self._clock.now() + AGAIN, seq))\n",
+        "",
+        f"{FAILING}a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its_time",
     ),
 )

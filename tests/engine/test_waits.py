@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
-
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
-from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Match, Reminder, Waiting, Withdrawn, Woke
 from daemon.engine.lives import ClockSet
@@ -328,28 +325,6 @@ async def test_the_first_look_of_a_life_holds_up_nobody_and_misses_nothing(tmp_p
         await clock.advance(2 * MANY)
         assert len(await all_that_wait.look()) == MANY - 2
         assert len(journal.kind(Woke)) == MANY, "each once"
-
-
-async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it(tmp_path: Path) -> None:
-    clock, broken = FakeClock(), True
-
-    def reminder(waiting: Entry[Waiting], _: Woke) -> Input:
-        if broken and waiting.thread == "t1":
-            raise JournalError("the disk is full")
-        return Reminder(answers=waiting.key)
-
-    async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
-        for n in range(3):
-            event = Waiting(due=clock.now() + 60, resumes=False)
-            await journal.append(f"t{n}", event, key=f"t{n}@1/watch#1")
-        all_that_wait = Waits(journal, clock, reminder, lambda *_: True)
-        await clock.advance(60)
-        with pytest.raises(JournalError, match="the disk is full"):
-            await all_that_wait.look()
-        assert await all_that_wait.look() == ["t0", "t2"]
-        broken = False
-        await clock.advance(10)
-        assert await all_that_wait.look() == ["t1"]
 
 
 async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> None:

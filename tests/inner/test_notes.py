@@ -240,7 +240,7 @@ def test_a_filter_of_what_there_is_not_is_refused(wrong: dict[str, Any]) -> None
 def test_a_filter_is_read_as_it_is_meant() -> None:
     one = Filter.of({"priority": "low", "tags": ["#Ops"], "until": 9, "unread": True})
     assert one == Filter(priority="low", tags=("ops",), until=9.0, unread=True)
-    assert Filter.of({}) == Filter()
+    assert Filter.of({}) == Filter.of({"priority": None, "source": None, "since": None}) == Filter()
 
 
 async def test_time_is_when_it_came(here: Inbox) -> None:
@@ -273,3 +273,4 @@ async def test_whether_an_entry_fits_is_known_from_it_alone(here: Inbox) -> None
         assert found == expected
         assert await ids(here, **about) == [entry.seq for entry in expected]
     assert not alone.fits({}, await here.begin(mention))
+    assert not alone.fits({"colour": "red"}, mention), "what is no filter"

@@ -52,7 +52,7 @@ async def test_a_time(alive: Stage) -> None:
 
 
 FITTING: dict[str, Any] = {
-    "any": {},
+    "any, and what is null says nothing": {"priority": None, "source": None, "since": None},
     "its source": {"source": "channel"},
     "its priority": {"priority": "normal"},
     "its tags": {"tags": ["house"]},

@@ -132,7 +132,7 @@ async def test_what_was_answered_in_its_conversation_is_marked_so(alive: Stage) 
 FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "all": ({}, {"paper", "Lunch", "lift", "tada"}),
     "priority or higher": ({"priority": "normal"}, {"paper", "Lunch", "lift"}),
-    "source": ({"source": "reaction"}, {"tada"}),
+    "source, and null": ({"source": "reaction", "priority": None}, {"tada"}),
     "tags": ({"tags": ["House"]}, {"paper", "lift"}),
     "several tags": ({"tags": ["#house", "urgent"]}, {"lift"}),
     "all fields": ({"source": "channel", "tags": ["lunch"], "priority": "low"}, {"Lunch"}),

@@ -1,0 +1,66 @@
+"""Waits that cannot be ended, or of which nobody can say whether they are over: no other one waits for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.engine.event import Entry, Input
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Match, Reminder, Waiting, Woke
+from daemon.engine.waits import Waits
+from tests.clock import FakeClock
+from tests.engine.scenario import Said
+from tests.engine.small import say
+
+
+async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it(tmp_path: Path) -> None:
+    clock, broken = FakeClock(), True
+
+    def reminder(waiting: Entry[Waiting], _: Woke) -> Input:
+        if broken and waiting.thread == "t1":
+            raise JournalError("the disk is full")
+        return Reminder(answers=waiting.key)
+
+    async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
+        for n in range(3):
+            event = Waiting(due=clock.now() + 60, resumes=False)
+            await journal.append(f"t{n}", event, key=f"t{n}@1/watch#1")
+        all_that_wait = Waits(journal, clock, reminder, lambda *_: True)
+        await clock.advance(60)
+        with pytest.raises(JournalError, match="the disk is full"):
+            await all_that_wait.look()
+        assert await all_that_wait.look() == ["t0", "t2"]
+        broken = False
+        await clock.advance(10)
+        assert await all_that_wait.look() == ["t1"]
+
+
+async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its_time(tmp_path: Path) -> None:
+    clock, broken = FakeClock(), True
+
+    def reminder(waiting: Entry[Waiting], _: Woke) -> Input:
+        return Reminder(answers=waiting.key)
+
+    def fits(about: Any, _: Entry[Any]) -> bool:
+        if broken and about == "odd":
+            raise ValueError("what is that?")
+        return True
+
+    async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
+        for thread, about, due in (("a", "odd", 60), ("b", "tea", 600), ("c", "odd", 600)):
+            match = Match(kinds=("said",), anywhere=True, about=about)
+            event = Waiting(due=clock.now() + due, matching=match, want="any", resumes=False)
+            await journal.append(thread, event, key=f"{thread}@1/watch#1")
+        all_that_wait = Waits(journal, clock, reminder, fits)
+        await say(journal, "tea")
+        for ended in ("b", "ba"):  # at once, and where its time has come
+            await all_that_wait.look()
+            assert [entry.thread for entry in journal.kind(Reminder)] == [*ended]
+            await clock.advance(60)
+        broken = False
+        await all_that_wait.look()
+        assert [entry.thread for entry in journal.kind(Reminder)] == ["b", "a", "c"], "it is asked again"
