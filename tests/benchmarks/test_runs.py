@@ -12,11 +12,13 @@ from benchmarks.ism import dollars, ism, uncached
 from benchmarks.seed import run_seed
 from daemon.ism import Action
 from daemon.reply import Usage
+from tests.soak import SOAK
 
 COLD = Usage(input=100, cache_write=1_000, output=50)
 WARM = Usage(input=100, cache_write=300, cache_read=1_000, output=50)
 
 
+@SOAK
 async def test_the_rounds_of_a_run_take_equally_many_uncached_tokens(tmp_path: Path) -> None:
     first, last, run, *_ = await ism(tmp_path, rounds=5, long=1)
     assert last.floor is not None

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import served, until
 from tests.clock import FakeClock
+from tests.soak import SOAK
 
 ASKED: dict[str, Any] = {
     "model": "claude-haiku-5-5",
@@ -126,6 +127,7 @@ async def test_it_does_not_mind_who_leaves(
     assert "Error handling request" not in caplog.text
 
 
+@SOAK
 async def test_a_prompt_may_be_long(sdk: AsyncAnthropic) -> None:
     """Longer than what aiohttp takes by default."""
     assert await text(sdk, messages=[{"role": "user", "content": "word " * 400_000}])

@@ -1,8 +1,8 @@
 """The core under kills and pauses: each rule is shown by the scenario that fails without it.
 
 `make soak` runs every boundary of every scenario in every way, and every mutant. Here each scenario is tried
-in one way at least: it is killed where a mutant is shown by kills, or where another life is told otherwise;
-else it is read back.
+in one way at least, but those at random: it is killed where a mutant is shown by kills, or where another life
+is told otherwise; else it is read back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.core.mutants import ALL
 from tests.core.outside import PhaseClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
-from tests.soak import but, later, shared
+from tests.soak import SOAK, but, later
 
 FIRST, LAST = 16, 21
 """Where a scenario is killed in its first phase: something is begun there, and nothing is over."""
@@ -44,8 +44,8 @@ KILLED = {"half-said-and-stopped", "killed-half-said", "inner-life-alone", *SHOW
     "inner-life-new-code"
 }
 """What is killed here, of which the last has a test of its own."""
-ASIDE = {*KILLED, *LIVING, *AT_RANDOM} - {"dm", "asked-new-code", "at-random-3"}
-"""What is not read back here; each of these three shows something only so."""
+ASIDE = {*KILLED, *LIVING, *AT_RANDOM} - {"dm", "asked-new-code"}
+"""What is not read back here; each of these two shows something only so."""
 
 
 def killed(names: Iterable[str]) -> list[Any]:
@@ -77,7 +77,8 @@ def test_a_tick_whose_code_changed_begins_again_with_its_log(at: int) -> None:
     assert_none_goes_wrong([Case(scenario="inner-life-new-code", way="kill", at=at)])
 
 
-@pytest.mark.parametrize("name", shared(AT_RANDOM, len(AT_RANDOM)))
+@SOAK
+@pytest.mark.parametrize("name", AT_RANDOM)
 def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
     """A kill in the middle of open thought that has no plan at all."""
     cases = SOUL.kills(name)
@@ -90,7 +91,7 @@ def test_each_step_may_be_read_back_at_once(name: str) -> None:
     assert SOUL.outcome(Case(scenario=name, way="replay")) is None
 
 
-@pytest.mark.parametrize("name", ["dm", "effect", "fickle"])
+@pytest.mark.parametrize("name", ["dm", "effect", later("fickle")])
 def test_a_daemon_that_wakes_from_a_pause_does_no_harm(name: str) -> None:
     """SIGSTOP at a boundary, while a second daemon takes over and finishes."""
     assert_none_goes_wrong(SOUL.pauses(name)[::PAUSES])

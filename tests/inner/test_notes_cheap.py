@@ -11,6 +11,7 @@ from daemon.inner.note import Filter
 from daemon.kinds import INNER, CommandRan, Noticed
 from daemon.knowledge.views import anywhere
 from tests.inner.noting import Inbox, inbox
+from tests.soak import SOAK
 
 FEW, MANY = 500, 10_000
 AT_MOST = 4.0
@@ -101,6 +102,7 @@ async def measured(path: Path, count: int) -> dict[str, float]:
         return found | {"marked": await marked(here)}
 
 
+@SOAK
 async def test_a_look_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
     few, many = await measured(made(tmp_path / "few"), FEW), await measured(made(tmp_path / "many"), MANY)
     dear = {name: (few[name], many[name]) for name in few if many[name] > AT_MOST * few[name] + AND}

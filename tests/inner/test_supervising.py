@@ -48,6 +48,7 @@ async def test_each_end_has_its_status(workshop: Workshop, script: str, status: 
     assert said in ended.result
 
 
+@SOAK
 async def test_one_that_takes_too_long_is_ended_with_all_that_it_started(workshop: Workshop) -> None:
     """One of them leaves its group and its session, and all ignore what is asked of them."""
     script = (

@@ -18,6 +18,7 @@ from daemon.slack.web import PAGE
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
+from tests.soak import SOAK
 
 THREADS = 120
 MISSED = 90
@@ -105,6 +106,7 @@ async def test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle(
         assert texts.keys() > {f"and {root}" for root in missed}
 
 
+@SOAK
 async def test_what_is_missed_while_it_reads_waits_for_no_end_of_that(tmp_path: Path) -> None:
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
@@ -129,6 +131,7 @@ async def test_what_is_missed_while_it_reads_waits_for_no_end_of_that(tmp_path: 
         assert len(here.entries(Message)) == 2 * len(roots) + 1
 
 
+@SOAK
 async def test_a_channel_that_refuses_in_the_middle_is_left_behind_whole(tmp_path: Path) -> None:
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
@@ -169,6 +172,7 @@ async def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) 
         assert len(here.entries(Message)) == 2 * len(roots)
 
 
+@SOAK
 async def test_a_thread_that_was_read_is_read_once_more_where_something_came_since(tmp_path: Path) -> None:
     clock = FakeClock()
     async with before(tmp_path, clock) as here:

@@ -15,7 +15,7 @@ from daemon.slack.payload import value_of
 from rehearsal.people import ALICE, SOUL, TEAM
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.switchboard import ours
-from tests.soak import shared
+from tests.soak import later, shared
 
 BITE = 40
 """Envelopes that are on their way at once."""
@@ -161,7 +161,7 @@ def variants(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield changed
 
 
-@pytest.mark.parametrize("whole", shared(PAYLOADS, 2), ids=lambda one: str(PAYLOADS.index(one)))
+@pytest.mark.parametrize("whole", shared(PAYLOADS, 6), ids=lambda one: str(PAYLOADS.index(one)))
 async def test_any_envelope_with_any_part_amiss_is_acked(
     here: Office, caplog: pytest.LogCaptureFixture, whole: dict[str, Any]
 ) -> None:
@@ -198,7 +198,7 @@ async def test_a_frame_with_any_part_amiss_is_acked_if_only_it_has_an_id(name: s
             await until(lambda id=f"id-{n}": id in [ack for _, ack in end.board.acks])  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("depth", [500, 980, 2_000, 100_000])
+@pytest.mark.parametrize("depth", [500, later(980), later(2_000), 100_000])
 async def test_what_is_nested_too_deeply_is_acked_and_the_line_lives(
     depth: int, caplog: pytest.LogCaptureFixture
 ) -> None:

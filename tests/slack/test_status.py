@@ -14,6 +14,7 @@ from daemon.slack.surface import Slack
 from tests.slack.office import OPEN, Office, access, office, until
 from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show
 from tests.slack.wire import Wire
+from tests.soak import SOAK
 
 
 async def test_the_words_are_shown_and_the_session_works_until_the_answer(here: Office) -> None:
@@ -171,6 +172,7 @@ async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     assert lines(here) == ["is musing…"]
 
 
+@SOAK
 async def test_a_thread_that_is_over_costs_nothing(here: Office) -> None:
     await show_and_clear(here)
     before = spots()
@@ -207,6 +209,7 @@ async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office
     assert len(here.wire.told(SESSION)) == told, "and it is noted that nothing is shown any more"
 
 
+@SOAK
 async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(here: Office) -> None:
     threads = [await called(here) for _ in range(60)]
     for thread in threads:

@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.reading import Place, Writer, place, read
 from daemon.memory import WorkingMemory
 from daemon.ports import LLM, Role
+from tests.soak import SOAK
 
 PROMPTS = 60
 LONG = "x" * 50_000
@@ -42,6 +43,7 @@ class Watched(Writer):
             await asyncio.sleep(0)
 
 
+@SOAK
 async def test_a_batch_of_long_prompts_leaves_others_their_turns(tmp_path: Path) -> None:
     async with place(tmp_path, CELLS, 2 * PROMPTS) as there:
         watched = Watched(there.scripted)

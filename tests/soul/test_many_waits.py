@@ -12,11 +12,13 @@ from daemon.engine.lives import ClockSet
 from daemon.engine.waits import Waits
 from daemon.kinds import SOUL_KINDS, Log
 from tests.clock import FakeClock
+from tests.soak import SOAK
 
 DAY = 86_400.0
 WAITS, MEANWHILE = 2_000, 10_000
 
 
+@SOAK
 async def test_they_are_asked_in_one_look_at_what_was_written_since(tmp_path: Path) -> None:
     clock = FakeClock()
     async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak import SOAK
+from tests.soak import SOAK, shared
 from tests.stories.choosing import ASKED, ON_IT, answers, deciding, turning
 from tests.stories.mending import (
     FAULTS,
@@ -24,7 +24,7 @@ from tests.stories.outage import AT_FAULT
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, reply
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", shared(FAULTS, len(FAULTS)))
 async def test_all_wait_until_it_is_mended_and_everybody_is_told_once(
     stage: Stage, fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:

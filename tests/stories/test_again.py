@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.soak import SOAK
 from tests.stories.stage import ALICE, BOB, Stage, reply
 from tests.stories.test_disk import hurry
 
@@ -61,6 +62,7 @@ async def test_an_apology_that_was_begun_is_known_though_a_stop_ends_what_it_was
     assert [entry.event.text for entry in stage.entries("spoken")] == said
 
 
+@SOAK
 async def test_what_was_killed_long_ago_is_told_anew_in_one_message(stage: Stage, thread: str) -> None:
     held = asyncio.Event()
     stage.model.faults.switch("stalled", characters=90)
@@ -117,6 +119,7 @@ async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
     assert len(stage.model.requests) == 2
 
 
+@SOAK
 async def test_half_answers_do_not_pile_up_while_an_outage_lasts(stage: Stage, thread: str) -> None:
     stage.model.faults.switch("cut", characters=110)
     await stage.post("alice", ALICE, "Tell me of the north star.", thread)
@@ -130,6 +133,7 @@ async def test_half_answers_do_not_pile_up_while_an_outage_lasts(stage: Stage, t
     assert (await stage.answers(ALICE, thread))[3:] == [STAR]
 
 
+@SOAK
 async def test_a_message_that_ended_for_its_age_stays_as_it_is(stage: Stage) -> None:
     text = " ".join(f"This is sentence {n}, and there are more." for n in range(1, 41))
     stage.model.faults.switch("slow", seconds=7)

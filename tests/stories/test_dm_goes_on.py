@@ -101,6 +101,7 @@ async def test_the_sum_is_made_after_an_answer_and_never_before_one(stage: Stage
     assert number * 3_000 > DM_LONG
 
 
+@SOAK
 async def test_where_no_sum_could_be_made_the_oldest_go_in_blocks(stage: Stage) -> None:
     stage.model.say("", asks=ASKED, model=FAST)
     same = 0

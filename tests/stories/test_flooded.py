@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 
+from tests.soak import SOAK
 from tests.stories.process import Daemon, ended, ready, start, visit
 from tests.stories.stage import PATIENCE
 
@@ -25,6 +26,7 @@ STRANGERS = 300
 SAYINGS = (b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Half:", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 
 
+@SOAK
 async def test_while_strangers_flood_it_it_is_well_and_its_owner_and_its_people_are_answered(
     tmp_path: Path,
 ) -> None:

@@ -30,12 +30,19 @@ SHOWN = ("/", "/console/state", "/rehearsal/state", "/rehearsal/tour", "/rehears
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project, to which its owner has given another name, in soul.md alone."""
+    """A copy of the project, to which its owner has given another name, in soul.md alone.
+
+    The script answers there as fast as it can: nobody reads along.
+    """
     project = copied(tmp_path)
     shutil.copytree(ROOT / "examples", project / "examples")
     shutil.copy(ROOT / "manifest.json", project)
     soul = project / "soul.md"
     soul.write_text(soul.read_text(encoding="utf-8").replace(SOUL.name, NAME), encoding="utf-8")
+    script = project / "rehearsal" / "claude" / "understudy.py"
+    script.write_text(
+        script.read_text(encoding="utf-8").replace("PACE = 0.02", "PACE = 0.0"), encoding="utf-8"
+    )
     return project
 
 

@@ -68,6 +68,7 @@ async def test_what_takes_long_goes_on_in_a_new_message_before_slack_ends_it(sta
     assert max(lasted) < STREAM_LASTS, lasted
 
 
+@SOAK
 async def test_so_it_does_where_the_time_of_the_machine_is_set_back_meanwhile(stage: Stage) -> None:
     text = " ".join(f"This is sentence {n}, and there are more." for n in range(1, 41))
     stage.model.faults.switch("slow", seconds=7)

@@ -14,6 +14,7 @@ from daemon.rules import verify
 from daemon.soul.stretches import EACH
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.attention import CountedWriter
+from tests.soak import SOAK
 from tests.stories.choosing import pressed
 from tests.stories.copying import Copying
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
@@ -101,6 +102,7 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch(stage: Stage) -> None:
     """Each begins with all that was said there before: stretches of it would be named by one call."""
     for number in range(EACH // 2 + 1):
@@ -117,6 +119,7 @@ async def test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch(sta
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_where_a_stretch_is_damaged_its_entries_are_named_one_by_one(stage: Stage) -> None:
     root, _ = await asked(stage, "the first thing")
     await said_around(stage, root, LONG)

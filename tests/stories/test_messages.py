@@ -93,6 +93,7 @@ async def test_to_an_owner_it_is_said_without_a_question(stage: Stage) -> None:
     assert not stage.entries("asked")
 
 
+@SOAK
 @pytest.mark.parametrize(
     "to", shared(["Nobody", "#nowhere", "sess-0000beef", "Echo", ECHO.user, "", "U0NOBODY999"], 7)
 )
@@ -135,6 +136,7 @@ async def test_the_same_is_never_said_twice_whatever_came_of_it(stage: Stage) ->
     assert became(stage) == ["declined"]
 
 
+@SOAK
 async def test_only_so_many_a_day(stage: Stage) -> None:
     commands = await commanding(stage, view="", daily=2)
     ran = [(await commands.carry_out("message.send", to="Carol", text=f"No. {n}"))[0] for n in range(3)]

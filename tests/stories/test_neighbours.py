@@ -63,6 +63,7 @@ async def test_a_neighbour_is_asked_by_a_mention_without_an_owners_leave(stage: 
     assert not stage.entries("asked")
 
 
+@SOAK
 async def test_its_answer_below_is_heard_and_no_question(stage: Stage) -> None:
     commands = await meeting(stage)
     await commands.carry_out("mesh.ask", to="Echo", text="What is new?")
@@ -74,7 +75,7 @@ async def test_its_answer_below_is_heard_and_no_question(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "to", shared(["Alice", "Nobody", "Echo in #workshop", "Echo in #nowhere", "U0NOBODY999"], 3)
+    "to", shared(["Alice", "Nobody", "Echo in #workshop", "Echo in #nowhere", "U0NOBODY999"], 5)
 )
 async def test_whom_it_cannot_meet_it_cannot_ask(stage: Stage, to: str) -> None:
     commands = await meeting(stage)

@@ -130,6 +130,7 @@ async def test_a_remark_changes_nothing_and_another_task_everything(
     assert f"{' and '.join(things)}, word by word" in answer
 
 
+@SOAK
 async def test_what_a_branch_did_not_find_is_said(stage: Stage) -> None:
     """Its step is given up, and the answer says so."""
     stage.model.say(None, asks=OPEN)

@@ -73,6 +73,7 @@ async def test_the_journal_stays_whole(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
+@SOAK
 async def test_what_is_out_of_sight_can_be_read_and_found(stage: Stage) -> None:
     await deciding(stage)
     summed_up(stage)
@@ -130,6 +131,7 @@ async def test_it_yields_to_whoever_speaks(stage: Stage) -> None:
     assert not summaries(stage)
 
 
+@SOAK
 async def test_killed_before_the_summary_came_it_is_made_by_the_next_life(stage: Stage) -> None:
     ts = await tell(stage, last=STORIES - 1)
     summed_up(stage, until=asyncio.Event())

@@ -181,6 +181,7 @@ async def test_a_model_without_a_known_price_is_said_so(world: Stage) -> None:
     assert "at a price that is not known" in (await found(world, claude_model="local"))["claude"].said
 
 
+@SOAK
 async def test_a_journal_that_is_none_or_breaks_a_rule_is_ill(world: Stage, journal: Path) -> None:
     world.home.mkdir(mode=0o700)
     (world.home / "journal.db").write_text("Dear diary, " * 1000)
