@@ -12,7 +12,8 @@ from daemon.engine.event import Event, Input, Rank, StepEvent
 class NotesShown(StepEvent):
     """A person is shown what is noted about them, in this order: number 1 is the first of these entries.
 
-    Not `listed`: these are the versions of one note, which they named by its number.
+    `text` is how it read. Not `listed`: these are the versions of one note, which they named by its number;
+    `fixed`: it can be forgotten, but not corrected.
     """
 
     kind: ClassVar[str] = "notes-shown"
@@ -20,6 +21,8 @@ class NotesShown(StepEvent):
     person: str
     seqs: tuple[int, ...]
     listed: bool = True
+    text: str = ""
+    fixed: bool = False
 
     def line(self) -> str:
         return f"{len(self.seqs)} about {self.person}"

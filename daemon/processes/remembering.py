@@ -93,29 +93,16 @@ class Remembering:
         await turn.send("memory", str(found.event.value), own)
 
     async def _show(self, turn: Turn, person: str) -> None:
-        """All that is noted, numbered; which number means which is recorded."""
+        """All that is noted, numbered; which number means which is recorded, and how it reads."""
 
         async def look(_: Turn) -> NotesShown:
             known = await self.notes.about(person, turn.thread)
-            return NotesShown(person=person, seqs=tuple(one.seq for one in known))
+            seqs = tuple(one.seq for one in known)
+            return NotesShown(person=person, seqs=seqs, text=_listed(turn, known))
 
-        shown = await turn.step("notes", person, look, NotesShown)
-        known = {one.seq: one for one in await self.notes.about(person, turn.thread)}
-        readers = labels(turn.text(READERS))
-        items = [
-            fill(
-                turn.text("prompts/sentences/memory/note"),
-                number=str(number),
-                text=known[seq].text,
-                place=known[seq].place,
-                date=f"{datetime.fromtimestamp(known[seq].at, UTC):%-d %B %Y}",
-                readers=readers.get(known[seq].audience, readers.get("unknown", "")),
-            )
-            for number, seq in enumerate(shown.event.seqs, 1)
-            if seq in known
-        ]
-        if items:
-            await turn.say(fill(turn.text("prompts/sentences/memory/notes"), notes="\n".join(items)))
+        shown = await turn.step("notes", [person, turn.thread], look, NotesShown)
+        if shown.event.text:
+            await turn.say(fill(turn.text("prompts/sentences/memory/notes"), notes=shown.event.text))
         else:
             await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
 
@@ -124,21 +111,24 @@ class Remembering:
         person = asked.user
 
         async def look(_: Turn) -> NotesShown:
-            """Which note it is as of now: what they confirm is what they were asked about."""
+            """Which note it is as of now, and how it reads: what they confirm is what they are asked."""
             seq = self._meant(person, number, turn.number)
-            return NotesShown(person=person, seqs=await self.notes.versions(seq, person), listed=False)
+            for note in await self.notes.about(person, turn.thread):
+                if note.seq == seq:
+                    seqs = await self.notes.versions(seq, person)
+                    return NotesShown(
+                        person=person, seqs=seqs, listed=False, text=note.text, fixed=note.fixed
+                    )
+            return NotesShown(person=person, seqs=(), listed=False)
 
-        meant = await turn.step("note", [person, number], look, NotesShown)
-        found = [
-            one for one in await self.notes.about(person, turn.thread) if one.seq in meant.event.seqs[-1:]
-        ]
-        if not found:
+        meant = await turn.step("note", [person, number, turn.thread], look, NotesShown)
+        if not meant.event.seqs:
             await turn.say(fill(turn.text("prompts/sentences/memory/unknown"), number=str(number)))
         elif not text:
             words = turn.text("prompts/sentences/memory/forget_note")
-            question = fill(words, number=str(number), text=found[0].text)
+            question = fill(words, number=str(number), text=meant.event.text)
             await self._forget(turn, person, meant.event.seqs, question)
-        elif found[0].fixed:
+        elif meant.event.fixed:
             await turn.say(fill(turn.text("prompts/sentences/memory/fixed"), number=str(number)))
         else:
             of = meant.event.seqs[-1]
@@ -178,6 +168,23 @@ def parsed(text: str) -> tuple[str, str, str]:
     if not found:
         return "", "", ""
     return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()
+
+
+def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
+    """These notes, numbered, as their person reads them."""
+    readers = labels(turn.text(READERS))
+    items = [
+        fill(
+            turn.text("prompts/sentences/memory/note"),
+            number=str(number),
+            text=note.text,
+            place=note.place,
+            date=f"{datetime.fromtimestamp(note.at, UTC):%-d %B %Y}",
+            readers=readers.get(note.audience, readers.get("unknown", "")),
+        )
+        for number, note in enumerate(known, 1)
+    ]
+    return "\n".join(items)
 
 
 def _sentence(turn: Turn, name: str) -> str:

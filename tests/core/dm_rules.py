@@ -5,10 +5,8 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 DM = "tests/stories/test_dm_goes_on.py::"
-CONFIRMED = (
-    "tests/stories/test_memory_commands.py"
-    "::test_what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_it_begins"
-)
+COMMANDS = "tests/stories/test_memory_commands.py::test_"
+CONFIRMED = f"{COMMANDS}what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_it_begins"
 GONE = "tests/stories/test_forgetting_dm.py::"
 TOP = "tests/stories/test_top_of_dm.py::"
 BURST = f"{DM}test_of_a_burst_each_root_hears_what_waits_in_the_others"
@@ -87,6 +85,20 @@ FORGOTTEN = (
         "        await turn.forget(person, seqs)\n        await turn.say(_sentence(turn, BEGUN))\n",
         "        await turn.say(_sentence(turn, BEGUN))\n        await turn.forget(person, seqs)\n",
         CONFIRMED,
+    ),
+    rule(
+        "what somebody confirms is what they were asked",
+        "processes/remembering.py",
+        "text=meant.event.text)",
+        "text=(await self.notes.about(person, turn.thread))[number - 1].text)",
+        f"{COMMANDS}what_is_confirmed_is_forgotten_though_it_reads_otherwise_by_then",
+    ),
+    rule(
+        "what a list of notes said it says after a kill",
+        "processes/remembering.py",
+        "notes=shown.event.text)",
+        "notes=_listed(turn, await self.notes.about(person, turn.thread)))",
+        f"{COMMANDS}killed_before_it_has_answered_it_says_what_it_meant_to",
     ),
     rule(
         "what is seen through beside a turn is not closed where that fails",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from daemon.engine.event import as_json
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.soak import SOAK, shared
-from tests.stories.choosing import FAST, outcomes, pressed, questions
+from tests.stories.choosing import FAST, outcomes, pressed, questions, whispers
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_forgetting import forgotten, learned, traces, until_told
 
@@ -110,6 +112,50 @@ async def test_what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_
     assert outcomes(stage)[-2:] == ["abandoned", "completed"]
     assert traces(stage, "beehives", "chess") == []
     assert "It is done" in (await stage.answers(ALICE, ts))[-1]
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_what_is_confirmed_is_forgotten_though_it_reads_otherwise_by_then(stage: Stage) -> None:
+    await both(stage)
+    await listed(stage)
+    ts = await stage.say("alice", ALICE, "!forget 2")
+    await tell(stage, "alice", GENERAL, f"{ME} and I paint.", "- plays chess, and paints")
+    await pressed(stage, "alice", "Forget it")
+    await until_told(stage)
+    assert traces(stage, CHESS, "and paints") == [], "what was made from it, too"
+    assert len(await stage.answers(ALICE, ts)) == 3
+    assert not whispers(stage)
+    assert not stage.entries("restarted")
+    assert not verify(stage.soul.journal).violations
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), [("!memory", f"*2.* {CHESS}"), ("!memory 2: plays go", "reads as you said")]
+)
+async def test_killed_before_it_has_answered_it_says_what_it_meant_to(
+    stage: Stage, words: str, says: str
+) -> None:
+    await both(stage)
+    await listed(stage)
+    notes, learns = len(stage.entries("person")), asyncio.Event()
+    await stage.sleep()
+    ts = await stage.post("alice", ALICE, words)
+    await stage.post("alice", GENERAL, f"{ME} and I paint.")
+    stage.model.say(learned("I see.", "Hm."))
+    stage.model.say("- plays chess, and paints", model=FAST, until=learns)
+    stage.wire.held["chat.postMessage"] = asyncio.Event()
+    before = len(stage.wire.told("chat.postMessage"))
+    await stage.wake()
+    await stage.until(lambda: len(stage.wire.told("chat.postMessage")) > before)
+    learns.set()
+    await stage.until(lambda: len(stage.entries("person")) > notes)
+    await stage.sleep()
+    stage.wire.held.clear()
+    await stage.wake()
+    await stage.settled()
+    [said] = await stage.answers(ALICE, ts)
+    assert says in said
+    assert not stage.entries("restarted")
     assert not verify(stage.soul.journal).violations
 
 
