@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
+import importlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -17,14 +17,12 @@ TOOLS = ("hypothesis", "playwright")
 FEW = 40
 """Examples of a property that `make test` tries, the same each time; `make soak` tries more, and others."""
 
-with contextlib.suppress(ImportError):
-    from hypothesis import settings
 
-    settings.register_profile("ci", settings.get_profile("ci"), max_examples=FEW)
-
-
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     without_certificates()
+    if config.getoption("--hypothesis-profile", None) == "ci":  # else whoever needs it loads it
+        settings = importlib.import_module("hypothesis").settings
+        settings.register_profile("ci", settings.get_profile("ci"), max_examples=FEW)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

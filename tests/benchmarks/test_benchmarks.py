@@ -62,7 +62,7 @@ TINY = {
 }
 SLOW = (
     *("pages", "start", "idle", "speech", "growth", "crowd", "roots", "reading", "ism", "ticks"),
-    *("thoughts", "recall", "rounds", "waits", "calls"),
+    *("thoughts", "recall", "rounds", "waits", "calls", "verifying"),
 )
 """These start programs again and again, let a daemon live, or wait: it takes long to measure little."""
 

@@ -17,6 +17,7 @@ from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
 from daemon.knowledge.projection import PIECE
 from tests.clock import FakeClock
+from tests.soak import SOAK
 
 FIRST, ALICE = "sess-0", "U1"
 T = TypeVar("T")
@@ -117,6 +118,7 @@ async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: W
     assert all(models.about(f"U{number}", FIRST) == ["reads"] for number in range(2, 8 * PIECE))
 
 
+@SOAK
 async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_near_not_at_all(
     journal: Watched,
 ) -> None:

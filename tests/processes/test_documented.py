@@ -17,6 +17,7 @@ from daemon.ports import Choice
 from daemon.process import Process, Question, Turn
 from daemon.processes import PROCESSES
 from daemon.rules import verify
+from tests.soak import later
 from tests.source import ROOT
 from tests.stories.choosing import pressed, shown
 from tests.stories.stage import ALICE, Stage, staged
@@ -61,7 +62,7 @@ def menu(draw: Callable[[str], Awaitable[str]]) -> Process:
     return replace(PROCESSES["conversation"], run=names["menu"])
 
 
-@pytest.mark.parametrize(("label", "says"), [("Yes", "It hangs."), ("No", "Then not.")])
+@pytest.mark.parametrize(("label", "says"), [("Yes", "It hangs."), later("No", "Then not.")])
 async def test_the_menu_of_the_page_is_drawn_once_and_goes_on_a_week_later(
     stage: Stage, label: str, says: str
 ) -> None:

@@ -15,6 +15,7 @@ from daemon.kinds import INNER
 from daemon.mind.recall import fenced
 from daemon.mind.wording import fill
 from rehearsal.claude.musing import mused
+from tests.soak import SOAK
 from tests.source import ROOT
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 
@@ -56,6 +57,7 @@ def calls(stage: Stage) -> int:
     return sum(entry.thread == INNER for entry in stage.entries("model-call"))
 
 
+@SOAK
 async def test_it_sleeps_reads_what_came_keeps_it_and_sleeps_again(stage: Stage) -> None:
     await pass_by(stage, 3)
     assert did(stage) == ["cycle.idle"]
