@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from daemon.engine.kinds import Result
 from daemon.kinds import MoodChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.afterthoughts import leave
@@ -68,7 +69,7 @@ async def converse(
         if limited is None:
             seen = situated(turn, heard).with_region("findings", notes)
             owned = bounded and bool(turn.deciders)
-            if said := await _answered(turn, steps, guidance, seen, role, revise or _as_it_is, owned=owned):
+            if said := await _answered(turn, steps, guidance, seen, role, revise, owned=owned):
                 return said
             limited = DAY
         heard, on = await at_bound(turn, heard, limited)
@@ -82,14 +83,14 @@ async def _answered(
     guidance: str,
     memory: WorkingMemory,
     role: Role,
-    revise: Revise,
+    revise: Revise | None,
     *,
     owned: bool,
 ) -> Said | None:
     """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
     chosen = [STEPS[name] for name in steps]
     spoken = [step for step in chosen if step.tag == SAY]
-    asking = Listening(turn, memory, partial(_reader, revise))
+    asking = Listening(turn, memory, partial(_reader, revise or _as_it_is))
     async with turn.showing(feeling(turn).status):
         alone = chosen == spoken
         name = PLAINLY if alone else "pipeline"
@@ -105,7 +106,20 @@ async def _answered(
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
             return None
-        return await _conclude(turn, memory, asking.speech, answer, revise(said or "", True))
+        revised = await _revised(turn, answer, said or "", revise)
+        return await _conclude(turn, memory, asking.speech, answer, revised)
+
+
+async def _revised(turn: Turn, answer: Answer, said: str, revise: Revise | None) -> str:
+    """What of it may be said: looked at once, and recorded, for what it is held against may be gone later."""
+    if revise is None:
+        return said
+
+    async def looked_at(_: Turn) -> Result:
+        return Result(value=revise(said, True))
+
+    came = await turn.step("revise", answer.call.seq, looked_at, Result)
+    return str(came.event.value)
 
 
 def _will_do(turn: Turn, answer: Answer, said: str | None) -> bool:

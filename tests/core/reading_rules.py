@@ -279,6 +279,13 @@ PEOPLE: tuple[Mutant, ...] = (
         f"{DEEP}a_file_is_read_and_what_it_says_is_told_with_its_place",
     ),
     rule(
+        "reading: what is said is held against the texts once",
+        "mind/pipeline.py",
+        "    return str(came.event.value)\n",
+        "    return revise(said, True)\n",
+        f"{DEEP}an_owner_lets_it_go_on_though_the_file_cannot_be_had_again",
+    ),
+    rule(
         "reading: another channel is read for its members",
         "slack/shelf.py",
         "if there.channel != here.channel and not await",

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.limits import Limits
 from tests.soak import SOAK
-from tests.stories.choosing import pressed
+from tests.stories.choosing import pressed, whispers
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_reading import BOOK, cell, endings
 
@@ -127,6 +127,28 @@ async def test_at_a_bound_it_tells_what_it_knows_and_an_owner_lets_it_go_on(stag
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[-1] == "It is 77."
     assert "Not found yet." in next(text for text in stage.asked() if "came to its bound" in text)
+
+
+async def test_an_owner_lets_it_go_on_though_the_file_cannot_be_had_again(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(rlm_max_iterations=1, owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number?"))
+    stage.model.say(cell("print(1)"))
+    stage.model.say("Not found yet.", asks="no more room")
+    found = 'Not found, but [book.txt:1234 "magic number is 77"].'
+    stage.model.say(reply(found))
+    ts = await shares(stage, "book.txt", BOOK, "What is the magic number?")
+    await stage.settled()
+    stage.world.faults.switch("missing-scope", scope="files:read")
+    stage.model.say(reply("I cannot read it any more."))
+    await pressed(stage, "alice", "Continue")
+    _, said, *_, last = await stage.answers(ALICE, ts)
+    assert said == found
+    assert last == "I cannot read it any more."
+    assert endings(stage) == [("iterations", True), ("unreadable", True)]
+    assert not whispers(stage)
+    assert not stage.entries("restarted")
 
 
 @SOAK
