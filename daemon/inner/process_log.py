@@ -41,7 +41,7 @@ class Process:
 
 
 class ProcessLog(Projection):
-    """All processes but those that were dealt with and cleaned up."""
+    """All processes but those that were dealt with and cleaned up, and branches that were forgotten."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ProcessStarted,
@@ -87,7 +87,7 @@ class ProcessLog(Projection):
                 self._change(ended.process, status=ended.status, ended=entry.at, result=ended.result)
             case ProcessStop() as stop:
                 self._change(stop.process, stopping=True)
-            case Spawned() as spawned if entry.thread == INNER:
+            case Spawned() as spawned if entry.thread == INNER and not entry.forgotten:
                 self._branch(entry, spawned)
             case ThreadEnded() as thread_ended:
                 self._end_branch(entry, thread_ended)

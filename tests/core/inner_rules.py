@@ -247,6 +247,13 @@ FOLDED: tuple[Mutant, ...] = (
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
     ),
     rule(
+        "inner life: a branch that was forgotten runs no more",
+        "inner/process_log.py",
+        "if entry.thread == INNER and not entry.forgotten:",
+        "if entry.thread == INNER:",
+        "tests/inner/test_process_log.py::test_a_branch_that_is_forgotten_is_in_the_log_no_more",
+    ),
+    rule(
         "inner life: a tick that began again is one line",
         "inner/agent_log.py",
         "                kept.pop()",

@@ -226,6 +226,17 @@ async def test_a_branch_is_a_process_seen_where_it_was_begun(life: Life) -> None
     assert await life.seen() == []
 
 
+async def test_a_branch_that_is_forgotten_is_in_the_log_no_more(life: Life) -> None:
+    journal, branch = life.workshop.journal, Spawned(thread=f"{INNER}.look-it-up")
+    spawned, _ = await journal.append(INNER, branch, key=f"{INNER}@5/thread-spawned#1", author="soul")
+    ran = CommandRan(tick=5, cmd_id="c", name="any.command")
+    await journal.append(INNER, ran, key=f"{INNER}@5/command#1", author="soul")
+    assert await life.seen() == [(spawned.seq, "look-it-up", "in_progress")]
+    await journal.forget([spawned.seq], thread="soul", key="f", why="w", lets_go=[spawned.seq])
+    assert await life.seen() == []
+    assert life.log.running() == []
+
+
 async def test_it_is_what_it_was_whenever_that_is_asked(life: Life) -> None:
     """As of the begin of a tick; and from the start it comes to the same."""
     ids = [id_in(await life.do("process.start", name="date")) for _ in range(3)]
