@@ -137,8 +137,19 @@ class Contexts:
         self.saw.append(seq)
         done = "yes" if ran.ok else "no"
         head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
-        text = f"{ran.text}: its id is {seq}" if ran.ok and ran.name.endswith(".add") else ran.text
+        text = ran.text
+        if ran.ok and ran.name.endswith(".add"):
+            text = f"{text}: its id is {self._first(ran, seq)}"
         return f"{head}{fenced(shortened(text, LONGEST_RESULT))}</result>"
+
+    def _first(self, ran: CommandRan, seq: int) -> int:
+        """Under which id its record is known: of what was taken over from before a restart, the first id."""
+        while ran.taken_from:
+            before = self.state.records.journal.get(ran.taken_from)
+            if before is None or not isinstance(before.event, CommandRan):
+                break
+            ran, seq = before.event, before.seq
+        return seq
 
     # 3
 

@@ -233,6 +233,13 @@ FOLDED: tuple[Mutant, ...] = (
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
     ),
     rule(
+        "inner life: a record that was taken over is told by the id that it is known by",
+        CONTEXTS,
+        "its id is {self._first(ran, seq)}",
+        "its id is {seq}",
+        f"{PRIVATE}a_record_that_was_taken_over_is_told_by_the_id_that_it_is_known_by",
+    ),
+    rule(
         "inner life: a program that was begun is not begun by a tick that begins again",
         "actions/process_commands.py",
         "_begun(log, tick, wanted) or await",

@@ -163,6 +163,18 @@ async def test_a_record_that_was_taken_over_is_there_once(ticking: Ticking) -> N
     assert log.messages(office.journal.at(sent).at) == 1
 
 
+async def test_a_record_that_was_taken_over_is_told_by_the_id_that_it_is_known_by(ticking: Ticking) -> None:
+    office = ticking.office
+    [first] = [one for one in office.journal.kind(CommandRan) if one.event.name == "diary.add"]
+    copy = await office.write(INNER, replace(first.event, taken_from=first.key))
+    again = await office.write(INNER, replace(first.event, taken_from=copy.key))
+    [line] = office.journal.kind(Ticked)
+    await office.write(INNER, replace(line.event, commands=(again.seq,)))
+    told = (await ticking.shown(ticking.alice))["process_log"]
+    assert f"its id is {first.seq}<" in told
+    assert [one.id for one in ticking.state.records.everywhere([first.seq])] == [first.seq]
+
+
 async def test_a_tick_that_began_again_is_one_line(ticking: Ticking) -> None:
     [line] = ticking.office.journal.kind(Ticked)
     copy = await ticking.ran("diary.add", ticking.alice, text="another thing")
