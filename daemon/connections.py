@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, cast
@@ -14,7 +13,7 @@ from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
-from daemon.inner.process_folder import folder_of
+from daemon.inner.process_folder import end_and_remove, folder_of
 from daemon.ports import Clock, Role
 from daemon.sandbox.sandboxes import Sandboxes
 from daemon.sandbox.session import Kind
@@ -113,7 +112,7 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
     async def folders(gone: Gone) -> None:
         for started in gone.started:
             folder = folder_of(settings.processes_path, started)
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(end_and_remove, folder)
 
     async def workspace(gone: Gone) -> None:
         if not gone.all:

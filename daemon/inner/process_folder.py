@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import time
 from collections.abc import Collection, Iterator
@@ -31,6 +32,9 @@ LATE = 30.0
 """Seconds after which a wrapper that was started does not begin any more."""
 KEPT = 2 * LATE
 """Seconds that a folder stays at least, so that a wrapper that comes late finds it."""
+
+ENDS = 5.0
+"""Seconds in which a wrapper that is asked to end has ended, with all that runs in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +118,18 @@ def remove(folder: Path) -> None:
     """Take it away, if nobody lives in it."""
     if holder(folder) is None:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_and_remove(folder: Path) -> None:
+    """Take it away; whoever lives in it is asked to end first, and waited for as long as that may take."""
+    pid = holder(folder)
+    if pid is not None and pid > 1:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGTERM)
+    last = time.monotonic() + ENDS
+    while holder(folder) is not None and time.monotonic() < last:
+        time.sleep(0.05)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def tidy(home: Path, needed: Collection[str]) -> bool:

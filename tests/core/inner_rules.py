@@ -233,6 +233,14 @@ FOLDED: tuple[Mutant, ...] = (
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
     ),
     rule(
+        "inner life: what runs for somebody who is forgotten is ended",
+        "inner/process_folder.py",
+        "    if pid is not None and pid > 1:\n",
+        "    if pid is not None and pid < 1:\n",
+        "tests/inner/test_supervisor_dies.py::"
+        "test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_supervises_it",
+    ),
+    rule(
         "inner life: a record that was taken over is told by the id that it is known by",
         CONTEXTS,
         "its id is {self._first(ran, seq)}",

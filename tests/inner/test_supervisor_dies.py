@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -10,15 +11,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from config import Settings
+from daemon.connections import clearing
 from daemon.engine.journal import Journal
 from daemon.inner.process_folder import ending, folder_of, holder
 from daemon.inner.supervising import WRAPPER, Supervisor
 from daemon.inner.wrapper import claim
 from daemon.kinds import INNER, SOUL_KINDS, ProcessEnded, ProcessStarted
 from daemon.recipe import Recipe
+from daemon.soul.eraser import Gone
 from tests.clock import FakeClock
 from tests.inner.workshop import PATIENCE, Workshop, opened, shell, until
 from tests.lives import Boundary, MortalWriter, ended, fork
@@ -186,3 +191,21 @@ async def test_what_a_program_writes_over_its_status_does_no_harm(workshop: Work
     async with workshop.supervised({}):
         end = await workshop.end(started)
     assert "SQLite" not in end.result
+
+
+async def test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_supervises_it(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    """The daemon died before it could be told, or this life has no inner life."""
+    async with workshop.supervised({"it": shell("sleep 100")}):
+        started = await workshop.start("it", 200.0)
+        folder = workshop.folder(started)
+        await until(lambda: holder(folder))
+    keys = {"anthropic_api_key": "any", "slack_bot_token": "xoxb-1", "slack_app_token": "xapp-1"}
+    settings: dict[str, Any] = {"soul_home": tmp_path, **keys}
+    gone = Gone(person="U1", all=True, until=workshop.clock.now(), started=[started], said=[])
+    with (folder / "wrapper").open() as lives:
+        for clear in clearing(Settings(**settings), None, ""):
+            await clear(gone)
+        fcntl.flock(lives, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises as long as it lives
+    assert not folder.exists()
