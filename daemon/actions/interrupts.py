@@ -87,5 +87,6 @@ def _has_own_turn(entry: Entry[Said]) -> bool:
 
 
 def _was_stopped(message: Entry[Said], stops: Sequence[Entry[Said]]) -> bool:
-    """Did whoever said this say stop afterwards?"""
-    return any(message.event.user == stop.event.user and message.seq < stop.seq for stop in stops)
+    """Did whoever said this say stop afterwards, whichever of them came first?"""
+    after = [stop for stop in stops if stop.event.ts.zfill(24) > message.event.ts.zfill(24)]
+    return any(message.event.user == stop.event.user for stop in after)

@@ -29,7 +29,7 @@ from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import moment, opened, thread_key
 from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
-from daemon.slack.stopping import Stop, heeded, stop_of, thread_of
+from daemon.slack.stopping import Stop, heeded, is_late, stop_of, thread_of
 from daemon.slack.words import command
 from daemon.slack.workspace import Workspace
 
@@ -203,12 +203,13 @@ class Inbox:
         known = opened(self._journal, key)
         called_by = known.event.called_by if known else self._begun(message)
         enough = self._allowed.names(message) and self._enough(message)
+        urgent = self._urgent(message)
+        late = late or bool(known and urgent and is_late(self._journal, known.thread, message.ts))
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             if self._noticing:
                 await self._noticing.message(message)
             return set(), known or opened(self._journal, key)
-        urgent = self._urgent(message)
         readers = not (known and urgent)
         words = await self._people.describe(message, at_once=urgent, readers=readers)
         if known and not urgent:

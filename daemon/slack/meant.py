@@ -12,9 +12,9 @@ from daemon.engine.journal import Journal
 from daemon.kinds import Asked, Opened
 from daemon.slack.message import Message
 from daemon.slack.policy import Me
-from daemon.slack.stopping import at_work
+from daemon.slack.stopping import at_work, is_late
 from daemon.slack.words import command
-from daemon.soul.taking import may_answer, onward
+from daemon.soul.taking import is_newer, may_answer, onward
 
 
 def meant(journal: Journal, message: Message, me: Me, owners: Collection[str]) -> Message:
@@ -28,16 +28,16 @@ def meant(journal: Journal, message: Message, me: Me, owners: Collection[str]) -
     if known:
         found = journal.latest(known.thread, Opened)
     elif command(message, me) == "stop":
-        found = _at_work(journal, message.channel)
+        found = _at_work(journal, message)
     else:
         found = _waiting_for(journal, message, me, owners)
     return replace(message, root=found.event.ts) if found and found.event.ts else message
 
 
-def _at_work(journal: Journal, channel: str) -> Entry[Opened] | None:
-    """The conversation of this DM at work, in which something came last."""
-    here = (one for one in at_work(journal) if one.event.channel == channel and one.event.ts)
-    return next(here, None)
+def _at_work(journal: Journal, message: Message) -> Entry[Opened] | None:
+    """The conversation of this DM at work, in which something came last; none that is about what is newer."""
+    here = (one for one in at_work(journal) if one.event.channel == message.channel and one.event.ts)
+    return next((one for one in here if not is_late(journal, one.thread, message.ts)), None)
 
 
 def _waiting_for(journal: Journal, message: Message, me: Me, owners: Collection[str]) -> Entry[Opened] | None:
@@ -46,7 +46,8 @@ def _waiting_for(journal: Journal, message: Message, me: Me, owners: Collection[
         return None
     for question in reversed(journal.pending(Asked)):
         answers = question.event.words or (question.event.resumes and onward(message.text))
-        if answers and may_answer(question, message.author, owners):
+        theirs = may_answer(question, message.author, owners) and is_newer(journal, question, message.ts)
+        if answers and theirs:
             found = journal.latest(question.thread, Opened)
             if found and found.event.channel == message.channel and found.event.ts:
                 return found

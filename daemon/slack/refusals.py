@@ -25,13 +25,16 @@ MISSING_SCOPE = "missing_scope"
 CLOSED = frozenset(
     {
         "cannot_dm_bot",
+        "cannot_reply_to_message",
         "channel_not_found",
         "ekm_access_denied",
+        "invalid_thread_ts",
         "is_archived",
         "messages_tab_disabled",
         "no_permission",
         "not_in_channel",
         "team_access_not_granted",
+        "thread_not_found",
         "user_disabled",
     }
 )

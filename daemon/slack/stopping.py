@@ -86,12 +86,23 @@ def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) ->
 
     A stop that arrives late does not stop what was asked for after it.
     """
-    asked_for = [entry.event for entry in _asked_for(journal, thread)]
-    work = [event for event in asked_for if event.rank in (Rank.MESSAGE, Rank.STOP)]
+    work = _work(journal, thread)
     said = [event for event in work if isinstance(event, Said)]
-    if not work or (said and min(moment(event.ts) for event in said) > moment(stop.ts)):
+    if not work or is_late(journal, thread, stop.ts):
         return False
     return stop.by == "button" or stop.user in owners | {event.user for event in said}
+
+
+def is_late(journal: Journal, thread: str, ts: str) -> bool:
+    """Was a stop of this ts written before all was asked for that the thread is at work on?"""
+    said = [event for event in _work(journal, thread) if isinstance(event, Said)]
+    return bool(said) and min(moment(event.ts) for event in said) > moment(ts)
+
+
+def _work(journal: Journal, thread: str) -> list[Input]:
+    """What it is at work on, of what people said or stopped."""
+    asked_for = [entry.event for entry in _asked_for(journal, thread)]
+    return [event for event in asked_for if event.rank in (Rank.MESSAGE, Rank.STOP)]
 
 
 def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:

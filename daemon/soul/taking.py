@@ -26,6 +26,7 @@ from daemon.kinds import (
     Relayed,
     Said,
     SelfCall,
+    Spoken,
     Timer,
     ToSay,
     Wish,
@@ -80,7 +81,7 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     others = [entry for entry in waiting if entry not in unasked]
     messages = [entry for entry in others if entry.event.rank is Rank.MESSAGE or entry in stops]
     if messages:
-        return _said(questions, messages, waiting, owners)
+        return _said(journal, questions, messages, waiting, owners)
     if unasked:
         return _unasked(unasked[0])
     return _left(journal, waiting)
@@ -94,6 +95,10 @@ def _words(entry: Entry[Input]) -> str:
     return entry.event.text if isinstance(entry.event, Said) else ""
 
 
+def _ts(entry: Entry[Input]) -> str:
+    return entry.event.ts if isinstance(entry.event, Said) else ""
+
+
 def _ended_by(stops: Sequence[Entry[Input]], waiting: Sequence[Entry[Input]]) -> list[Entry[Input]]:
     """What these stops end, with them: of messages only what their author said before."""
     return [entry for entry in waiting if entry in stops or _is_ended(entry, stops)]
@@ -103,7 +108,7 @@ def _is_ended(entry: Entry[Input], stops: Sequence[Entry[Input]]) -> bool:
     """Answers, ends of waits and what came from within have nothing to go on with any more."""
     if isinstance(entry.event, SelfCall | InnerMessage) or entry.event.rank not in (Rank.STOP, Rank.MESSAGE):
         return True
-    return any(entry.author == stop.author and entry.seq < stop.seq for stop in stops)
+    return any(entry.author == stop.author and said_before(entry, stop) for stop in stops)
 
 
 def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) -> Taken:
@@ -116,6 +121,7 @@ def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) ->
 
 
 def _said(
+    journal: Reading,
     questions: Sequence[Entry[Asked]],
     messages: Sequence[Entry[Input]],
     waiting: Sequence[Entry[Input]],
@@ -128,6 +134,7 @@ def _said(
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
+        theirs = [entry for entry in theirs if is_newer(journal, question, _ts(entry))]
         if question.event.resumes and first in theirs and onward(_words(first)):
             return Taken(inputs=[first], resumes=question)
         if question.event.words and theirs:
@@ -160,11 +167,33 @@ def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> 
     return person in owners or person not in question.event.owners
 
 
-def awaited(questions: Iterable[Entry[Asked]], message: Entry[Input], owners: Collection[str]) -> bool:
+def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
+    """Was what was written then written after the question was said? What was before answers nothing."""
+    said = question.event.said
+    asked = journal.at(said[0]).event if said else None
+    return not isinstance(asked, Spoken) or _written(ts) > _written(asked.ts)
+
+
+def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:
+    """Was this said before the stop, whichever of them came first?"""
+    if isinstance(said.event, Said) and isinstance(stop.event, Said):
+        return _written(said.event.ts) < _written(stop.event.ts)
+    return said.seq < stop.seq
+
+
+def _written(ts: str) -> str:
+    """When it was written, for comparing."""
+    return ts.zfill(24)
+
+
+def awaited(
+    journal: Reading, questions: Iterable[Entry[Asked]], message: Entry[Input], owners: Collection[str]
+) -> bool:
     """Does one of these questions wait for this message, which no other execution should take for itself?"""
     for question in questions:
         waits = question.event.words or (question.event.resumes and onward(_words(message)))
-        if waits and may_answer(question, message.author, owners):
+        theirs = may_answer(question, message.author, owners) and is_newer(journal, question, _ts(message))
+        if waits and theirs:
             return True
     return False
 
@@ -189,4 +218,4 @@ def to_answer(inputs: Sequence[Entry[Input]]) -> list[Entry[Said]]:
 
 def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:
     """Messages in Slack's order; what was changed about one stands after it."""
-    return sorted(messages, key=lambda entry: (entry.event.ts.zfill(24), entry.seq))
+    return sorted(messages, key=lambda entry: (_written(entry.event.ts), entry.seq))

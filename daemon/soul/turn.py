@@ -303,7 +303,9 @@ class Turn(Voice):
             if not isinstance(entry.event, Said):
                 return False
             questions_here = self.world.journal.pending(Asked, thread=self.thread)
-            return entry.event.rank is Rank.STOP or not awaited(questions_here, entry, self.owners)
+            return entry.event.rank is Rank.STOP or not awaited(
+                self.world.journal, questions_here, entry, self.owners
+            )
 
         return in_order(await self.ctx.receive(wanted))
 

@@ -177,8 +177,8 @@ AT_THE_TOP = (
     rule(
         "who may not answer any more answers nothing at the top of a DM",
         "slack/meant.py",
-        "answers and may_answer(question, message.author, owners)",
-        "answers",
+        "theirs = may_answer(question, message.author, owners) and is_newer",
+        "theirs = is_newer",
         f"{TOP}test_who_was_asked_as_an_owner_and_is_none_any_more_begins_anew",
     ),
     rule(

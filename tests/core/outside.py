@@ -88,7 +88,7 @@ class FileSlack:
         await asyncio.sleep(0)
         with instant(self._path.parent):
             hold()
-            ts = ts or f"{T0 + len(read(self._path)) + 1:.6f}"
+            ts = ts or f"0.{len(read(self._path)) + 1:06d}"  # older than all that people write later
             note(self._path, {"ts": ts, **op})
         Boundary.reach()
         return ts

@@ -119,7 +119,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "messages are answered in Slack's order",
         "soul/taking.py",
-        "(entry.event.ts.zfill(24), entry.seq)",
+        "(_written(entry.event.ts), entry.seq)",
         "entry.seq",
         "burst",
     ),
