@@ -91,7 +91,7 @@ ASKING: tuple[Mutant, ...] = (
         "slack/meant.py",
         "for one in here if not is_late(journal, one.thread, message.ts)), None)",
         "for one in here), None)",
-        "tests/stories/test_came_late.py::test_at_the_top_of_a_dm_it_is_meant_for_no_newer_conversation",
+        "tests/stories/test_came_late.py::test_there_it_ends_what_was_at_work_when_it_was_written",
     ),
     rule(
         "words from before a question answer it nowhere",

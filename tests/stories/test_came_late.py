@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.stories.choosing import ASKED, answers, choice, deciding, turning
+from rehearsal.people import ALICE as ALICE_HERSELF
+from tests.stories.choosing import ASKED, answers, choice, deciding, offering, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+from tests.stories.test_approval import publish, publishing
 from tests.stories.test_asking import ASK, DONE, WHICH
 from tests.stories.test_away import lose
 
@@ -59,6 +61,22 @@ async def test_at_the_top_of_a_dm_it_is_meant_for_no_newer_conversation(stage: S
     slow.set()
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["Four."]
+
+
+async def test_there_it_ends_what_was_at_work_when_it_was_written(stage: Stage) -> None:
+    offering(stage, publishing([]))
+    await deciding(stage, owner_user_ids=frozenset({ALICE_HERSELF.id}))
+    answers(stage, turning(), publish())
+    ts = await stage.say("alice", ALICE, ASKED)
+    await stage.sleep()
+    await stage.post("alice", ALICE, "stop")
+    go = await woken_before_it_reads(stage)
+    newer, slow = await answering(stage, ALICE)
+    await read(stage, go)
+    slow.set()
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "Stopped."
+    assert await stage.answers(ALICE, newer) == ["Four."]
 
 
 async def test_words_that_were_missed_are_no_answer_to_a_newer_question(stage: Stage) -> None:
