@@ -97,7 +97,7 @@ def test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end(
     assert limited.calls == calls.granted <= most
     assert limited.usd <= usd + 1e-9
     assert calls.granted + len(calls.reached) == len(asked)
-    if len(asked) <= most and sum(cents for cents, _, _ in asked) / 100 <= usd:
+    if len(asked) <= most and sum(cents for cents, _, _ in asked) / 100 < usd:
         assert not calls.reached, "nobody is refused where there is room for all"
 
 

@@ -17,7 +17,7 @@ from daemon.process import Process, Question, Turn
 from daemon.processes import PROCESSES
 from daemon.rules import verify
 from rehearsal.people import CAROL
-from tests.soak import SOAK, later
+from tests.soak import later
 from tests.stories.choosing import (
     ON_IT,
     answers,
@@ -134,7 +134,6 @@ async def ending(turn: Turn) -> WorkingMemory:
     return turn.memory
 
 
-@SOAK
 async def test_an_approval_survives_an_edit_of_what_has_nothing_to_do_with_it(stage: Stage) -> None:
     published: list[str] = []
     ts = await asking(stage, published, CAROL.id, action=written(stage, BEFORE, published))
