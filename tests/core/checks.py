@@ -14,6 +14,7 @@ from daemon.engine.event import Entry, Event, Input
 from daemon.engine.journal import Journal
 from daemon.engine.keys import PART
 from daemon.engine.kinds import AttemptFailed, Outage, Restarted, Spawned, TurnEnded, TurnResumed, Waiting
+from daemon.engine.lives import LifeEnded
 from daemon.kinds import (
     SOUL_KINDS,
     Asked,
@@ -54,11 +55,23 @@ def finished(home: Path) -> str | None:
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
             waiting = {entry.thread for entry in journal.pending(Outage)}
             open_yet: list[Entry[Event]] = journal.pending(TurnBegan, Input, SpeechBegan)
+            open_yet = [entry for entry in open_yet if not _came_to_nobody(journal, entry)]
             return fought + [entry.kind for entry in open_yet if entry.thread not in waiting]
 
     return (
         f"two daemons met, and one did not finish alone: {kinds}" if (kinds := asyncio.run(left())) else None
     )
+
+
+def _came_to_nobody(journal: Journal, entry: Entry[Event]) -> bool:
+    """Had the life that last held its thread ended before this came? The other one had lost that, and leaves
+    it to the next life; two daemons that meet for good there are never."""
+    if not isinstance(entry.event, Input):
+        return False
+    held: list[Entry[Any]] = journal.of(entry.thread, TurnBegan, TurnResumed)
+    lives = [one.event.life for one in held]
+    ended = {one.event.life for one in journal.kind(LifeEnded) if one.seq < entry.seq}
+    return len({*lives}) > 1 and lives[-1] in ended and not {*lives} <= ended
 
 
 def check(home: Path, scenario: Scenario) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from daemon.engine.exceptions import Fenced
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import TurnResumed
+from daemon.engine.kinds import TurnEnded, TurnResumed
+from daemon.engine.lives import LifeEnded
 from daemon.engine.writer import Fence
 from daemon.kinds import SOUL_KINDS, Claim, Message, TurnBegan
+from tests.core.checks import finished
 from tests.core.outside import PhaseClock
 
 SAID = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
@@ -26,3 +29,27 @@ async def test_a_daemon_that_was_fenced_claims_nothing(tmp_path: Path) -> None:
         with pytest.raises(Fenced):
             await journal.append("t", Claim(by="t@1"), key="greeted:U1", fence=fence)
         assert journal.get("greeted:U1") is None
+
+
+def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_life(tmp_path: Path) -> None:
+    """And no other one is: whoever lives and holds a thread has to take up what comes."""
+    for ended, other, left in ((2, 1, False), (1, 1, True), (2, 2, True), (None, 1, True)):
+        home = tmp_path / f"{ended}-{other}"
+        home.mkdir()
+        asyncio.run(come_late(home, [other, 2], ended))
+        assert bool(finished(home)) is left
+
+
+async def come_late(home: Path, lives: list[int], ended: int | None) -> None:
+    """These lives had turns of a thread, and one has ended, when something comes to that."""
+    async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
+        for number, life in enumerate(lives):
+            said, _ = await journal.append("t", SAID, key=f"said-{number}", author="U1")
+            turn = f"t@{said.seq}"
+            began = TurnBegan(execution=turn, process="conversation", texts="", inputs=(said.seq,), life=life)
+            entry, _ = await journal.append("t", began, key=f"{turn}/began", cause=said.seq)
+            closes = [said.seq, entry.seq]
+            await journal.append("t", TurnEnded(outcome="completed"), key=f"{turn}/ended", closes=closes)
+        if ended:
+            await journal.append("worker", LifeEnded(life=ended), key=f"life-ended:{ended}")
+        await journal.append("t", SAID, key="late", author="U1")
