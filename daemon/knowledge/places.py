@@ -13,7 +13,8 @@ from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
 from daemon.knowledge.projection import Projection
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
-"""Audiences of whom everyone may read every public channel of their team."""
+"""Audiences of whom everyone may read every public channel of their team, as far as is known: see
+slack/guests.py."""
 
 
 def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:

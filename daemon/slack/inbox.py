@@ -207,6 +207,7 @@ class Inbox:
         late = late or bool(known and urgent and is_late(self._journal, known.thread, message.ts))
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
+            await self._people.seen(message)
             if self._noticing:
                 await self._noticing.message(message)
             return set(), known or opened(self._journal, key)

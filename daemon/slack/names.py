@@ -17,6 +17,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.kinds import SharedFile
 from daemon.ports import Clock
+from daemon.slack.guests import Guests
 from daemon.slack.message import Message
 from daemon.slack.order import Order
 from daemon.slack.policy import Me
@@ -30,7 +31,8 @@ FRESH = 600.0
 """Seconds for which is believed who can read a conversation."""
 GROUP = "a group conversation"
 GROUP_MOST = 20
-"""People in a group DM, more than Slack lets in: of a larger one nobody asks who they are."""
+"""People in a private channel, or in a group DM, into which Slack lets fewer: of a larger one nobody asks who
+they are."""
 DM = "a direct message"
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
 """Who can read a conversation: those in a DM, in a group DM, in a private channel; people, too, or soon,
@@ -72,12 +74,15 @@ class Words(TypedDict):
 class People:
     """Who is who in the workspace, and where."""
 
-    def __init__(self, web: Web, me: Me) -> None:
+    def __init__(self, web: Web, me: Me, guests: Guests) -> None:
         self._web = web
+        self._guests = guests
         self._names = dict.fromkeys((me.user, me.bot), named(me.name))
         self._team, self._user = me.team, me.user
         self._audiences = dict[str, tuple[Audience, float]]()
         """Of each channel, and of a DM with each person, as it was at that steady time."""
+        self._outsiders = set[str]()
+        """Ids of guests, and of people from outside, of those who were asked for."""
         self._asking = Order()
         self._thrift = Thrift(web.clock)
 
@@ -94,12 +99,13 @@ class People:
         """Everything that a model will read of a message.
 
         `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
-        at the same time for what `whereabouts` tells.
+        at the same time for what `whereabouts` tells. Raises JournalError.
         """
         unknown = [] if at_once else self._worth_asking(message)
         nobody = message.author if at_once else SOMEONE
         of = [_read_by(message.channel, message.kind, message.author)] if readers else []
         await self._learn(unknown, of)
+        await self.seen(message)
         return Words(
             user=message.author,
             name=message.name or self.known(message.author) or nobody,
@@ -108,6 +114,11 @@ class People:
             bot=message.by_bot,
             files=message.files,
         )
+
+    async def seen(self, message: Message) -> None:
+        """Write down that a guest reads there, if whoever wrote this is known as one. Raises JournalError."""
+        if message.author in self._outsiders and message.kind != "dm":
+            await self._guests.wrote(message.channel)
 
     def whereabouts(self, message: Message) -> Whereabouts:
         """Where a message was said that was described with its `readers`, and who they are."""
@@ -139,8 +150,13 @@ class People:
         self._audiences.pop(channel, None)
 
     def _audience(self, id: str) -> Audience:
-        audience, at = self._audiences.get(id, ("", 0.0))
-        return audience if self._web.clock.steady() - at < FRESH else ""
+        if self._guests.have_written(id):
+            return "shared"
+        return self._audiences[id][0] if self._is_fresh(id) else ""
+
+    def _is_fresh(self, id: str) -> bool:
+        """Was it asked lately who can read there? Slack may have left that open."""
+        return id in self._audiences and self._web.clock.steady() - self._audiences[id][1] < FRESH
 
     def _worth_asking(self, message: Message) -> list[str]:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
@@ -150,7 +166,9 @@ class People:
 
     def _lacks(self, id: str, readers: bool) -> bool:
         """Is there something to ask Slack about this?"""
-        return id not in self._names or (readers and not self._audience(id))
+        if id not in self._names:
+            return True
+        return readers and not (self._audience(id) or self._is_fresh(id))
 
     async def _learn(self, names: Iterable[str] = (), readers: Iterable[str] = ()) -> None:
         """The names of these, within a second: what Slack did not say by then stays unnamed this time.
@@ -190,26 +208,40 @@ class People:
             case "C" | "G":
                 answer = await self._web.call(free, client.conversations_info, channel=id)
                 channel = _part(answer, "channel")
-                audience = _audience_of(channel)
-                self._believe(id, await self._group(id) if audience == "group" else audience)
-                return GROUP if channel.get("is_mpim") else f"#{channel.get('name')}"
+                name = GROUP if channel.get("is_mpim") else f"#{channel.get('name')}"
+                self._names[id] = named(name)  # whatever is said of its members
+                if channel:
+                    self._believe(id, await self._audience_in(id, _audience_of(channel)))
+                return name
         user = _part(await self._web.call(free, client.users_info, user=id), "user")
-        self._believe(id, _alone(user, self._team))
+        audience = _alone(user, self._team)
+        self._believe(id, audience)
+        if audience == "shared":
+            self._outsiders.add(id)
+        elif audience == "dm":
+            self._outsiders.discard(id)
         profile = _part(user, "profile")
         return str(profile.get("display_name") or profile.get("real_name") or user.get("name") or "")
 
-    async def _group(self, channel: str) -> Audience:
-        """Who can read a group DM: it is as open as a DM with each of its members."""
+    async def _audience_in(self, channel: str, told: Audience) -> Audience:
+        """Who can read a channel of which Slack has `told` this: it does not tell of the guests in it."""
+        if told not in ("group", "private"):
+            return told
         answer = await self._web.call(free, self._web.client.conversations_members, channel=channel)
         members = answer.get("members")
-        if not isinstance(members, list) or len(members) > GROUP_MOST + 1:
+        if not isinstance(members, list):
             return ""
-        others = set(map(str, members)) - {self._user}
+        if len(members) > GROUP_MOST + 1 or _part(answer, "response_metadata").get("next_cursor"):
+            return "private" if told == "private" else ""
+        return await self._as_open(told, set(map(str, members)) - {self._user})
+
+    async def _as_open(self, told: Audience, others: set[str]) -> Audience:
+        """What these people read together is as open as a DM with each of them."""
         await self._ask_all({other: True for other in others if self._lacks(other, readers=True)})
         found = {self._audience(other) for other in others}
         if "shared" in found:
             return "shared"
-        return "group" if found == {"dm"} else ""
+        return told if found == {"dm"} else ""
 
     def _believe(self, id: str, audience: Audience) -> None:
         self._audiences[id] = (audience, self._web.clock.steady())

@@ -24,6 +24,7 @@ from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
 from daemon.slack.doors import Doors
 from daemon.slack.files import SlackFiles
+from daemon.slack.guests import Guests
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.line import Hearing
@@ -119,7 +120,7 @@ class Slack:
         return Workspace(
             web=web,
             me=me,
-            people=People(web, me),
+            people=People(web, me, Guests(self._journal, me.team)),
             allowed=self._allowed,
             owners=self._owners,
             journal=self._journal,

@@ -12,6 +12,7 @@ COUNTS = "tests/soul/test_limits.py::test_each_bound_holds_where_it_is_reached_a
 LIMITS = "tests/stories/test_limits.py::"
 FOLDED = "tests/knowledge/test_projection.py::"
 PLACES = "tests/knowledge/test_places.py::"
+GUESTS = "tests/stories/test_guests.py::"
 
 KNOWS = (
     rule(
@@ -27,6 +28,35 @@ KNOWS = (
         " and here.audience in INSIDE",
         "",
         PLACES + "test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders",
+    ),
+    rule(
+        "who is a guest in a small private channel reads it",
+        "slack/names.py",
+        'if told not in ("group", "private"):',
+        'if told != "group":',
+        GUESTS + "test_in_a_private_channel_with_a_guest_it_is_not_known[alice]",
+    ),
+    rule(
+        "a guest who has written in a channel reads it",
+        "slack/names.py",
+        "if self._guests.have_written(id):",
+        "if False:",
+        GUESTS + "test_in_a_public_channel_it_is_known_until_a_guest_writes_there",
+    ),
+    rule(
+        "what a known guest says to others counts, too",
+        "slack/inbox.py",
+        "            await self._people.seen(message)\n",
+        "",
+        "tests/slack/test_guests.py::test_what_a_known_guest_says_to_others_counts_and_costs_no_question",
+    ),
+    rule(
+        "who Slack does not know is not asked for with each message",
+        "slack/names.py",
+        "(self._audience(id) or self._is_fresh(id))",
+        "self._audience(id)",
+        "tests/slack/test_guests.py::"
+        "test_where_slack_does_not_know_a_member_nothing_is_guessed_nor_asked_each_time",
     ),
     rule(
         "what was not said in public is known nowhere else",

@@ -11,6 +11,8 @@ from typing import Any
 
 from aiohttp import web
 
+from rehearsal.people import TEAM
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SPEAKING = ("chat.", "assistant.", "agents.")
 
@@ -30,6 +32,8 @@ class Wire:
     """Methods that are done, but whose answer is a proxy's, which is content."""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Methods that always answer so."""
+    guests: set[str] = field(default_factory=set)
+    """Ids of people who are guests in the workspace."""
     held: dict[str, asyncio.Event] = field(default_factory=dict)
     """Methods that are not done before this happens."""
     headers: list[str | None] = field(default_factory=list)
@@ -51,13 +55,17 @@ class Wire:
             return await handler(request)
         is_json = request.content_type == "application/json"
         given = json.loads(await request.text()) if is_json else dict(await request.post())
-        self.calls.append((method, dict(request.query) | given))
+        arguments = dict(request.query) | given
+        self.calls.append((method, arguments))
         if method in self.lacking:
             return _refusal("unknown_method")
         if self.refuse[method]:
             return _refusal(self.refuse[method].pop(0))
         if method in self.answers:
             return web.json_response({"ok": True, **self.answers[method]})
+        if method == "users.info" and arguments["user"] in self.guests:
+            guest = {"id": arguments["user"], "team_id": TEAM, "name": "guest", "is_restricted": True}
+            return web.json_response({"ok": True, "user": guest})
         if method in self.held:
             await self.held[method].wait()
         answer = await handler(request)

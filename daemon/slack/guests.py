@@ -1,0 +1,31 @@
+"""The channels in which a guest has written, or somebody from outside. For the names.
+
+Slack does not say of a channel that guests are in it. Whoever writes there reads there, and others like them
+may, too, when they have gone: so it stays written down.
+"""
+
+from __future__ import annotations
+
+from daemon.engine.journal import Journal
+from daemon.kinds import AudienceNoted
+
+
+class Guests:
+    """What the journal knows of them, in whatever life of the daemon it was written down."""
+
+    def __init__(self, journal: Journal, team: str) -> None:
+        self._journal = journal
+        self._team = team
+
+    def have_written(self, channel: str) -> bool:
+        """Has one of them ever written in this channel?"""
+        return self._journal.get(self._key(channel)) is not None
+
+    async def wrote(self, channel: str) -> None:
+        """One of them writes in this channel: from now on it is shared. Raises JournalError."""
+        if not self.have_written(channel):
+            said = AudienceNoted(team=self._team, channel=channel, audience="shared")
+            await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
+
+    def _key(self, channel: str) -> str:
+        return f"guests:{self._team}:{channel}"
