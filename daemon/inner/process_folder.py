@@ -67,7 +67,10 @@ def folder_of(home: Path, started: Entry[ProcessStarted]) -> Path:
 
 
 def holder(folder: Path) -> int | None:
-    """The pid of the wrapper that lives in this folder; None: none does."""
+    """The pid of the wrapper that lives in this folder; None: none does, or its file names what is none.
+
+    A program can write there, too: 0 and what is below stand for many processes, and 1 is nobody's to end.
+    """
     try:
         held = os.open(folder / "wrapper", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -76,7 +79,8 @@ def holder(folder: Path) -> int | None:
         fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         with suppress(ValueError):
-            return int(os.read(held, 20))
+            pid = int(os.read(held, 20))
+            return pid if pid > 1 else None
     finally:
         os.close(held)
     return None
@@ -123,7 +127,7 @@ def remove(folder: Path) -> None:
 def end_and_remove(folder: Path) -> None:
     """Take it away; whoever lives in it is asked to end first, and waited for as long as that may take."""
     pid = holder(folder)
-    if pid is not None and pid > 1:
+    if pid is not None:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
     last = time.monotonic() + ENDS
