@@ -167,15 +167,17 @@ class Turns:
         return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
 
     async def _deliverable(self, thread: str) -> list[Entry[Input]]:
-        """What waits, but for what can reach nobody any more."""
+        """What waits, but for what can reach nobody any more. Raises Fenced if another worker did."""
         waiting = self._journal.inputs(thread)
         if self._journal.of(thread, ThreadEnded):
             lost = waiting
         else:
             lost = [entry for entry in waiting if is_stale(self._journal, entry)]
         for entry in lost:
-            key = f"{thread}@{entry.seq}/undeliverable"
-            await self._journal.append(thread, Undeliverable(), key=key, cause=entry.seq, closes=[entry.seq])
+            key, seq = f"{thread}@{entry.seq}/undeliverable", entry.seq
+            await self._journal.append(
+                thread, Undeliverable(), key=key, cause=seq, closes=[seq], requires=seq
+            )
         return [entry for entry in waiting if entry not in lost]
 
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
