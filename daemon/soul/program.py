@@ -180,7 +180,6 @@ class Soul(Program):
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
             await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
-        await turn.relay(NO_ANSWER)
         await turn.became("declined")
         await _let_go(turn)
         await settling.settle_card(turn)

@@ -164,13 +164,6 @@ BRANCHES = (
         BRANCH + "test_where_slack_does_not_take_the_question_the_branch_is_told",
     ),
     rule(
-        "a branch is told that a stop ends what fails to ask",
-        "soul/program.py",
-        '        await turn.relay(NO_ANSWER)\n        await turn.became("declined")\n',
-        '        await turn.became("declined")\n',
-        BRANCH + "test_a_stop_ends_what_fails_to_ask_and_the_branch",
-    ),
-    rule(
         "what a branch was told first stands",
         "soul/questions.py",
         "    if turn.world.journal.get(key):\n        return\n",
