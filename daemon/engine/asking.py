@@ -87,6 +87,7 @@ class Asking(Steps):
     async def _deadline(
         self, asked: Entry[Any], within: float | None, until: Sequence[int]
     ) -> Entry[Waiting] | None:
+        """What ends the question without an answer: a time, or the end of what it is for."""
         if within is None and not until:
             return None
         key = part(asked.key, "deadline")

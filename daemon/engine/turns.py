@@ -167,7 +167,9 @@ class Turns:
         return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
 
     async def _deliverable(self, thread: str) -> list[Entry[Input]]:
-        """What waits, but for what can reach nobody any more. Raises Fenced if another worker did."""
+        """What waits, but for what can reach nobody any more: that is closed. Raises Fenced where another
+        worker has closed it.
+        """
         waiting = self._journal.inputs(thread)
         if self._journal.of(thread, ThreadEnded):
             lost = waiting

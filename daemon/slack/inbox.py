@@ -204,7 +204,7 @@ class Inbox:
         called_by = known.event.called_by if known else self._begun(message)
         enough = self._allowed.names(message) and self._enough(message)
         urgent = self._urgent(message)
-        late = late or bool(known and urgent and is_late(self._journal, known.thread, message.ts))
+        late = late or (urgent and self._is_late(known, message))
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             await self._people.seen(message)
@@ -229,6 +229,10 @@ class Inbox:
             self.audiences.noted(known.event)
         await self._complete(entry, message, words)
         return {entry.thread} if isinstance(entry.event, Input) else set(), known
+
+    def _is_late(self, known: Entry[kinds.Opened] | None, stop: Message) -> bool:
+        """Is all that its conversation is at work on newer than this stop?"""
+        return known is not None and is_late(self._journal, known.thread, stop.ts)
 
     def _enough(self, message: Message) -> bool:
         """Is no bot answered in its thread any more?"""

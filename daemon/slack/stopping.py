@@ -5,7 +5,7 @@ All of it is read in the journal: a stop waits for no answer of Slack's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -87,15 +87,19 @@ def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) ->
     A stop that arrives late does not stop what was asked for after it.
     """
     work = _work(journal, thread)
-    said = [event for event in work if isinstance(event, Said)]
-    if not work or is_late(journal, thread, stop.ts):
+    if not work or _are_newer(work, stop.ts):
         return False
+    said = [event for event in work if isinstance(event, Said)]
     return stop.by == "button" or stop.user in owners | {event.user for event in said}
 
 
 def is_late(journal: Journal, thread: str, ts: str) -> bool:
     """Was a stop of this ts written before all was asked for that the thread is at work on?"""
-    said = [event for event in _work(journal, thread) if isinstance(event, Said)]
+    return _are_newer(_work(journal, thread), ts)
+
+
+def _are_newer(work: Iterable[Input], ts: str) -> bool:
+    said = [event for event in work if isinstance(event, Said)]
     return bool(said) and min(moment(event.ts) for event in said) > moment(ts)
 
 

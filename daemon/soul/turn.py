@@ -366,7 +366,7 @@ class Turn(Voice):
 
         One that was answered, and that the daemon died of afterwards, has not failed.
         """
-        for taken in only(TransitionTaken, self.world.journal.under(self.ctx.path)):  # its last words
+        for taken in only(TransitionTaken, self.world.journal.under(self.ctx.path)):  # where its end led it
             self.process, self.params = taken.event.to, taken.event.params
         if self.is_refused:
             return TurnEnded(outcome="abandoned", **where(self))

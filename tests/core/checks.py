@@ -64,8 +64,9 @@ def finished(home: Path) -> str | None:
 
 
 def _came_to_nobody(journal: Journal, entry: Entry[Event]) -> bool:
-    """Had the life that last held its thread ended before this came? The other one had lost that, and leaves
-    it to the next life; two daemons that meet for good there are never."""
+    """Had the life that last held its thread ended before this came? The other one had lost that thread, and
+    leaves it to the next life. A real daemon has the lock, and meets no other.
+    """
     if not isinstance(entry.event, Input):
         return False
     held: list[Entry[Any]] = journal.of(entry.thread, TurnBegan, TurnResumed)

@@ -25,6 +25,23 @@ class What(Args):
     name: str
 
 
+async def may_delete(stage: Stage) -> list[str]:
+    """There is an action that needs a yes of Alice's, from now on; what it deletes."""
+    deleted: list[str] = []
+
+    async def delete(_context: ActionContext, what: What) -> str:
+        deleted.append(what.name)
+        return f"{what.name} is deleted"
+
+    action = Definition(
+        name="Delete", description="Delete it.", perform=delete, args=What, approval=True, effect=True
+    )
+    await stage.sleep()
+    offering(stage, action)
+    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    return deleted
+
+
 def offering(stage: Stage, *definitions: Definition) -> None:
     """These are the actions of open thought when the soul wakes again."""
     stage.processes = thinking(PROCESSES, Registry(definitions), "medium")
@@ -215,18 +232,7 @@ async def test_whatever_it_writes_the_answer_still_comes(stage: Stage, bad: str)
 
 async def test_a_branch_asks_for_consent_in_its_roots_conversation(stage: Stage) -> None:
     """X10: one at a time, of owners who read there."""
-    deleted = []
-
-    async def delete(_context: ActionContext, what: What) -> str:
-        deleted.append(what.name)
-        return f"{what.name} is deleted"
-
-    action = Definition(
-        name="Delete", description="Delete it.", perform=delete, args=What, approval=True, effect=True
-    )
-    await stage.sleep()
-    offering(stage, action)
-    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    deleted = await may_delete(stage)
     thinks(stage, spawns("cleaner"), "<Delete><name>the old plan</name></Delete>", final("It is gone."))
     goes_on(stage, final("Tidied."))
     ts = await stage.say("alice", ALICE, "Tidy up.")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.actions.action import ActionContext, Definition
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.stories import choosing
 from tests.stories.choosing import ASKED, answers, choice, deciding, press, questions, shown, turning
 from tests.stories.stage import ALICE, Stage, reply
 from tests.stories.test_approval import publish, publishing
 from tests.stories.test_asking import SCHEDULE
-from tests.stories.test_open_deeds import What, offering
+from tests.stories.test_open_deeds import may_delete
 from tests.stories.test_open_thought import OPEN, calls_itself, final, goes_on, prompts, spawns, thinks
 
 OWNED = {"owner_user_ids": frozenset({ALICE_HERSELF.id})}
@@ -35,23 +34,6 @@ def ended(stage: Stage) -> list[str]:
 
 def at_rest(stage: Stage) -> bool:
     return not stage.pending("asked", "waiting", "thread-spawned", "input", "turn-began")
-
-
-async def may_delete(stage: Stage) -> list[str]:
-    """There is an action that needs a yes; what it deleted."""
-    deleted: list[str] = []
-
-    async def delete(_context: ActionContext, what: What) -> str:
-        deleted.append(what.name)
-        return f"{what.name} is deleted"
-
-    action = Definition(
-        name="Delete", description="Delete it.", perform=delete, args=What, approval=True, effect=True
-    )
-    await stage.sleep()
-    offering(stage, action)
-    await stage.wake(**OWNED)
-    return deleted
 
 
 async def pressed(stage: Stage, label: str) -> None:
