@@ -176,7 +176,7 @@ async def _today(diary: Diary) -> None:
     await diary.talk(
         logs,
         BOB,
-        "Please clean up the old logs.",
+        "Please clean up the old logs. They lie there since spring, and the disk of that machine is full.",
         f"I would delete 214 files, <@{BOB.id}>.",
         cost=0.05,
         did=DID,

@@ -40,7 +40,8 @@
     if (!box.width || box.bottom < 0 || box.top > innerHeight) continue;
     if (HANDLE.test(text.data)) tell("a raw handle", node);
     const framed = lineage(node).find(clips);
-    if ((!framed || framed === document.body) && (box.left < -1 || box.right > innerWidth + 1)) tell("outside of the window", node);
+    const seen = framed && framed !== document.body ? framed.getBoundingClientRect() : box;
+    if (seen.left < -1 || seen.right > innerWidth + 1) tell("outside of the window", node);
     const style = getComputedStyle(node);
     const { light, alpha } = channels(style.color);
     const opacity = lineage(node).reduce((sum, one) => sum * Number(getComputedStyle(one).opacity), alpha);
