@@ -129,20 +129,23 @@ class Thinking:
     def _reader(self) -> Reader:
         """What hears a final answer. Where steps of the plan are open it waits for a plan without any."""
         coming, before = Final(self._slug), list[str]()
-        may_speak = None if self._plan_is_open else True
+        may_speak: bool | None = None
 
         def feed(delta: str) -> None:
             nonlocal may_speak
             coming.feed(delta)
+            if may_speak is not None:
+                return
             before.append(delta)
-            if coming.opened and may_speak is None:
-                may_speak = self._closes_the_plan("".join(before))
+            if coming.opened:
+                may_speak = not self._leaves_steps_open("".join(before))
 
         return feed, lambda: coming.text if may_speak else ""
 
-    def _closes_the_plan(self, text: str) -> bool:
+    def _leaves_steps_open(self, text: str) -> bool:
+        """Are steps of the plan open after this beginning of an answer?"""
         plan = last_plan(parse(text, slug=self._slug, actions=self._actions))
-        return bool(plan and not plan.left)
+        return bool(plan.left) if plan else self._plan_is_open
 
     async def step(self, instruction: str, role: Role = "speak", *, alone: bool = False) -> Thought:
         """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand

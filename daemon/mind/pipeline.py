@@ -105,6 +105,7 @@ async def _answered(
             memory = await stopped(turn, memory, asking.speech, answer.heard)
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
+            await asking.speech.settle()
             return None
         revised = await _revised(turn, answer, said or "", revise)
         return await _conclude(turn, memory, asking.speech, answer, revised)

@@ -97,6 +97,8 @@ class _Round:
             if self._is_branch:
                 return memory  # whoever stopped it is heard by the next turn
             return Transition(to=THEN, memory=memory)
+        if not thought.final:
+            await speech.settle()
         if not thought.usable:
             return await self._wordless(thought)
         return await self._follow(thought, speech)
@@ -236,6 +238,7 @@ class _Round:
         """It has come to its final answer; one with open steps is questioned, once."""
         still_open = plan.left if plan else self._open_steps()
         if still_open and not (again or self._alone or "steps-open" in self._codes):
+            await speech.settle()
             await deeds.remark("steps open", "".join(f"\n- {step}" for step in still_open))
             return deeds.memory
         for one in rest:

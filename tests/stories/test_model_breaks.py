@@ -10,6 +10,7 @@ import pytest
 from daemon.claude.client import STALL
 from rehearsal.claude.understudy import Understudy
 from tests.soak import SOAK, shared
+from tests.stories.choosing import pressed
 from tests.stories.outage import AWAY, later
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
@@ -106,3 +107,21 @@ async def test_money_that_runs_out_after_a_break_is_said_plainly_in_the_same_mes
     assert [call.event.outcome for call in stage.entries("model-call")] == ["ok", "failed", "over-budget"]
     assert stage.soul.budget.today().cost < stage.soul.budget.daily
     assert not stage.pending("speech")
+
+
+async def test_money_that_runs_out_after_a_break_leaves_nothing_half_said_where_an_owner_is_asked(
+    dormant: Stage,
+) -> None:
+    stage = dormant
+    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.soul.budget.daily = 0.13
+    stage.model.cut(after=f"<aside>{'They ask much. ' * 1_000}</aside><say>The answer is, of cour")
+    ts = await stage.say("alice", ALICE, "What is it?")
+    half, question = await stage.answers(ALICE, ts)
+    assert (half, question[:28]) == ("The answer is, of cour …", "I have used up what I may sp")
+    assert not stage.pending("speech")
+    stage.soul.budget.daily = 5
+    stage.model.say(reply("It is forty-two."))
+    await pressed(stage, "alice", "Continue")
+    half, _, said = await stage.answers(ALICE, ts)
+    assert (half, said) == ("The answer is, of cour …", "It is forty-two.")
