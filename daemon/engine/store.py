@@ -93,11 +93,15 @@ class Store:
         now, since whoever folds from now on reads what is blank. Raises sqlite3.OperationalError where
         somebody still reads what was, OSError where something cannot be deleted.
         """
+        self._empty_log()  # as long as somebody reads, each try would leave all pages in it once more
         self._db.execute("vacuum")
+        self._empty_log()
+        delete_database(index_path(self.path))
+
+    def _empty_log(self) -> None:
         busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
         if busy:
             raise sqlite3.OperationalError("somebody reads it as it was before")
-        delete_database(index_path(self.path))
 
     # Reading the folded tables
 
