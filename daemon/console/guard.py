@@ -127,8 +127,8 @@ class Gate:
     def _let_in(self, request: web.Request) -> web.StreamResponse:
         """Keep the token in a cookie, and out of the address bar."""
         response = web.Response(status=303, headers={"Location": "/"})
-        response.set_cookie(
-            COOKIE, self.token, httponly=True, samesite="Strict", secure=request.secure, path="/"
+        response.set_cookie(  # lax: with "strict" a link in Slack to this page would ask for the token again
+            COOKIE, self.token, httponly=True, samesite="Lax", secure=request.secure, path="/"
         )
         return response
 

@@ -101,7 +101,7 @@ async def test_the_token_in_the_address_becomes_a_cookie(tmp_path: Path) -> None
         async with site.http.get(f"{site.url}/", params={"token": TOKEN}, allow_redirects=False) as answer:
             assert (answer.status, answer.headers["Location"]) == (303, "/")
             assert "HttpOnly" in answer.headers["Set-Cookie"]
-            assert "SameSite=Strict" in answer.headers["Set-Cookie"]
+            assert "SameSite=Lax" in answer.headers["Set-Cookie"]
         async with site.http.get(f"{site.url}/console/state") as answer:
             assert answer.status == 200
 

@@ -39,6 +39,9 @@ async def test_a_person_writes_the_token_into_a_form(tmp_path: Path, browser: Br
         assert TOKEN.split()[0] not in page.url
         await page.reload()
         await expect(page.locator("#place")).to_have_text("Claudius")
+        await page.goto(f'data:text/html,<a href="{address}/%23people">from elsewhere</a>')
+        await page.get_by_text("from elsewhere").click()
+        await expect(page.locator("#view-title")).to_have_text("People")
 
 
 @SOAK
