@@ -237,7 +237,9 @@ def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
     for child in payload.children:
         if child.tag in given:
             before = given[child.tag]
-            given[child.tag] = [*(before if isinstance(before, list) else [before]), child.text]
+            if not isinstance(before, list):
+                before = [before]
+            given[child.tag] = [*before, child.text]
         else:
             given[child.tag] = child.text
     return definition.args.model_validate(given)

@@ -110,8 +110,10 @@ class Commands:
         last = found[-1]
         shown, withheld = list[int](), list[int]()
         for note in found:
-            known = tick.views.may_know(last.thread, note.thread)
-            (shown if known else withheld).append(note.id)
+            if tick.views.may_know(last.thread, note.thread):
+                shown.append(note.id)
+            else:
+                withheld.append(note.id)
         text = f"In your next tick: {_named(shown)}."
         if withheld:
             text += (

@@ -226,7 +226,8 @@ async def _there(records: Records, tick: Tick, family: str, ids: Sequence[int]) 
     """Look whether all of them may be known here. Raises Refused, in the same words if they are not there."""
     await records.update()
     seen = {record.id for record in _of(family, records.those(ids, tick.view))}
-    if missing := [number for number in ids if number not in seen]:
+    missing = [number for number in ids if number not in seen]
+    if missing:
         raise Refused(_absent(family, _named(missing)))
 
 

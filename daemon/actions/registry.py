@@ -39,8 +39,10 @@ class Registry:
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         """Raises ValueError for names that differ by upper and lower case at the most, or mean the end."""
-        names = Counter(name.casefold() for name in (DONE, *(one.name for one in definitions)))
-        if taken := [one.name for one in definitions if names[one.name.casefold()] > 1]:
+        names = Counter(one.name.casefold() for one in definitions)
+        names[DONE.casefold()] += 1
+        taken = [one.name for one in definitions if names[one.name.casefold()] > 1]
+        if taken:
             raise ValueError(f"{', '.join(taken)}: each action needs a name of its own, and none is {DONE}")
         self._named = {one.name: one for one in definitions if not one.inner}
         self._commands = tuple(one for one in definitions if one.inner)

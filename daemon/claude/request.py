@@ -84,7 +84,8 @@ def _lasting(messages: Sequence[Message]) -> list[Block]:
     """
     answers = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     before = [messages[i - 1]["content"][-1] for i in answers[-2:]]
-    return [*before, *(messages[-1]["content"][-1:] if messages else [])]
+    last = [message["content"][-1] for message in messages[-1:]]
+    return [*before, *last]
 
 
 def _mark(blocks: Iterable[Block]) -> None:

@@ -118,8 +118,10 @@ def _bracket(text: str, start: re.Match[str], bound: int, library: Library) -> t
             return found, end.end()
         head, opened, began = more[1], more.end(), more.start(1)
     closed = text.find("]", start.end(), bound)
+    if closed >= 0:
+        return [], closed + 1
     line = text.find("\n", start.end(), bound)
-    return [], closed + 1 if closed >= 0 else line if line >= 0 else bound
+    return [], line if line >= 0 else bound
 
 
 class Library:

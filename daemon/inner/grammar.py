@@ -215,7 +215,8 @@ def _cmd_id(value: object) -> str | None:
 def _command(one: Found, cmd_id: str, known: Known) -> Command:
     """The command in an object. Raises _Wrong."""
     value = one.value
-    if strange := [name for name in value if name not in FIELDS]:
+    strange = [name for name in value if name not in FIELDS]
+    if strange:
         named = ", ".join(map(short, strange[:MOST_SAID]))
         raise _Wrong(
             f"No command has {named}: it has cmd_id, type, args and description, the rest goes into args"

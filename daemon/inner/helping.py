@@ -133,10 +133,10 @@ def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str
 def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
     """An object; a name that may be left out has a question mark."""
     needed = schema.get("required", ())
-    parts = [
-        f'"{name}"{"" if name in needed else "?"}: {_form(one, defs, depth + 1)}'
-        for name, one in schema.get("properties", {}).items()
-    ]
+    parts = list[str]()
+    for name, one in schema.get("properties", {}).items():
+        mark = "" if name in needed else "?"
+        parts.append(f'"{name}"{mark}: {_form(one, defs, depth + 1)}')
     more = schema.get("additionalProperties")
     if isinstance(more, Mapping):
         parts.append(f'"name": {_form(more, defs, depth + 1)}, …')

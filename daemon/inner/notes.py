@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
@@ -113,11 +113,11 @@ class Notes(Projection):
 
     def listed(self, most: int = MOST) -> Listed:
         """The open notes: of the highest priority first, and of each the newest ones."""
-        by_priority = (
-            ((id, priority) for id in self._open.newest(_of(priority))) for priority in reversed(PRIORITIES)
-        )
-        ids = tuple(islice(chain.from_iterable(by_priority), most))
-        return Listed(ids=ids, more=sum(self.counts().values()) - len(ids))
+        ids = list[tuple[int, Priority]]()
+        for priority in reversed(PRIORITIES):
+            newest = islice(self._open.newest(_of(priority)), most - len(ids))
+            ids += [(id, priority) for id in newest]
+        return Listed(ids=tuple(ids), more=sum(self.counts().values()) - len(ids))
 
     def get(self, id: int) -> Note | None:
         """The note of this id, or of which this seq is a later entry."""

@@ -89,7 +89,10 @@ class Addresses(Projection):
                 self.channels[entry.event.channel] = (entry.event.place, entry.thread)
             return
         said = entry.event
-        (self.bots if said.bot else self.people)[said.user] = said.name
+        if said.bot:
+            self.bots[said.user] = said.name
+        else:
+            self.people[said.user] = said.name
         channel = self._channel_of.get(entry.thread, "")
         self.heard.setdefault(said.user, {})[channel] = entry.thread
         if said.bot and channel in self.channels:
@@ -212,8 +215,10 @@ class Reach:
 
     def _channel(self, known: Addresses, to: str) -> str:
         """The id of the channel: by id, or by a name that only one has."""
-        named = {id: name for id, (name, _) in known.channels.items()}
-        return _id_in(CHANNEL, to) or (_only(named, to) if to.startswith("#") else "")
+        by_id = _id_in(CHANNEL, to)
+        if by_id or not to.startswith("#"):
+            return by_id
+        return _only({id: name for id, (name, _) in known.channels.items()}, to)
 
 
 def _parts(to: str) -> tuple[str, str]:

@@ -147,8 +147,9 @@ class Records(Projection):
         """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
         knows = self._knows(view)
         old = [row for row in self._rows[DIARY].values() if row.id < before and knows(row.view, row.wrote)]
-        chosen = [old[number * len(old) // most] for number in range(most)] if len(old) > most else old
-        return self._shown(((DIARY, row) for row in chosen), knows)
+        if len(old) > most:
+            old = [old[number * len(old) // most] for number in range(most)]
+        return self._shown(((DIARY, row) for row in old), knows)
 
     # What is looked up, as it is now
 

@@ -302,8 +302,9 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
             left.append(one)
     if not left:
         return PAUSE
-    rung = min(one.rung for one in left)
-    return max((one for one in left if one.rung == rung), key=lambda one: rating(one.name, history))
+    lowest = min(one.rung for one in left)
+    cheapest = [one for one in left if one.rung == lowest]
+    return max(cheapest, key=lambda one: rating(one.name, history))
 
 
 def effect(strategy: Strategy, history: Sequence[Attempted], around: Around) -> Effect:

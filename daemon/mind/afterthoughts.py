@@ -53,5 +53,8 @@ def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE
         if memory.role == "assistant" and following.role == "user" and memory.seq:
             ends.append((upto, memory.seq))
     size = sum(len(memory.content) for memory in conversation)
+    if size <= long:
+        return 0
     most = (size - whole) // STEP * STEP
-    return max([end for end in ends[: 1 - FEW] if end[0] <= most], default=(0, 0))[1] if size > long else 0
+    old_enough = [seq for upto, seq in ends[: 1 - FEW] if upto <= most]
+    return old_enough[-1] if old_enough else 0

@@ -104,8 +104,10 @@ def read_choice(reply: str) -> Choice:
 
 def meant(name: str, names: Sequence[str]) -> str | None:
     """Which of these names is meant: the same one, else the only one that differs in case alone."""
+    if name in names:
+        return name
     alike = [one for one in names if one.casefold() == name.casefold()]
-    return name if name in names else alike[0] if len(alike) == 1 else None
+    return alike[0] if len(alike) == 1 else None
 
 
 def json_values(text: str) -> Iterator[tuple[object, bool]]:
@@ -230,7 +232,9 @@ def _fits(schemas: list[Schema]) -> bool:
 def _nodes(schema: Schema) -> Iterator[Schema]:
     yield schema
     inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
-    for one in [*inner, schema["items"]] if "items" in schema else inner:
+    if "items" in schema:
+        inner.append(schema["items"])
+    for one in inner:
         yield from _nodes(one)
 
 

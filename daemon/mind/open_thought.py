@@ -140,7 +140,10 @@ class Thinking:
             if coming.opened:
                 may_speak = not self._leaves_steps_open("".join(before))
 
-        return feed, lambda: coming.text if may_speak else ""
+        def said() -> str:
+            return coming.text if may_speak else ""
+
+        return feed, said
 
     def _leaves_steps_open(self, text: str) -> bool:
         """Are steps of the plan open after this beginning of an answer?"""

@@ -291,7 +291,9 @@ class _Reading:
             return Extent(start=tag.end, end=closing.start, after=closing.end)
         if tag.begins:
             self._note(tag.start, f"<{tag.name}> was not closed where it should be: write </{tag.name}>.")
-        for _, other in self._markup.between(tag.end, end) if until else ():
+        if not until:
+            return Extent(start=tag.end, end=end, after=end)
+        for _, other in self._markup.between(tag.end, end):
             if other.name in until and other.kind != "close":
                 end = other.start
                 break

@@ -121,7 +121,8 @@ class _Plain(yaml.BaseLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = Counter(str(key.value) for key, _ in node.value)
-        if twice := [key for key, times in keys.items() if times > 1]:
+        twice = [key for key, times in keys.items() if times > 1]
+        if twice:
             raise ValueError(f"it says `{twice[0]}` twice: take one away")
         return super().construct_mapping(node, deep)
 
@@ -138,9 +139,9 @@ def _read(front: str) -> Any:
         raise ValueError(
             f"{where} cannot be read ({problem}): put a text that holds a colon in quotes"
         ) from None
-    if not found:
-        return {}
-    return {key: value for key, value in found.items() if value != ""} if isinstance(found, dict) else found
+    if isinstance(found, dict):
+        return {key: value for key, value in found.items() if value != ""}
+    return found or {}
 
 
 def _said(error: Mapping[str, Any]) -> str:

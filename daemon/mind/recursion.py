@@ -68,7 +68,9 @@ async def run_recursion(node: Node, question: str, interrupt: Interrupt | None =
     if began.event.fault:
         return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
     reading = Recursion(node, interrupt, began)
-    return await (reading.plainly() if began.event.short else reading.live())
+    if began.event.short:
+        return await reading.plainly()
+    return await reading.live()
 
 
 class Recursion:

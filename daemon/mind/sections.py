@@ -181,7 +181,8 @@ class Sections:
             if name not in self._private:
                 text.clear()
         self._kept.clear()
-        if opened := [frame for frame in self._frames if frame.kind == "section"]:
+        opened = [frame for frame in self._frames if frame.kind == "section"]
+        if opened:
             self._kept.add("".join(f"<{frame.name}>" for frame in opened))
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 

@@ -56,4 +56,6 @@ def begins(text: str) -> bool | None:
         first = text.removeprefix(name).lstrip()[:1]
         if text.startswith(name) and first:
             return first.isalpha() and not first.islower()
-    return None if any(name.startswith(text.rstrip()) for name in CHANNELS) else False
+    if any(name.startswith(text.rstrip()) for name in CHANNELS):
+        return None
+    return False

@@ -45,11 +45,10 @@ def prepared(code: str, functions: Collection[str]) -> Cell:
     if changes:
         text = changed(text, changes)
         tree = ast.parse(text)
+    may_await = "await" in text or "gather" in text
     return Cell(
         text=text,
-        awaited=frozenset(awaited(tree, text, functions))
-        if "await" in text or "gather" in text
-        else frozenset(),
+        awaited=frozenset(awaited(tree, text, functions) if may_await else ()),
         assigned=frozenset(assigned(tree)),
         shims=frozenset(shim for _, _, shims in changes for shim in shims),
     )

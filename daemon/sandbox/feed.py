@@ -76,7 +76,8 @@ class Feed:
         return step.output
 
     def _print(self, stream: str, text: str) -> None:
-        (self.stderr if stream == "stderr" else self.stdout).write(text)
+        written = self.stderr if stream == "stderr" else self.stdout
+        written.write(text)
 
     def _go_on(self, step: FunctionSnapshot | NameLookupSnapshot | FutureSnapshot) -> SyncSnapshot:
         if isinstance(step, FunctionSnapshot):

@@ -112,8 +112,8 @@ def _may_end(page: str, at: int, long: int) -> bool:
         return not _joined(page, at) and not _in_span(page, at)
     if long >= WORD:
         return bool(SPACE.match(page, at)) and not _in_span(page, at)
-    ends = (END_OF_LINE if long >= LINE else BLANK_LINE).match(page, at)
-    if not ends or page[at - 1] == "\n" or leads(page[:at]):
+    end = END_OF_LINE if long >= LINE else BLANK_LINE
+    if not end.match(page, at) or page[at - 1] == "\n" or leads(page[:at]):
         return False
     return long >= LINE or not open_block(page[:at]).mark
 

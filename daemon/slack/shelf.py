@@ -135,7 +135,8 @@ class SlackShelf:
         wanted = name.strip().lstrip("#").casefold()
         await self.workspace.places.update()
         channel = self.workspace.places.of(thread)
-        for there in self.workspace.places.known(channel) if channel else ():
+        known = self.workspace.places.known(channel) if channel else ()
+        for there in known:
             if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):
                 continue
             if there.channel != here.channel and not await self._are_members(askers, there.channel):

@@ -149,8 +149,14 @@ class DMs(Projection):
     def recalled(self, seqs: Sequence[int]) -> list[Memory]:
         """How these entries look to the model. An answer at hand is not taken apart again."""
         self.fold()
-        known = {seq: memory for seq in seqs if (memory := self._at_hand.get(seq))}
-        unknown = [seq for seq in seqs if seq not in known]
+        known = dict[int, Memory]()
+        unknown = list[int]()
+        for seq in seqs:
+            at_hand = self._at_hand.get(seq)
+            if at_hand:
+                known[seq] = at_hand
+            else:
+                unknown.append(seq)
         known.update(zip(unknown, recall(self.journal.many(unknown)), strict=True))
         return [known[seq] for seq in seqs]
 

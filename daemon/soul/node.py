@@ -335,7 +335,8 @@ class ReadingNode:
     async def _gives(self, *values: Any, **named: Any) -> None:
         if not named and values in ((), (None,)):
             raise CallError("a final answer needs to be something, and this is None")
-        self._here.finals.append(named or (values[0] if len(values) == 1 else list(values)))
+        given = values[0] if len(values) == 1 else list(values)
+        self._here.finals.append(named or given)
 
     async def _gives_variable(self, name: Any) -> None:
         """The name of a variable, or its value where the code had no quotes."""

@@ -52,8 +52,10 @@ def _is_wanted(turn: Turn) -> bool:
 async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
     """Fetch it, and append what was said."""
     found = await _fetch(turn, turn.world.surroundings)
-    seqs = [*unasked, *(found.own if found else ())]
-    for heard in found.heard if found else ():
+    if found is None:
+        return Overheard(seqs=tuple(unasked), whole=False)
+    seqs = [*unasked, *found.own]
+    for heard in found.heard:
         entry, _ = await turn.world.journal.append(
             turn.thread,
             heard.event,
@@ -62,7 +64,7 @@ async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
             fence=Fence(thread=turn.thread, epoch=turn.execution.epoch),
         )
         seqs.append(entry.seq)
-    return Overheard(seqs=tuple(dict.fromkeys(seqs)), whole=found is not None)
+    return Overheard(seqs=tuple(dict.fromkeys(seqs)), whole=True)
 
 
 async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:

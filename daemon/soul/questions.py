@@ -162,10 +162,10 @@ def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
             theirs.update(ended.event.keep)
     kept = [memory.seq for memory in past.kept if memory.seq]
     newer = [journal.at(seq) for seq in kept if seq > asked.seq]
-    summed_up = [
-        entry.seq for entry in newer if isinstance(entry.event, ContextCleared) and not entry.event.seqs
-    ]
-    return [*summed_up, *(seq for seq in kept if seq in theirs), *(entry.seq for entry in past.heard)]
+    summed_up = [entry.seq for entry in only(ContextCleared, newer) if not entry.event.seqs]
+    said = [seq for seq in kept if seq in theirs]
+    heard = [entry.seq for entry in past.heard]
+    return [*summed_up, *said, *heard]
 
 
 def _remembered(turn: Voice, asked: Entry[Asked], answer: Entry[Answered]) -> Answer:
@@ -255,8 +255,10 @@ async def see_off(turn: Voice, withdrawn: Sequence[Entry[Asked | Waiting]]) -> N
 async def wait_for_other_wishes(turn: Voice) -> bool:
     """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
     want it then? Raises Suspended."""
-    while earlier := await turn.ctx.notice("earlier", lambda: _earlier_wishes(turn)):
+    earlier = await turn.ctx.notice("earlier", lambda: _earlier_wishes(turn))
+    while earlier:
         await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
+        earlier = await turn.ctx.notice("earlier", lambda: _earlier_wishes(turn))
     return await turn.ctx.notice("forlorn", lambda: _forlorn(turn)) is None
 
 

@@ -90,8 +90,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what Slack did not show is asked for again by the next turn",
         "soul/overhearing.py",
-        "whole=found is not None)",
-        "whole=True)",
+        "return Overheard(seqs=tuple(unasked), whole=False)",
+        "return Overheard(seqs=tuple(unasked), whole=True)",
         "called-in-unheard",
     ),
     rule(
