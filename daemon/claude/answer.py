@@ -12,6 +12,8 @@ from daemon.engine.writable import Joining
 from daemon.reply import Usage
 
 CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+MOST = 1_000_000_000
+"""Tokens of one call that are believed: a server that tells of more counts something else."""
 CHARACTERS = 3
 """Characters to a token, at the least: what came but was never counted is reckoned so."""
 
@@ -98,4 +100,4 @@ class Answer:
 
 def _tokens(counted: Mapping[str, Any], name: str) -> int:
     found = counted.get(name)
-    return found if isinstance(found, int) else 0
+    return found if isinstance(found, int) and found <= MOST else 0

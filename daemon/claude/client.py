@@ -153,8 +153,8 @@ class Claude:
 
     def _learn(self, asked: Mapping[str, Any], sent: Mapping[str, Any], answer: Answer) -> None:
         """A model that answers only without the schema is asked without one, as long as we live."""
-        name = asked["model"]
-        if formed(asked) and not formed(sent) and not answer.failure and name not in self._formless:
+        name, answered = asked["model"], answer.stop_reason is not None
+        if formed(asked) and not formed(sent) and answered and name not in self._formless:
             log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
             self._formless.add(name)
 

@@ -65,9 +65,15 @@ def failure(error: BaseException) -> str:
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
     if error.status_code == HTTPStatus.BAD_REQUEST:
-        return _meant(error.api_message or "") or "bad-request"
+        return _meant(_said(error)) or "bad-request"
     usual = "server-error" if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR else "bad-request"
     return STATUS.get(error.status_code, usual)
+
+
+def _said(error: anthropic.APIStatusError) -> str:
+    """The server's own words; gateways put there whatever they were told themselves."""
+    said: object = error.api_message
+    return str(said or "")
 
 
 def _meant(said: str) -> str:
@@ -80,13 +86,13 @@ def after(error: BaseException) -> float:
     if not isinstance(error, anthropic.APIStatusError):
         return 0.0
     asked = error.response.headers.get("retry-after", "")
-    return float(asked) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", asked) else 0.0
+    return float(asked) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", asked) else 0.0
 
 
 def detail(error: BaseException, secret: str) -> str:
     """What the log says about it, without the secret: the server's own words and request id."""
     if isinstance(error, anthropic.APIStatusError):
-        said = (error.api_message or "").replace(secret, "…")[:300]
+        said = _said(error).replace(secret, "…")[:300]
         return f"{error.status_code} {error.type} {error.request_id}: {said}"
     if isinstance(error, Broken):
         return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")

@@ -12,7 +12,7 @@ from daemon.claude.models import CHOSEN, Model
 from daemon.claude.request import formed, plain, request
 from daemon.engine.event import digest
 from rehearsal.claude.understudy import Understudy
-from tests.claude.conftest import MEMORY, Build, ask
+from tests.claude.conftest import MEMORY, Build, ask, until
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -83,3 +83,17 @@ async def test_other_models_keep_theirs(build: Build, understudy: Understudy) ->
 def test_a_request_that_holds_to_nothing_else_loses_the_whole_setting() -> None:
     spec = Model(id="plain", structured=True)
     assert plain(request(MEMORY, spec, SCHEMA)) == {**request(MEMORY, spec), "max_tokens": CHOSEN}
+
+
+async def test_a_stop_before_it_answers_tells_nothing_of_the_schema(
+    claude: Claude, understudy: Understudy
+) -> None:
+    stop = asyncio.Event()
+    understudy.fail(*BAD)
+    understudy.say("never", until=asyncio.Event())
+    asked = asyncio.create_task(ask(claude, schema=SCHEMA, stop=stop))
+    await until(lambda: len(understudy.requests) == 2)
+    stop.set()
+    assert (await asked).outcome == "cancelled"
+    await ask(claude, schema=SCHEMA)
+    assert sent(understudy) == [True, False, True]

@@ -51,6 +51,25 @@ async def test_a_gateway_that_answers_with_a_page_is_a_server_error(
     assert (reply.failure, reply.tries) == ("server-error", 3)
 
 
+@pytest.mark.parametrize("said", [5, True, ["a", 1], {"detail": "no"}, None], ids=json.dumps)
+@pytest.mark.parametrize(
+    ("status", "word"), [(400, "bad-request"), (401, "unauthorized"), (413, "bad-request")]
+)
+async def test_a_refusal_in_other_than_words_is_one(
+    before: Claude, raw: Raw, status: int, word: str, said: object
+) -> None:
+    raw.answer(json.dumps({"error": {"type": "odd", "message": said}}).encode(), status=status)
+    reply = await ask(before)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, 1)
+
+
+async def test_more_tokens_than_there_are_count_for_nothing(before: Claude, raw: Raw) -> None:
+    start = {"type": "message_start", "message": {"usage": {"input_tokens": 10**400}}}
+    raw.answer(b"".join(map(frame, (start, delta("Hello."), STOP))))
+    reply = await ask(before)
+    assert (reply.outcome, reply.usage) == ("ok", Usage(output=9))
+
+
 @pytest.mark.parametrize("noise", NOISE, ids=json.dumps)
 async def test_noise_between_the_events_is_passed_over(before: Claude, raw: Raw, noise: object) -> None:
     events = (START, noise, delta("Hel"), noise, delta("lo."), noise, STOP, END)
