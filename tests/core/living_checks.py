@@ -45,12 +45,14 @@ def inner_waits(journal: Journal) -> set[int]:
 
 
 async def check_folds(journal: Journal, lived: State) -> None:
-    """What a life has folded is what a fresh one folds, as of each of its ticks, too."""
+    """What a life has folded is what a fresh one folds, as of each of its ticks, too: another daemon may
+    write meanwhile."""
     ticks = [entry.event.tick for entry in journal.of(INNER, Ticked)]
-    for before in ({}, *({"before": tick} for tick in (*ticks[-1:], *ticks[:1])), {}):
+    now = journal.last() + 1
+    for before in (now, *ticks[-1:], *ticks[:1], now):
         fresh = state_of(journal, index_of(journal))
-        await lived.update(**before)
-        await fresh.update(**before)
+        await lived.update(before)
+        await fresh.update(before)
         assert portrait(lived) == portrait(fresh), f"a fold differs from its rebuild as of {before}"
 
 
