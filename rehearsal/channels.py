@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rehearsal.people import SOUL, handle_of
@@ -76,10 +76,21 @@ def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[C
 
 def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> Channel:
     """A new channel; the soul is in every public one."""
-    if any(channel.name == name for channel in all_channels(db)):
-        raise Refused("name_taken")
+    _must_be_free(db, name)
     members = (creator,) if private or creator == SOUL.user else (creator, SOUL.user)
     return _create(db, "group" if private else "channel", name, members)
+
+
+def rename(db: sqlite3.Connection, channel: Channel, name: str) -> Channel:
+    """The same channel, called so from now on."""
+    _must_be_free(db, name)
+    db.execute("update channel set name = ? where id = ?", (name, channel.id))
+    return replace(channel, name=name)
+
+
+def _must_be_free(db: sqlite3.Connection, name: str) -> None:
+    if any(channel.name == name for channel in all_channels(db)):
+        raise Refused("name_taken")
 
 
 def invite(db: sqlite3.Connection, channel: Channel, user: str) -> None:

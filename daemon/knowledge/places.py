@@ -31,12 +31,14 @@ def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Channel:
-    """A channel or a DM, in which there are conversations. `name` is for a sentence."""
+    """A channel or a DM, in which there are conversations. `name` is for a sentence: the one that it had
+    first, so that each replay says the same. `now` is what it was called last."""
 
     number: int
     team: str
     channel: str
     name: str
+    now: str = ""
     seqs: list[int] = field(default_factory=list)
     audiences: list[str] = field(default_factory=list)
     """Who could read it, from each of those seqs on: a channel is made private, or shared with others."""
@@ -120,6 +122,7 @@ class Places(Projection):
                 number = len(self._channels) + 1
                 channel = Channel(number=number, team=said.team, channel=said.channel, name=said.place)
                 self._channels[said.team, said.channel] = channel
+            channel.now = said.place
             self._of[entry.thread] = channel
         if channel and said.audience != channel.audience:  # without a channel nobody has said anything there
             channel.seqs.append(entry.seq)

@@ -137,11 +137,11 @@ class SlackShelf:
         channel = self.workspace.places.of(thread)
         known = self.workspace.places.known(channel) if channel else ()
         for there in known:
-            if wanted not in (there.name.lstrip("#").casefold(), there.channel.casefold()):
+            if wanted not in (there.now.lstrip("#").casefold(), there.channel.casefold()):
                 continue
             if there.channel != here.channel and not await self._are_members(askers, there.channel):
-                raise DocumentError(NO_MEMBER.format(name=there.name))
-            return replace(here, channel=there.channel, place=there.name, where="channel")
+                raise DocumentError(NO_MEMBER.format(name=there.now))
+            return replace(here, channel=there.channel, place=there.now, where="channel")
         raise DocumentError(UNKNOWN_CHANNEL.format(name=name))
 
     async def _are_members(self, people: Sequence[str], channel: str) -> bool:

@@ -16,6 +16,7 @@ from rehearsal.channels import (
     create,
     direct,
     invite,
+    rename,
 )
 from rehearsal.events import happened
 from rehearsal.messages import Message, find, history, message_json, replies
@@ -80,12 +81,24 @@ def open_direct(call: Call) -> dict[str, Any]:
 
 def create_channel(call: Call) -> dict[str, Any]:
     """A new channel."""
+    channel = create(call.db, _name(call), call.flag("is_private"), call.caller.id)
+    call.workspace.feed.tell(channel, {"type": "channel"})
+    return {"channel": channel_json(channel, call.caller.id)}
+
+
+def rename_channel(call: Call) -> dict[str, Any]:
+    """Another name for a channel."""
+    channel = rename(call.db, call.joined(), _name(call))
+    call.workspace.feed.tell(channel, {"type": "channel"})
+    return {"channel": channel_json(channel, call.caller.id)}
+
+
+def _name(call: Call) -> str:
+    """The name that a channel is to have."""
     name = call.need("name")
     if not re.fullmatch(r"[a-z0-9_-]{1,80}", name):
         raise Refused("invalid_name_specials")
-    channel = create(call.db, name, call.flag("is_private"), call.caller.id)
-    call.workspace.feed.tell(channel, {"type": "channel"})
-    return {"channel": channel_json(channel, call.caller.id)}
+    return name
 
 
 def invite_users(call: Call) -> dict[str, Any]:
@@ -144,5 +157,6 @@ METHODS = {
     "conversations.replies": Method(answer=read_replies, scope="channels:history"),
     "conversations.open": Method(answer=open_direct, scope="im:write"),
     "conversations.create": Method(answer=create_channel, scope="channels:manage"),
+    "conversations.rename": Method(answer=rename_channel, scope="channels:manage"),
     "conversations.invite": Method(answer=invite_users, scope="channels:manage"),
 }

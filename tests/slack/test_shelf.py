@@ -9,6 +9,7 @@ import pytest
 from daemon.documents.document import Document, DocumentError
 from daemon.kinds import Opened
 from daemon.limits import DAY
+from daemon.slack.names import FRESH
 from daemon.slack.shelf import MOST_FILES, NO_FILES, NOWHERE, SlackShelf
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
 from tests.slack.office import GENERAL, ME, RANDOM, Office
@@ -266,6 +267,20 @@ async def test_another_public_channel_is_read_for_its_members(here: Office, name
         shelf(here).channel(thread, "attic", 7, now(here), [CAROL.id])
     )
     assert "You are not a member" in await refused(shelf(here).channel(thread, "attic", 7, now(here), []))
+
+
+async def test_a_channel_is_read_by_the_name_that_it_has_now(here: Office) -> None:
+    channel = await made(here, "attic", private=False)
+    thread, _ = await begun(here)
+    await here.client("alice").conversations_rename(channel=channel, name="loft")
+    await here.clock.advance(FRESH)
+    await here.say("alice", channel, f"{ME} we have a new name")
+    [document] = await shelf(here).channel(thread, "#loft", 7, now(here), [ALICE.id])
+    assert document.name == "#loft"
+    assert "this is attic" in document.text
+    assert "cannot read attic from here" in await refused(
+        shelf(here).channel(thread, "attic", 7, now(here), [ALICE.id])
+    )
 
 
 @pytest.mark.parametrize("asker", [ALICE.id, BOB.id, ""])
