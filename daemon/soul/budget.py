@@ -6,10 +6,12 @@ Looked at before each paid call, and folded on from there; the day is a UTC day.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
+from daemon.claude.patience import Patience, Stopped
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
@@ -128,15 +130,19 @@ class Budget:
         ]
 
     @asynccontextmanager
-    async def reserved(self, amount: float) -> AsyncIterator[bool]:
+    async def reserved(self, amount: float, stop: asyncio.Event | None = None) -> AsyncIterator[bool]:
         """Whether this much may be spent. While inside, nobody else can count on it; free is always granted.
 
         Stay inside until what it cost is in the journal. Where only what is in flight stands in the way, it
-        waits: a reservation is more than a call costs.
+        waits: a reservation is more than a call costs. After a `stop` it waits for nothing: no call is sent.
         """
-        day = self.today()
+        day, stop = self.today(), stop or asyncio.Event()
         while day.fits(amount, self.daily) and not day.fits(amount + self._in_flight, self.daily):
-            await self._released.wait()
+            if stop.is_set():
+                break
+            with suppress(Stopped):
+                async with Patience(self._clock, math.inf, stop):
+                    await self._released.wait()
             day = self.today()
         granted = day.fits(amount, self.daily)
         if not granted:

@@ -133,7 +133,8 @@ class Calling:
         if self._wanted.ledger:
             reserved = self._wanted.ledger.reserved(amount, last=self._wanted.last)
             reached = await self._purse.enter_async_context(reserved)
-        granted = not reached and await self._purse.enter_async_context(budget.reserved(amount))
+        held = budget.reserved(amount, execution.stopping)
+        granted = not reached and await self._purse.enter_async_context(held)
         reply = Reply(outcome="over-budget", model=self.model, failure=reached or "")
         if granted:
             with self._looked_at(hear) as heard:

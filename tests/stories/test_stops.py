@@ -23,7 +23,7 @@ from tests.stories.choosing import (
     turning,
 )
 from tests.stories.midway import POINTS, Point, amid, heard, points
-from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
 
 DONE = "It is the new timetable."
 STOPPED = "Stopped."
@@ -199,3 +199,21 @@ async def test_slacks_own_button_stops(stage: Stage) -> None:
     assert [entry.kind for entry in stage.entries("input")] == ["message", "stop"]
     assert [entry.event.by for entry in stage.entries("stop")] == ["button"]
     assert ended(stage) == ["interrupted"]
+
+
+async def test_a_stop_is_heard_while_others_have_the_money_that_is_left(stage: Stage) -> None:
+    stage.model.say(reply("Hello."))
+    bobs = await stage.say("bob", BOB, "Hello")
+    others = asyncio.Event()
+    stage.soul.budget.daily = 0.13  # enough for one call at a time
+    stage.model.say(reply("Hello."), until=others)
+    await stage.post("alice", ALICE, "Hello")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.post("bob", BOB, "And what of the ferry?", bobs)
+    await stage.until(lambda: len(stage.pending("turn-began")) == 2)
+    await stage.post("bob", BOB, "stop", bobs)
+    await stage.until(lambda: len(stage.pending("turn-began")) == 1)
+    assert await stage.answers(BOB, bobs) == ["Hello.", STOPPED]
+    assert len(stage.model.requests) == 2, "nothing was asked for him"
+    others.set()
+    await stage.settled()
