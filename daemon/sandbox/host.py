@@ -15,7 +15,7 @@ from typing import Any
 
 from daemon.environment import Bounds, Execution, Function, SandboxError
 from daemon.sandbox.calls import Calls, offers
-from daemon.sandbox.cells import cut
+from daemon.sandbox.cells import NAMES, cut
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
 from daemon.sandbox.values import refuse
 from daemon.sandbox.work import Process, Watch, Work
@@ -24,6 +24,8 @@ START = 60.0
 """Seconds after which a child that does not come is given up."""
 HELLO = 4096
 """Most bytes of a frame of somebody of whom nothing is known yet."""
+LONGEST = 1_000
+"""Characters of a variable's name, and of its type's."""
 MARGIN = 100
 """Characters that a text may be longer than its bound: those that say what is left out."""
 CELLS = 100
@@ -236,11 +238,13 @@ class ChildSandbox:
                 raise FrameError("a result that is none")
         if not all(isinstance(kind, str) for kind in names.values()):
             raise FrameError("variables without a type")
+        if len(names) > NAMES:
+            raise FrameError("more variables than it may tell of")
         most = self._bounds.output + MARGIN
         return Execution(
             stdout=cut(stdout, most),
             stderr=cut(stderr, most),
             value=unpack(frame.get("value")),
             error=cut(error, most),
-            variables=names,
+            variables={name[:LONGEST]: kind[:LONGEST] for name, kind in names.items()},
         )

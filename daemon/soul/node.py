@@ -42,6 +42,8 @@ LETTERS = 4
 """Characters to a token, about."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
+LONGEST = 200_000
+"""Characters of a final answer: it is recorded wherever it is handed on. Of a longer one both ends stay."""
 STOPPED = "stopped"
 INTERRUPTED = CellRan(text="(interrupted)", failed=True, lost=True)
 """What came of a cell that was left half done when the code of its process changed."""
@@ -260,11 +262,11 @@ class ReadingNode:
     async def _final(self, sandbox: Sandbox, cell: Cell, code: str) -> str | None:
         """The final answer that the cell gave, if it did: the first one counts."""
         if cell.finals:
-            return final_text(cell.finals[0])
+            return cut(final_text(cell.finals[0]), LONGEST)
         if "answer" in code or any("answer" in earlier.code for _, earlier, _ in self._history):
             answer = (await self._held(sandbox, "answer")).value
             if isinstance(answer, Mapping) and answer.get("ready"):
-                return final_text(answer.get("content", ""))
+                return cut(final_text(answer.get("content", "")), LONGEST)
         return None
 
     async def _held(self, sandbox: Sandbox, name: str) -> Execution:

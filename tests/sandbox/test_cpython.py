@@ -14,6 +14,7 @@ import pytest
 
 from daemon.environment import Bounds, CallError, Execution, Function, SandboxError
 from daemon.sandbox.cpython import ROOT, open_cpython
+from daemon.sandbox.host import LONGEST
 from tests.attention import PATIENCE
 from tests.sandbox.opened import children, opened
 from tests.soak import SOAK, later
@@ -324,3 +325,17 @@ wire.send({'done': 1, 'stdout': 'lie', 'stderr': '', 'error': '', 'variables': {
     async with opened() as sandbox:
         assert (await sandbox.execute_code(forged)).stdout == "lie"
         assert (await sandbox.execute_code("1")).lost
+
+
+async def test_a_forged_result_tells_of_as_many_variables_as_a_cell_may_at_the_most() -> None:
+    forged = """
+import gc
+[wire] = [one for one in gc.get_objects() if type(one).__name__ == 'Channel']
+names = {MANY}
+wire.send({'done': 1, 'stdout': '', 'stderr': '', 'error': '', 'variables': names})"""
+    async with opened() as sandbox:
+        many = await sandbox.execute_code(forged.replace("MANY", "f'v{n}': 'int' for n in range(2_000)"))
+    assert (many.lost, many.variables) == (True, {})
+    async with opened() as sandbox:
+        long = await sandbox.execute_code(forged.replace("MANY", "'v' * 10_000: 'i' * 10_000"))
+    assert long.variables == {"v" * LONGEST: "i" * LONGEST}

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from daemon.mind.observing import cut
 from daemon.processes import PROCESSES
+from daemon.soul.node import LONGEST
 from daemon.soul.spent import NOTHING
-from tests.soak import SOAK
+from tests.soak import SOAK, later
 from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged
-from tests.stories.test_reading import asked, cell, endings, observed, reads
+from tests.stories.test_reading import BOOK, asked, cell, endings, observed, reads
 
 PARTLY = "This much is known."
 PROGRESS = "prompts/reading/progress.md"
@@ -231,6 +233,22 @@ async def test_code_hears_that_a_reading_below_was_not_finished(stage: Stage) ->
     stage.model.say("FINAL(done)")
     assert await asked(stage, rlm_max_iterations=2) == ["done"]
     assert "(read only in part: iterations) This much." in observed(stage)[-1]
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        "FINAL(context * 5)",
+        later("all = context * 5\nFINAL_VAR('all')"),
+        later("answer['content'] = context * 5\nanswer['ready'] = True"),
+    ],
+)
+async def test_a_final_answer_without_end_is_cut_before_it_is_written_down(stage: Stage, final: str) -> None:
+    stage.model.say(cell("all = rlm_query('What is in it?', context)\nFINAL([len(all), all[-9:]])"))
+    stage.model.say(cell(final))
+    [told] = await asked(stage)
+    assert told == f'[{len(cut(BOOK * 5, LONGEST))}, "{BOOK[-9:]}"]'
+    assert "characters left out" in stage.entries("reading-ended")[0].event.answer
 
 
 @SOAK
