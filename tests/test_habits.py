@@ -21,6 +21,7 @@ BOUNDARIES = {
     "daemon/mind/acting.py": 1,
     "daemon/actions/binding.py": 1,
     "daemon/actions/commanding.py": 1,
+    "daemon/actions/deeds.py": 1,
 }
 """How often `except Exception` may stand: at the boundary of a turn, a task or a program, around actions."""
 BLANKETS = ("Exception", "BaseException")

@@ -6,6 +6,7 @@ no answer is told at once, and calls nobody.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from daemon.actions.action import Definition
 from daemon.actions.binding import bind
 from daemon.actions.open_context import OpenContext
 from daemon.engine.event import Entry
+from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import Spawned
 from daemon.ism import Refused, Waiting
 from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
@@ -25,6 +27,8 @@ from daemon.mind.payloads import Payload, element
 from daemon.mind.recall import remember
 from daemon.process import Turn
 from daemon.setting import duration
+
+log = logging.getLogger(__name__)
 
 UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."
 YEAR = 366 * 86_400.0
@@ -193,7 +197,7 @@ class Deeds:
         """From the next turn on the last so many messages are in sight, and at least those of this turn; the
         journal stays whole."""
         text = payload.attributes.get("keep", "10").strip()
-        keep = min(int(text), 1_000) if text.isascii() and text.isdigit() else 10
+        keep = min(int(text[:10]), 1_000) if text.isascii() and text.isdigit() else 10
         seqs = self.memory.seqs
         came = {entry.seq for entry in self._turn.inputs}
         before = [seq for seq in seqs if seq < self._turn.number and seq not in came]
@@ -226,6 +230,13 @@ class Deeds:
             return f"{self._words.get('unknown arguments', 'unknown arguments')}: {_faults(error)}"
         except (Refused, ValueError) as error:
             return str(error)
+        except EngineError:
+            raise
+        except Exception as error:  # the action boundary, for those that consist of steps of their own
+            if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
+                raise
+            log.warning("The action %s went wrong.", definition.name, exc_info=error)
+            return f"{context.label('failed')}: {type(error).__name__}: {error}"
         return outcome.text if isinstance(outcome, Waiting) else str(outcome or "")
 
 

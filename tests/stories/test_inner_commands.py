@@ -81,6 +81,7 @@ REFUSED = {
         "graph_add may mean concepts.add or links.add",
         12,
     ),
+    "a number that is none": ('{"type": "notes.list", "args": {"since": "nan"}}', "finite number", 12),
 }
 """What is written, what the next request says of it, and at which character it was."""
 

@@ -20,6 +20,13 @@ async def test_what_is_cleared_is_out_of_sight_and_in_the_journal(stage: Stage) 
     assert "On." in last
 
 
+async def test_however_many_are_to_be_kept_it_goes_on(stage: Stage) -> None:
+    """Python reads no number of so many digits."""
+    thinks(stage, f'<clear-context keep="{"9" * 5_000}"/>' + calls_itself("On."), final("Done."))
+    ts = await stage.say("alice", ALICE, "Think of nothing.")
+    assert await stage.answers(ALICE, ts) == ["Done."]
+
+
 async def test_who_clears_all_keeps_what_this_turn_is_about(stage: Stage) -> None:
     """X12: what came before it is out of sight, and what it says of that is true."""
     thinks(stage, calls_itself("One."), calls_itself("Two."))

@@ -157,6 +157,25 @@ async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
     assert "name" in results["Count"]
 
 
+async def test_what_an_action_with_steps_of_its_own_raises_is_told_too(stage: Stage) -> None:
+    async def fail(context: ActionContext, _args: object) -> str:
+        await context.turn.effect("look", {}, nothing, repeatable=True)
+        raise LookupError("no way")
+
+    async def nothing() -> str:
+        return ""
+
+    await stage.sleep()
+    offering(stage, Definition(name="Fail", description="Fails.", perform=fail))
+    await stage.wake()
+    thinks(stage, "<Fail/>", final("I could not."))
+    ts = await stage.say("alice", ALICE, "Try.")
+    assert await stage.answers(ALICE, ts) == ["I could not."]
+    [result] = [entry.event.text for entry in stage.entries("inner-message")]
+    assert result == "it failed: LookupError: no way"
+    assert not stage.entries("attempt-failed")
+
+
 async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
     """X17: it rests after a failure, and nothing of it runs again."""
 
