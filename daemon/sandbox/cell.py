@@ -107,7 +107,9 @@ def changed(text: str, changes: list[Change]) -> str:
     for node, new, _ in sorted(changes, key=lambda change: span(change[0], at), reverse=True):
         start, end = span(node, at)
         lines = (node.end_lineno or node.lineno) - node.lineno
-        raw = raw[:start] + new.encode() + b"\n" * lines + raw[end:]
+        if lines:  # within brackets, as more may follow it on its last line
+            new = "".join([new, "; assert (", "\n" * lines, "True)"])
+        raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
 
 

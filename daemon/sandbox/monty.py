@@ -241,6 +241,8 @@ class MontySandbox:
                 value = self._value(feed.run(cell.text))
             except (MontyRuntimeError, MontySyntaxError) as raised:
                 error = self._told(raised)
+            except RecursionError:  # of ours, over a value that is fine over there
+                error = "The cell's value is nested too deeply to leave the sandbox.\n"
             except TypeError as raised:  # what holds it is a set or dict, which the host cannot make of it
                 value = f"<a value that cannot leave the sandbox: {raised}>"
             if not error.endswith(GONE):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from types import NoneType
@@ -210,18 +211,15 @@ def definitions(cells: Iterable[str]) -> dict[str, str]:
     """Imports and definitions of these cells by name, in order: each as it was last."""
     found: dict[str, str] = {}
     for code in cells:
-        try:
-            tree = ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in tree.body:
-            new = dict(imports(node))
-            name = defined(node)
-            if name:
-                new = {name: ast.unparse(node)}
-            for old in new or assigned(node):
-                found.pop(old, None)
-            found |= new
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # monty did not run it either
+            for node in ast.parse(code).body:
+                new = dict(imports(node))
+                name = defined(node)
+                if name:
+                    new = {name: ast.unparse(node)}
+                for old in new or assigned(node):
+                    found.pop(old, None)
+                found |= new
     return found
 
 

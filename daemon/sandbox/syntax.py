@@ -28,13 +28,12 @@ def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[
     """What stands in this cell that monty cannot do, as `class inheritance`; empty where there is nothing.
 
     `functions` are the names of what, when called, calls the host; `known` those of earlier cells. A cell
-    that cannot be parsed needs nothing: monty will say what is wrong with it.
+    that cannot be parsed, or is nested too deeply, needs nothing: monty will say what is wrong with it.
     """
     try:
-        tree = ast.parse(code)
+        return next(Look(ast.parse(code), functions, known).faults(), "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    return next(Look(tree, functions, known).faults(), "")
 
 
 def calling(code: str, functions: Collection[str]) -> set[str]:

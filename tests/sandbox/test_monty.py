@@ -271,6 +271,25 @@ async def test_the_modules_that_monty_lacks_are_brought(pool: MontyPool) -> None
     assert 'File "statistics.py"' in (await sandbox.execute_code("s.mean([])")).error
 
 
+async def test_more_may_follow_a_long_import_on_its_line_and_lines_keep_their_numbers(
+    pool: MontyPool,
+) -> None:
+    sandbox = await pool.open_monty({})
+    code = "from string import (\n  digits,\n); x = 1\nimport json, \\\n  string; y = 2\n1 / 0"
+    assert "line 6, in <module>\n    1 / 0" in (await sandbox.execute_code(code)).error
+    assert await run(sandbox, "(x, y, string.digits == digits)") == (1, 2, True)
+
+
+async def test_a_value_that_is_nested_too_deeply_to_leave_takes_no_variable_along(pool: MontyPool) -> None:
+    sandbox = await pool.open_monty({})
+    nested = await sandbox.execute_code("x = 1\nfor _ in range(3_000):\n    x = [x]\nx")
+    assert (nested.lost, nested.error) == (
+        False,
+        "The cell's value is nested too deeply to leave the sandbox.\n",
+    )
+    assert await run(sandbox, "len(x)") == 1
+
+
 TRY = """
 try:
     {0}

@@ -276,6 +276,16 @@ async def test_by_setting_it_begins_in_cpython(pool: MontyPool) -> None:
         await open_session("cpython", {}, monty=pool.open_monty, cpython=None)
 
 
+@pytest.mark.parametrize("deep", ["x" + ".a" * 900, "def f():\n    return " + " + ".join("x" * 900)])
+async def test_what_is_nested_without_end_is_refused_and_the_session_goes_on(
+    pool: MontyPool, deep: str
+) -> None:
+    session = await open_session("auto", {}, monty=pool.open_monty, cpython=open_plain)
+    assert "too deeply nested" in (await session.execute_code(f"kept = 1\n{deep}")).error
+    await well(session, "kept = 2")
+    assert (await well(session, f"{MOVE}\nkept")).value == 2
+
+
 def test_only_definitions_are_run_again() -> None:
     cells = [
         "import a\nx = f()\ndef g():\n    import b\n    y = 1",
