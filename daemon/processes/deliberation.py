@@ -15,7 +15,7 @@ from daemon.actions.registry import Registry
 from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
-from daemon.mind.asking import speechless, stopped, without_question
+from daemon.mind.asking import sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound, consent
 from daemon.mind.open_thought import Thinking, Thought, last_plan
 from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Parsed, Payload, element, parse, slug_of
@@ -97,10 +97,8 @@ class _Round:
             if self._is_branch:
                 return memory  # whoever stopped it is heard by the next turn
             return Transition(to=THEN, memory=memory)
-        if not thought.final:
-            await speech.settle()
         if not thought.usable:
-            return await self._wordless(thought)
+            return await self._wordless(thought, speech)
         return await self._follow(thought, speech)
 
     # Before it thinks
@@ -171,24 +169,26 @@ class _Round:
             **words,
         )
 
-    async def _wordless(self, thought: Thought) -> WorkingMemory | Transition:
+    async def _wordless(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
         """There is no answer, and there will be none."""
         memory = thought.memory
         if thought.call.event.outcome == "over-budget":
+            await speech.settle()
             memory, on = await self._at_bound(memory, DAY)
             if on:
                 await self._deeds(memory).remark("continue")
                 return memory
             return await self._given_up(memory)
-        return await self._lost(without_question(self._turn, memory))
+        return await self._lost(without_question(self._turn, memory), speech)
 
-    async def _lost(self, memory: WorkingMemory) -> WorkingMemory | Transition:
+    async def _lost(self, memory: WorkingMemory, speech: Speech) -> WorkingMemory | Transition:
         """It came to nothing: whoever waits for it is told so."""
         if self._is_branch:
             await self._turn.tree.end("", status="failed")
             return memory
         await self._turn.tree.cancel()
-        return Transition(to=THEN, memory=await speechless(self._turn, memory))
+        spoken = await speech.close(sentence(self._turn, "lost_words") if self._turn.must_answer else "")
+        return Transition(to=THEN, memory=memory.with_memory(*map(remember, standing(spoken))))
 
     # What follows
 
@@ -205,7 +205,8 @@ class _Round:
         if thought.final:
             return await self._answer(thought, speech, deeds, plan, again, rest)
         if self._alone:
-            return await self._lost(deeds.memory)
+            return await self._lost(deeds.memory, speech)
+        await speech.settle()
         await deeds.carry_out(rest)
         for call in again:
             await self._call_itself(call, deeds)

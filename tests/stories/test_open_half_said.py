@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import OVER, final, sentence, thinks
 
@@ -27,16 +25,19 @@ async def test_a_final_answer_above_a_plan_with_open_steps_stays_as_it_stands(st
     assert not stage.pending("speech")
 
 
-@pytest.mark.parametrize("ends", ["refused", "over_budget"])
-async def test_where_no_answer_comes_what_was_begun_stays_as_it_stands(stage: Stage, ends: str) -> None:
+async def test_where_money_runs_out_what_was_begun_stays_as_it_stands(stage: Stage) -> None:
     stage.model.say(OVER)
-    if ends == "refused":
-        stage.model.refuse(after=ONE)
-        stage.model.refuse()
-    else:
-        stage.soul.budget.daily = 0.13
-        stage.model.cut(after=f"{'They ask much. ' * 1_000}{ONE}")
+    stage.soul.budget.daily = 0.13
+    stage.model.cut(after=f"{'They ask much. ' * 1_000}{ONE}")
     ts = await stage.say("alice", ALICE, "How many fruits?")
-    named = "lost_words" if ends == "refused" else ends
-    assert await stage.answers(ALICE, ts) == ["The answer is, of cour …", sentence(stage, named)]
+    assert await stage.answers(ALICE, ts) == ["The answer is, of cour …", sentence(stage, "over_budget")]
+    assert not stage.pending("speech")
+
+
+async def test_of_what_is_refused_in_the_middle_nothing_stays(stage: Stage) -> None:
+    stage.model.say(OVER)
+    stage.model.refuse(after=ONE)
+    stage.model.refuse()
+    ts = await stage.say("alice", ALICE, "How many fruits?")
+    assert await stage.answers(ALICE, ts) == [sentence(stage, "lost_words")]
     assert not stage.pending("speech")
