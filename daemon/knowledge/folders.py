@@ -60,8 +60,8 @@ class Folders(Index):
     def _read(self, path: str, first: int, most: int) -> Sequence[str]:
         for file in self._files():
             if file.path == path:
-                lines = (file.text() or "").splitlines()
-                return lines[first - 1 : first - 1 + most]
+                text = file.text()
+                return lines_of(text)[first - 1 : first - 1 + most] if text else ()
         return ()
 
     def _search(self, database: Connection, asked: str) -> str:
@@ -123,9 +123,15 @@ def _take(database: Connection, file: File) -> None:
     database.execute("insert into file values (?, ?, ?, ?)", values)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, as they are counted everywhere."""
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return [CONTROL.sub(" ", line) for line in lines]
+
+
 def passages(text: str) -> Iterator[tuple[int, str]]:
     """A text in parts that are found together: the number of the first line, and the lines."""
-    lines = [CONTROL.sub(" ", line) for line in text.replace("\r\n", "\n").split("\n")]
+    lines = lines_of(text)
     start = 0
     for end in range(1, len(lines) + 1):
         part = "\n".join(lines[start:end])

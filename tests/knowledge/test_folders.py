@@ -39,6 +39,15 @@ async def test_line_numbers_are_those_of_an_editor(docs: Path, library: Folders)
     lines = [f"line {n}\u2028\x0c{'needle' if n == 41 else ''}" for n in range(1, 60)]
     (docs / "long.txt").write_text("\n".join(lines))
     assert "docs/long.txt:41: line 41\u2028 needle" in await library.search("needle")
+    assert await library.read("docs/long.txt", 41, 1) == ["line 41\u2028 needle"]
+
+
+async def test_behind_the_last_line_there_is_none(docs: Path, library: Folders) -> None:
+    (docs / "two.txt").write_text("one\r\ntwo\r\n")
+    (docs / "none.txt").write_text("")
+    assert await library.read("docs/two.txt") == ["one", "two"]
+    assert not await library.read("docs/two.txt", 3)
+    assert not await library.read("docs/none.txt")
 
 
 async def test_the_name_of_a_file_is_found_and_words_in_it_count_more(docs: Path, library: Folders) -> None:
