@@ -121,11 +121,17 @@ async def confines() -> str:
 
 
 class Spares:
-    """Keeps `count` children ready, so that to open a sandbox takes no time. Each is used once."""
+    """Keeps `count` children ready, so that to open a sandbox takes no time. Each is used once.
 
-    def __init__(self, bounds: Bounds = BOUNDS, count: int = 1) -> None:
+    At most so many are open at once: each takes some 20 MB, besides what its cells hold.
+    """
+
+    def __init__(self, bounds: Bounds = BOUNDS, count: int = 1, *, most: int = 64) -> None:
         self._bounds = bounds
         self._count = count
+        self._most = most
+        self._open: list[Child] = []
+        self._opening = 0
         self._starting: deque[asyncio.Task[Child]] = deque()
 
     async def __aenter__(self) -> Spares:
@@ -141,8 +147,17 @@ class Spares:
                 await child.process.reap()
 
     async def open(self, functions: Mapping[str, Function]) -> ChildSandbox:
-        """Open a sandbox, as `open_cpython` does, in a child that is ready."""
-        child = await self._take()
+        """Open a sandbox, as `open_cpython` does, in a child that is ready. Raises SandboxError also where
+        too many are open."""
+        self._open = [child for child in self._open if not child.writer.is_closing()]
+        if len(self._open) + self._opening >= self._most:
+            raise SandboxError(f"{self._most} CPython sandboxes are open, as many as may be at once.")
+        self._opening += 1
+        try:
+            child = await self._take()
+        finally:
+            self._opening -= 1
+        self._open.append(child)
         self._fill()
         return child.sandbox(functions)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import signal
@@ -29,6 +30,20 @@ async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
         await third.close()
     assert children() == []
     assert descriptors() == before
+
+
+async def test_no_more_are_open_at_once_than_may_be() -> None:
+    async with Spares(AMPLE, 1, most=2) as spares:
+        came = await asyncio.gather(*[spares.open({}) for _ in range(3)], return_exceptions=True)
+        [refused] = [one for one in came if isinstance(one, BaseException)]
+        assert str(refused) == "2 CPython sandboxes are open, as many as may be at once."
+        first, second = [one for one in came if not isinstance(one, BaseException)]
+        await first.close()
+        third = await spares.open({})
+        assert (await third.execute_code("1")).value == 1
+        await third.close()
+        await second.close()
+    assert children() == []
 
 
 async def test_what_confines_it_can_be_asked() -> None:
