@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from aiohttp import web
@@ -49,9 +49,9 @@ def sample(name: str) -> Path:
 
 def stops(name: str) -> Sequence[Stop]:
     """All of them, as tour.toml has them; `name` is the soul's."""
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    written = tomllib.loads(text.replace("$name", name))
-    return [Stop(id=id, **one) for id, one in written.items()]
+    written = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    found = [Stop(id=id, **one) for id, one in written.items()]
+    return [replace(stop, words=stop.words.replace("$name", name)) for stop in found]
 
 
 class Tour:

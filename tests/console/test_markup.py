@@ -65,6 +65,10 @@ LAID = (
     "</tr></tbody></table><p>end</p>"
 )
 IN_MARKDOWN = RENDER.replace('"strong"', '"em"')
+MENTION = """async ([text, names]) => {
+  const { mentions } = await import("/static/workspace.js");
+  return mentions(text, names);
+}"""
 SPLIT = """async (texts) => {
   const { sections } = await import("/static/sections.js");
   return texts.map((text) => sections(text).map(({ tag, text }) => [tag, text]));
@@ -77,6 +81,17 @@ async def test_messages_become_marks_and_never_html(tmp_path: Path, browser: Bro
         await page.goto(f"{site.url}/healthz")
         shown = await page.evaluate(RENDER, list(SHOWN))
     assert dict(zip(SHOWN, shown, strict=True)) == SHOWN
+
+
+async def test_whoever_is_written_to_by_name_is_mentioned_whatever_signs_are_in_it(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with console(tmp_path) as site, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(f"{site.url}/healthz")
+        names = {"U1": "C++", "U2": "R&D (beta)", "U3": "Ann"}
+        said = await page.evaluate(MENTION, ["@C++ and @r&amp;d (beta), @Ann-Marie, @ann?", names])
+    assert said == "<@U1> and <@U2>, @Ann-Marie, <@U3>?"
 
 
 async def test_a_table_of_markdown_is_laid_out(tmp_path: Path, browser: Browsing) -> None:

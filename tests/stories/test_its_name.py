@@ -17,6 +17,7 @@ from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from rehearsal.people import ALICE, BOB, SOUL
+from rehearsal.tour import stops
 from tests.attention import PATIENCE
 from tests.core.mutants import copied
 from tests.soak import SOAK
@@ -69,6 +70,12 @@ def old_name_in(*told: object) -> list[str]:
     texts = [json.dumps(one, default=str, ensure_ascii=False) for one in told]
     old = re.compile(rf".{{0,60}}(?:{SOUL.name}|{SOUL.name.lower()}).{{0,60}}")
     return [found for text in texts for found in old.findall(text)]
+
+
+def test_a_name_may_hold_any_sign() -> None:
+    odd = 'C++ "R&D" \\n (beta)'
+    words = [stop.words for stop in stops(odd) if stop.id == "find"]
+    assert words[0].startswith(f"@{odd} the espresso machine")
 
 
 async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> None:

@@ -83,6 +83,6 @@ export class Composer {
 }
 
 /** Slack's clients escape three characters in what people type. */
-function escaped(text) {
+export function escaped(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

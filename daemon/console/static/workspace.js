@@ -3,7 +3,7 @@
 import { keepThePage } from "./attachments.js";
 import { avatar } from "./avatar.js";
 import { learn } from "./called.js";
-import { Composer } from "./composer.js";
+import { Composer, escaped } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { byId, el, goOnAt } from "./dom.js";
 import { Places } from "./places.js";
@@ -85,7 +85,7 @@ export class Workspace {
     const place = this.all.find(({ label, member }) => (name ? !member && label === name : member?.id === this.soul));
     if (place && place.id !== this.place) await this.open(place.id);
     if (this.world.me !== id || this.place !== place?.id) throw new Error(ELSEWHERE);
-    await this.conversation.post(words, files);
+    await this.conversation.post(escaped(words), files);
   }
 
   /** Post as this person, and say so in the composer. */
@@ -227,10 +227,11 @@ function addressed(address) {
   return [place, ts];
 }
 
-/** What Slack's own clients do with "@Name": the id in its place. */
-function mentions(text, names) {
+/** What Slack's own clients do with "@Name": the id in its place. A name may hold any sign. */
+export function mentions(text, names) {
+  const literally = (name) => escaped(name).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return Object.entries(names).reduce(
-    (sofar, [id, name]) => sofar.replaceAll(new RegExp(`@${name}(?![\\w-])`, "gi"), `<@${id}>`),
+    (sofar, [id, name]) => sofar.replaceAll(new RegExp(`@${literally(name)}(?![\\w-])`, "gi"), `<@${id}>`),
     text,
   );
 }
