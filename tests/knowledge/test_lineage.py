@@ -26,6 +26,8 @@ from daemon.kinds import (
     ProcessEnded,
     ProcessStarted,
     Reacted,
+    ReadingBegan,
+    ReadingEnded,
     Remembered,
     RunTold,
     Spoken,
@@ -140,6 +142,9 @@ async def test_branches_and_what_comes_back_from_them(life: Life) -> None:
     [
         Observed(name="SearchMemory", text=f"#general, 2026-01-01, Alice: {BEES}"),
         CellRan(text=f"['{BEES.upper()}!']"),
+        CellRan(text="(no output)", final=BEES),
+        ReadingBegan(question="What is kept?", shape="", fault=f"There are: {BEES}.txt"),
+        ReadingEnded(answer=BEES, reason="answered"),
         RunTold(text="They wrote: forty  beehives *stand* behind the windmill."),
         called(trailing=f"<notes>\n{BEES}</notes>"),
     ],

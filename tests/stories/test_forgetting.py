@@ -11,6 +11,8 @@ from daemon.rules import verify
 from daemon.within import index_of
 from tests.stories.choosing import FAST, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
+from tests.stories.test_deep_reading import READING, wanting
+from tests.stories.test_reading import cell
 
 BEES = "I keep forty beehives behind the old windmill in Zinnwald"
 NOTED = "- keeps beehives behind the windmill in Zinnwald"
@@ -130,6 +132,23 @@ async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage
     [document] = await stage.soul.slack.shelf.thread(opened.thread, stage.clock.now() + 60)
     assert "How odd" in str(document)
     assert not [secret for secret in SECRETS if secret in str(document)]
+
+
+async def test_nothing_is_left_of_a_reading_whose_answer_quotes_them(stage: Stage) -> None:
+    """Nobody else saw it: the first cell said at once that this is the answer."""
+    await stage.post("carol", GENERAL, "nothing of note " * 60)
+    stage.model.say(reply("Fine."))
+    await stage.say("alice", GENERAL, f"{ME} {BEES}")
+    await stage.sleep()
+    await stage.wake(rlm_threshold_tokens=0)
+    stage.model.say(READING)
+    stage.model.say(wanting("What is kept?", "channel", names=["#general"]))
+    stage.model.say(cell("FINAL([line for line in context['#general'].split('\\n') if 'behind' in line])"))
+    stage.model.say(reply("Bees."))
+    await stage.say("bob", BOB, "what is kept, by #general?")
+    assert "beehives" in stage.entries("reading-ended")[0].event.answer
+    await forgotten(stage)
+    assert traces(stage, *SECRETS) == []
 
 
 async def test_the_page_shows_none_of_it(stage: Stage) -> None:
