@@ -20,10 +20,6 @@ from rehearsal.wire import json_object
 from rehearsal.workspace import Workspace
 
 TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
-THEIRS = """
-select stamp from message where stamp <= ?3 and (json_extract(body, '$.user') = ?1 or channel in (
-  select id from channel join member on member.channel = channel.id where kind = 'im' and user = ?2))
-"""
 TS = re.compile(r"\d{10}\.\d{6}")
 
 
@@ -64,6 +60,7 @@ def forget(workspace: Workspace, user: str, until: float, messages: Iterable[tup
     workspace.whispers.extend(others)
     db.execute("vacuum")
     db.execute("pragma wal_checkpoint(truncate)").fetchone()
+    workspace.feed.renew()
 
 
 def _theirs(db: sqlite3.Connection, user: str, until: int) -> Iterator[int]:

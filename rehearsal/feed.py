@@ -3,7 +3,7 @@
 Each event is one JSON object with `type` and `channel` (an id): `message` and `changed` (`message`, whole: a
 stream's text so far, its reactions), `deleted` (`ts`), `ephemeral` (`message`), `status` (`thread_ts`,
 `user`, `status` or "", `loading_messages`, `until`), `session` (`thread_ts`, `user`, `working`), `channel`
-(that conversation is new or has new members).
+(that conversation is new or has new members). `renewed`, without a channel: read all anew.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ class Feed:
         for listener in self._listeners:
             if channel.shown_to(listener.user) and only in (None, listener.user):
                 listener.tell(line)
+
+    def renew(self) -> None:
+        """Have every page read anew what stands here: of what it shows something was forgotten."""
+        for listener in self._listeners:
+            listener.tell(json.dumps({"type": "renewed"}))
 
     async def listen(self, request: web.Request) -> web.StreamResponse:
         """GET /rehearsal/events?token=xoxp-…: the events as they come."""

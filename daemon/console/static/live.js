@@ -1,10 +1,14 @@
 // Server-sent events while the page is in sight: a browser has only six connections to one server.
 
+/** Milliseconds until it is asked again where the answer was no stream: a browser only tries again what broke off. */
+const AGAIN = 3_000;
+
 /** Follow `address()` until the returned function is called; `onUp(gap)`: something may have been missed;
     `onThought`: what is not recorded, from its beginning after each `onUp`. */
 export function live(address, { onData, onUp, onDown = () => {}, onThought = () => {} }) {
   let source = null;
   let gap = false;
+  let due = 0;
 
   function start() {
     source = new EventSource(address());
@@ -12,6 +16,10 @@ export function live(address, { onData, onUp, onDown = () => {}, onThought = () 
     source.addEventListener("thinking", ({ data }) => onThought(JSON.parse(data)));
     source.onerror = () => {
       gap = true;
+      if (source.readyState === EventSource.CLOSED) {
+        stop();
+        due = setTimeout(look, AGAIN);
+      }
       onDown();
     };
     source.onopen = () => {
@@ -21,6 +29,7 @@ export function live(address, { onData, onUp, onDown = () => {}, onThought = () 
   }
 
   function stop() {
+    clearTimeout(due);
     source?.close();
     source = null;
   }

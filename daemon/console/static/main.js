@@ -38,6 +38,7 @@ const journal = new Journal({
   onEntry: (entry) => {
     if (entry.body.user) learn({ [entry.body.user]: entry.body.name });
     if (TOLD.has(entry.kind)) refreshSoon();
+    if (entry.kind === "erased") forgetCall();
     views.hear();
   },
   onAll: showAll,
@@ -93,6 +94,13 @@ async function openCall(seq) {
 function cover(open) {
   byId("call").hidden = !open;
   for (const part of document.querySelectorAll("#journal > header, #search, #turns, #entries, #tree, #readings, #inner")) part.inert = open;
+}
+
+/** What stands in an open call may be forgotten. */
+function forgetCall() {
+  calling.begin(); // one that is on its way may be, too
+  byId("call-body").replaceChildren();
+  cover(false);
 }
 
 function closeCall() {

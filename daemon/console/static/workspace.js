@@ -202,6 +202,7 @@ export class Workspace {
 
   hear(event) {
     if (event.type === "channel") this.load();
+    else if (event.type === "renewed") this.see();
     else if (event.channel === this.place) this.conversation.hear(event);
     else if (event.type === "message") this.places.mark(event.channel);
   }

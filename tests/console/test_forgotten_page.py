@@ -1,0 +1,63 @@
+"""What is forgotten while a page is open goes from it; and a page that was refused comes back by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import Route, expect
+
+from rehearsal.clearing import forget
+from rehearsal.people import ALICE
+from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.desk import THREAD, desk
+from tests.console.shelf import SIZE
+from tests.console.site import called, message
+from tests.soak import SOAK
+
+pytestmark = IN_A_BROWSER
+
+DM = "D0ALICE0001"
+
+
+@SOAK
+async def test_a_call_that_is_open_is_closed_when_words_are_forgotten(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        said, _ = await here.journal.append(THREAD, called(text="<say>a secret</say>"), key="call")
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(f"{here.url}/#{said.seq}")
+        await page.get_by_role("button", name="What the model saw").click()
+        await expect(page.locator("#call")).to_contain_text("a secret")
+        await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
+        await expect(page.locator("#call")).to_be_hidden()
+        assert "a secret" not in await page.locator("body").inner_html()
+
+
+@SOAK
+async def test_what_the_rehearsed_workspace_forgets_goes_from_the_chat(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        await here.client(ALICE.token).chat_postMessage(channel=DM, text="A secret.")
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        await expect(page.locator("#messages")).to_contain_text("A secret.")
+        forget(here.world.workspace, ALICE.id, here.world.workspace.clock.now())
+        await expect(page.locator("#messages")).to_contain_text("This message was deleted.")
+        await expect(page.locator("#messages")).not_to_contain_text("A secret.")
+
+
+@SOAK
+async def test_a_page_whose_stream_was_refused_asks_for_it_again(tmp_path: Path, browser: Browsing) -> None:
+    async def refuse(route: Route) -> None:
+        await route.fulfill(status=502, body="A proxy, while the daemon is started again.")
+
+    async with desk(tmp_path) as here, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.route("**/console/journal*", refuse, times=1)
+        await page.goto(here.url)
+        await expect(page.locator("#connection")).to_contain_text("Trying again")
+        await expect(page.locator("#connection")).to_have_text("")
+        await here.journal.append(THREAD, message("It is back."), key="back")
+        await expect(page.locator("#turns")).to_contain_text("It is back.")
