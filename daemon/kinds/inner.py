@@ -105,8 +105,9 @@ class CommandRan(StepEvent):
 
     def without_words(self) -> Self:
         """What is left of it when it is forgotten: which notes and records it was about, lest one that was
-        deleted or hidden comes back."""
-        about = {name: self.args[name] for name in ("id", "ids", "read") if name in self.args}
+        deleted or hidden comes back, or others go."""
+        names = ("id", "ids", "read", "older_than_days")
+        about = {name: self.args[name] for name in names if name in self.args}
         known = self.ok and self.name.partition(".")[0] in FAMILIES
         return replace(
             self,

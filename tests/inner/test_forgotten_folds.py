@@ -24,6 +24,7 @@ from daemon.kinds import (
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.places import Places
 from daemon.knowledge.views import Views
+from daemon.limits import DAY
 from tests.clock import FakeClock
 
 SECRET = "marzipan"
@@ -91,6 +92,31 @@ async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten
         assert hidden is not None
         assert (hidden.hidden, hidden.tags) == (True, ())
         assert log.settings.responses.value == RESPONSES
+
+
+async def test_the_same_notes_are_gone_when_what_cleaned_them_up_is_forgotten(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
+
+        async def noticed(ts: str) -> int:
+            said = Noticed(user="U1", name="Bob", text="The ferry is late.", ts=ts)
+            entry, _ = await journal.append("sess-1", said, key=f"noticed:T:C:{ts}", author="U1")
+            return entry.seq
+
+        async def ran(name: str, **args: object) -> int:
+            event = CommandRan(tick=1, cmd_id="a", name=name, args=args, text=SECRET)
+            entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/{name}#1", author="soul")
+            return entry.seq
+
+        old = await noticed("1.5")
+        await clock.advance(8 * DAY)
+        new = await noticed("2.5")
+        await ran("notes.mark", ids=[new])
+        cleanup = await ran("cleanup.notes", older_than_days=7)
+        await journal.forget([cleanup], thread="soul", key="wish", why="somebody wants it")
+        notes = Notes(journal)
+        await notes.update()
+        assert [notes.get(id) is None for id in (old, new)] == [True, False]
 
 
 def bytes_of(home: Path) -> bytes:
