@@ -23,6 +23,8 @@ DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
 )
 """SQLite's codes for a file, or a disk, that does not hold what was written."""
+NO_JSON = "malformed JSON"
+"""What SQLite says where what an entry closes is not what was written: that alone is read as JSON by it."""
 HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 """SQLite's codes for a file that another program is writing to, and has not let go of."""
 
@@ -41,7 +43,7 @@ def readable() -> Iterator[None]:
 def unreadable(error: sqlite3.Error) -> JournalError:
     """What SQLite says of a file that is read, as ours."""
     code = getattr(error, "sqlite_errorcode", None)
-    if code is not None and code & 0xFF in DAMAGE:
+    if code is not None and (code & 0xFF in DAMAGE or NO_JSON in str(error)):
         return damaged(str(error))
     return JournalError(f"The journal could not be read ({error}).")
 

@@ -133,6 +133,15 @@ async def test_a_damaged_entry_hides_no_other_one(path: Path, caplog: pytest.Log
     ], "said once, and loudly"
 
 
+async def test_what_an_entry_closes_may_be_damaged_and_all_else_goes_on(path: Path) -> None:
+    with changed(path) as db:
+        db.execute("update entry set closes = '[1, 2' where seq = 3")
+    async with Journal(path, FakeClock(), KINDS) as journal:
+        assert "malformed JSON" in journal.damage
+        assert [entry.seq for entry in journal.pending(*journal.kinds)] == [4, 5], "as it was folded"
+        await journal.append("t", Said(text="go on"), key="more")
+
+
 async def test_a_file_that_is_damaged_is_no_file_that_is_busy(path: Path) -> None:
     with changed(path) as db:
         db.execute("pragma wal_checkpoint(truncate)")
