@@ -25,6 +25,8 @@ from daemon.kinds import (
     Opened,
     ProcessEnded,
     ProcessStarted,
+    ReadingBegan,
+    ReadingEnded,
     Spoken,
     StopAsked,
     TickDue,
@@ -173,7 +175,8 @@ class Forgetting:
     async def _let_end(self, found: Lineage) -> bool:
         """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
 
-        One that does not end by itself is stopped, if it has seen any of it, or goes on where any stands.
+        One that does not end by itself is stopped, if it has seen any of it, goes on where any stands, or
+        reads.
         """
         half = [entry for entry in self._journal.pending(TurnBegan) if self._may_mind(entry, found)]
         if not half:
@@ -185,7 +188,7 @@ class Forgetting:
                 break
             await self._pause(left)
         for entry in half:
-            if self._minds(entry, found):
+            if self._minds(entry, found) or self._reads(entry):
                 await self._stop(entry)
             else:
                 self._passed.add(entry.seq)
@@ -204,6 +207,11 @@ class Forgetting:
 
     def _minds(self, began: Entry[TurnBegan], found: Lineage) -> bool:
         return began.event.execution in found.executions or began.thread in found.threads
+
+    def _reads(self, began: Entry[TurnBegan]) -> bool:
+        """Is it in the midst of a reading? What that has before it nobody else sees until it quotes it."""
+        recorded = self._journal.recorded(began.event.execution)
+        return len(only(ReadingBegan, recorded)) > len(only(ReadingEnded, recorded))
 
     def _may_mind(self, began: Entry[TurnBegan], found: Lineage) -> bool:
         """It has seen any of it; or it began before that was gone, and may have it in mind."""

@@ -24,7 +24,9 @@ from tests.attention import CountedWriter
 from tests.soak import SOAK
 from tests.stories.choosing import press, pressed, questions
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
-from tests.stories.test_forgetting import SECRETS, forgotten, lived, traces, until_told
+from tests.stories.test_deep_reading import READING, wanting
+from tests.stories.test_forgetting import BEES, SECRETS, forgotten, lived, traces, until_told
+from tests.stories.test_reading import cell, endings
 
 
 @SOAK
@@ -62,6 +64,40 @@ async def test_one_that_does_not_end_is_stopped(stage: Stage) -> None:
     await stage.settled()
     assert traces(stage, *SECRETS) == []
     assert not verify(stage.soul.journal).violations
+
+
+@SOAK
+async def test_a_reading_that_goes_on_is_stopped_before_it_quotes_them(stage: Stage) -> None:
+    """What it reads is in its sandbox alone, and in nothing that is written."""
+    await stage.post("carol", GENERAL, "nothing of note " * 60)
+    stage.model.say(reply("Fine."))
+    await stage.say("alice", GENERAL, f"{ME} {BEES}")
+    await stage.say("alice", ALICE, "!forget me")
+    await stage.sleep()
+    await stage.wake(rlm_threshold_tokens=0)
+    stage.model.say(READING)
+    stage.model.say(wanting("What is kept?", "channel", names=["#general"]))
+    rounds = [asyncio.Event() for _ in range(8)]
+    for number, ready in enumerate(rounds):
+        stage.model.say(cell(f"print({number})"), until=ready)
+    await stage.post("bob", BOB, "what is kept, by #general?")
+    await stage.until(lambda: stage.entries("reading"))
+    await pressed_soon(stage)
+    await stage.until(lambda: stage.entries("erased"))
+    for ready in rounds:
+        await reads_on(stage, ready)
+    assert endings(stage) == [("stopped", True)]
+    await until_told(stage)
+    assert traces(stage, *SECRETS) == []
+    assert not verify(stage.soul.journal).violations
+
+
+async def reads_on(stage: Stage, ready: asyncio.Event) -> None:
+    """Five seconds later the model writes the next cell."""
+    ran = len(stage.entries("cell-ran"))
+    await stage.clock.advance(5)
+    ready.set()
+    await stage.until(lambda: len(stage.entries("cell-ran")) > ran or endings(stage))
 
 
 class Late(CountedWriter):
