@@ -45,6 +45,8 @@ class Ledger:
         self.halves: dict[str, Half] = {}
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
         """Each execution's inputs, and what else it has received."""
+        self.woken = set[int | None]()
+        """The waits that have come to their end."""
         self.children: dict[int, str] = {}
         """What began a thread under another one, and which."""
         self.blank: dict[int, int] = {}
@@ -123,6 +125,8 @@ class Ledger:
             self.seen[half.execution].update(event.inputs)
         elif isinstance(event, TurnResumed) and half:
             half.attempt += 1
+        elif isinstance(event, Woke):
+            self.woken.add(entry.cause)
         elif isinstance(event, Spawned):
             self.children[entry.seq] = event.thread
 
@@ -262,11 +266,13 @@ def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 
 def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
-    """The end of a wait comes of one, and closes it, but where that is left to the execution that waits."""
+    """The end of a wait comes of one, and once. It closes that, but where the execution that waits does."""
     event = entry.event
     waits = issubclass(ledger.event(entry.cause), Waiting)
     if isinstance(event, Woke) and not waits:
         yield entry.seq, f"it ends {entry.cause}, which is no wait"
+    if isinstance(event, Woke) and entry.cause in ledger.woken:
+        yield entry.seq, f"it ends {entry.cause} once more: that wait has come to its end before"
     if isinstance(event, Input) and type(event) is not Woke and waits and entry.cause not in entry.closes:
         yield entry.seq, f"it does not close {entry.cause}, the wait that it ends"
 

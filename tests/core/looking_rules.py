@@ -102,7 +102,8 @@ LOOKING: tuple[Mutant, ...] = (
         "a body that waits leaves its thread to whatever it was about",
         "soul/turn.py",
         'TurnEnded(outcome="suspended", keep=',
-        'TurnEnded(outcome="suspended", process=self.process, keep=',
+        "TurnEnded(outcome='suspended', process=[self.process, *[e.event.to for e in "
+        "self.execution.entries(TransitionTaken)]][-1], keep=",
         "handed-on/kills",
     ),
     rule(

@@ -180,7 +180,7 @@ ALLOWS = (
         "actions/binding.py",
         "tuple(run.turn.deciders), fingerprint(given)",
         'tuple(run.turn.deciders), ""',
-        APPROVAL + "test_something_else_has_to_be_asked_for",
+        APPROVAL + "test_after_what_was_said_meanwhile_something_else_has_to_be_asked_for",
     ),
     rule(
         "what was said meanwhile is heard before an approved deed",

@@ -156,6 +156,17 @@ async def test_something_else_has_to_be_asked_for(stage: Stage) -> None:
     assert published == [NEWS]
 
 
+async def test_after_what_was_said_meanwhile_something_else_has_to_be_asked_for(stage: Stage) -> None:
+    published: list[str] = []
+    ts = await asking(stage, published, CAROL.id)
+    answers(stage, reply("Yes."))
+    await stage.say("alice", GENERAL, "did you ask already?", ts)
+    answers(stage, publish("The bridge is up."))
+    await pressed(stage, "carol", "Approve")
+    assert published == []
+    assert len(questions(stage)) == 1
+
+
 async def test_an_owner_says_no(stage: Stage) -> None:
     published: list[str] = []
     ts = await asking(stage, published, CAROL.id)

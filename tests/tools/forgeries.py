@@ -185,6 +185,14 @@ def wake_and_not_close(copy: Forgery) -> int:
     return copy.change(copy.seqs("timer")[0], closes="[]")
 
 
+def wake_twice(copy: Forgery) -> int:
+    waiting = copy.seqs("waiting")[0]
+    thread, body = copy.column(waiting, "thread"), {"answers": copy.column(waiting, "key")}
+    for _ in range(2):
+        seq = copy.add("woke", thread, body, cause=waiting)
+    return seq
+
+
 def claim_a_message_twice(copy: Forgery) -> int:
     first, second = copy.seqs("spoken")[:2]
     return copy.change(second, body={"ts": copy.body(first)["ts"]})
@@ -280,7 +288,7 @@ FORGERIES: dict[str, tuple[Forge, ...]] = {
     "answered": (end_without_an_answer, answer_what_was_not_taken),
     "receipt": (leave_out_a_receipt, receive_for_no_speech, receive_and_not_close),
     "step": (feel_outside_of_a_turn, feel_under_another_turn),
-    "woke": (wake_from_no_wait, wake_and_not_close),
+    "woke": (wake_from_no_wait, wake_and_not_close, wake_twice),
     "blank": (forget_and_keep_the_words,),
     "stamp": (claim_a_message_twice, stream_into_a_message_that_was_said, say_it_in_another_message),
     "shape": (lose_a_bit, find_a_text_under_bytes),
