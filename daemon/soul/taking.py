@@ -27,6 +27,7 @@ from daemon.kinds import (
     Said,
     SelfCall,
     Spoken,
+    StopAsked,
     Timer,
     ToSay,
     Wish,
@@ -214,6 +215,14 @@ def to_answer(inputs: Sequence[Entry[Input]]) -> list[Entry[Said]]:
     """The messages to answer among these, in Slack's order, whatever the order in which they came."""
     said = [entry for entry in inputs if isinstance(entry.event, Message | Timer | Press) or _words(entry)]
     return in_order(said)
+
+
+def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
+    """What was said last to the soul in this conversation; one may begin with no more than "stop"."""
+    said: Entry[Any] | None = journal.latest(root, Message, before=before)
+    if said is None:
+        said = journal.latest(root, StopAsked, before=before)
+    return [said] if said else []
 
 
 def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:

@@ -51,7 +51,7 @@ from daemon.soul.message import is_broken_off
 from daemon.soul.past import originals
 from daemon.soul.reminding import TIMER_FIRED
 from daemon.soul.spent import lifts
-from daemon.soul.taking import THINKING, awaited, from_within, in_order, to_answer
+from daemon.soul.taking import THINKING, asked_last, awaited, from_within, in_order, to_answer
 from daemon.soul.tree import Tree, branch_of
 from daemon.soul.voice import Voice
 from daemon.soul.world import World
@@ -124,10 +124,7 @@ class Turn(Voice):
 
     def _still_to_answer(self) -> Sequence[Entry[Said]]:
         """The person's message that all that comes from within is about."""
-        if not self.came:
-            return ()
-        last = self.world.journal.latest(self.root, Message, before=self.first.seq)
-        return [last] if last else ()
+        return asked_last(self.world.journal, self.root, self.first.seq) if self.came else ()
 
     @property
     def must_answer(self) -> bool:

@@ -149,6 +149,13 @@ async def test_where_a_branch_ends_nobody_is_asked_for_it_any_more(stage: Stage)
     assert (deleted, ended(stage), at_rest(stage)) == ([], ["cancelled"], True)
 
 
+async def test_it_thinks_about_a_stop_with_which_a_conversation_begins(stage: Stage) -> None:
+    thinks(stage, calls_itself("Stop what?"), final("There is nothing to stop."))
+    ts = await stage.say("alice", ALICE, "Stop!")
+    assert await stage.answers(ALICE, ts) == ["There is nothing to stop."]
+    assert not stage.entries("attempt-failed")
+
+
 async def test_one_stop_is_enough_for_two_branches_that_ask(stage: Stage) -> None:
     deleted = await may_delete(stage)
     thinks(stage, spawns("a", MAY_I) + spawns("b", MAY_I.replace("old", "new")))
