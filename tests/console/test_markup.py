@@ -69,6 +69,11 @@ MENTION = """async ([text, names]) => {
   const { mentions } = await import("/static/workspace.js");
   return mentions(text, names);
 }"""
+TOLD = """async (text) => {
+  const { line } = await import("/static/lines.js");
+  line({ kind: "ism", body: { text } });
+  line({ kind: "ism", body: { text: text.replace("</result>", "") } });
+}"""
 SPLIT = """async (texts) => {
   const { sections } = await import("/static/sections.js");
   return texts.map((text) => sections(text).map(({ tag, text }) => [tag, text]));
@@ -128,6 +133,7 @@ async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Pat
         ]
         async with asyncio.timeout(10):
             assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
+            await page.evaluate(TOLD, '<result of="Research">' + "\n" * 40_000 + "x</result>")
 
 
 async def test_a_raw_answer_is_split_at_its_tags_whatever_they_are(tmp_path: Path, browser: Browsing) -> None:

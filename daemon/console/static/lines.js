@@ -166,7 +166,7 @@ const limit = ({ bound, resets }) =>
 function told(text) {
   const goal = /^## Goal\s+(.+)/.exec(text);
   if (goal) return step("sets out", goal[1]);
-  const results = [...text.matchAll(RESULT)].map(([, name, found]) => cameOf(name, found));
+  const results = [...text.matchAll(RESULT)].map(([, name, found]) => cameOf(name, found.trim()));
   return results.length ? event("sees what came of it", results) : event("is told", quote("heard", text));
 }
 
@@ -176,7 +176,7 @@ function cameOf(name, found) {
   return values ? el("div", { className: "heard brief" }, el("strong", {}, name), values) : quote("heard brief", `**${name}**: ${found}`);
 }
 
-const RESULT = /<result of="([^"]+)">\s*([\s\S]*?)\s*<\/result>/g;
+const RESULT = /<result of="([^"]+)">([\s\S]*?)<\/result>/g;
 const RUNS = {
   done: "its goal reached", finished: "having answered", transition: "going over", interrupted: "stopped",
   loops: "at its last round", stagnation: "going in circles", refused: "refused by the model", failed: "without a readable choice",
