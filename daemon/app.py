@@ -195,7 +195,8 @@ async def _port(
     settle(settings.soul_home)
     listener = stack.enter_context(bind(settings.host, settings.port))
     app = web.Application(client_max_size=BODY)
-    protect(app, host=settings.host, token=settings.console_token, clock=clock)
+    token, page = settings.console_token, settings.console_url
+    protect(app, host=settings.host, token=token, clock=clock, url=page)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -47,7 +47,10 @@ FOREIGN_HOST = (
     "This port answers only to localhost, 127.0.0.1, [::1] and the HOST of the daemon's .env. "
     "Open it under one of these names."
 )
-FOREIGN_ORIGIN = "Another web page sent this request. Only the console's own page may."
+FOREIGN_ORIGIN = (
+    "Another web page sent this request. Only the console's own page may; behind a proxy, CONSOLE_URL in the "
+    "daemon's .env says where that is."
+)
 NO_TOKEN = (
     "This console needs its token, the CONSOLE_TOKEN of the daemon's .env. Open / in a browser, which asks "
     "for it, or send it as the header X-Console-Token."
@@ -57,14 +60,18 @@ TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds
 NOTHING_HERE = "There is nothing under this address."
 
 
-def protect(app: web.Application, *, host: str, token: str, clock: Clock) -> None:
+def protect(app: web.Application, *, host: str, token: str, clock: Clock, url: str = "") -> None:
     """Put the guard before every route of this application, also of those mounted below it.
 
-    `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for.
+    `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for; with one,
+    `url` is where people reach the page besides: that of a proxy, which may name itself or us as the host.
     """
     crowd = app[CROWD] = Crowd()
-    hosts = None if token and host not in LOCAL else LOCAL | {host}
-    app.middlewares.append(web.middleware(Gate(hosts=hosts, token=token, brake=Brake(clock), crowd=crowd)))
+    page = urlsplit(url).netloc.lower() if token else ""
+    named = {host, PORT.sub("", page)} - {""}
+    hosts = None if token and host not in LOCAL else LOCAL | named
+    gate = Gate(hosts=hosts, page=page, token=token, brake=Brake(clock), crowd=crowd)
+    app.middlewares.append(web.middleware(gate))
     app.on_response_prepare.append(_prepare)
 
 
@@ -73,6 +80,7 @@ class Gate:
     """The middleware: refuses with one plain sentence, asks for the token, or lets the request pass."""
 
     hosts: Set[str] | None
+    page: str
     token: str
     brake: Brake
     crowd: Crowd
@@ -80,7 +88,7 @@ class Gate:
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self.hosts is not None and PORT.sub("", request.host) not in self.hosts:
             return refuse(403, FOREIGN_HOST)
-        if _is_foreign(request):
+        if _is_foreign(request, self.page):
             return refuse(403, FOREIGN_ORIGIN)
         self.crowd.asks(request.protocol)
         try:
@@ -170,11 +178,12 @@ def _ask(request: web.Request, status: int, sentence: str) -> web.Response:
     return web.Response(text=page, content_type="text/html", status=status, headers=own)
 
 
-def _is_foreign(request: web.Request) -> bool:
+def _is_foreign(request: web.Request, page: str) -> bool:
     """Did another web page send this? Programs send neither header; a browser always sends one of them."""
     origin = request.headers.get("Origin")
     if origin is not None:
-        return origin.partition("://")[2] != request.host
+        sender = origin.partition("://")[2]
+        return not sender or sender not in (request.host, page)
     if request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate":
         return False  # a link on another page may lead here
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")

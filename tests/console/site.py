@@ -84,6 +84,7 @@ async def console(
     *,
     host: str = "127.0.0.1",
     token: str = "",
+    page: str = "",
     clock: Clock | None = None,
     patience: float = PATIENCE,
 ) -> AsyncIterator[Site]:
@@ -92,7 +93,7 @@ async def console(
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
-        protect(app, host=host, token=token, clock=clock)
+        protect(app, host=host, token=token, clock=clock, url=page)
         told = {"name": "Claudius"}
         shown = Console(
             journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: health, patience=patience

@@ -117,6 +117,22 @@ async def test_bound_elsewhere_any_host_is_good_with_the_token(tmp_path: Path) -
             assert answer.status == 200
 
 
+@pytest.mark.parametrize(
+    ("host", "named"), [("soul.example", True), ("127.0.0.1:8765", True), ("evil.example", False)]
+)
+async def test_behind_a_proxy_the_page_is_where_its_owner_says(
+    tmp_path: Path, host: str, named: bool
+) -> None:
+    """It passes on its own name as the host, or names us."""
+    async with console(tmp_path, token=TOKEN, page="https://soul.example/") as site:
+        for origin, own in (("https://soul.example", True), ("https://evil.example", False), ("null", False)):
+            sent = {"Host": host, "Origin": origin}
+            async with site.http.post(
+                f"{site.url}/", headers=sent, data={"token": TOKEN}, allow_redirects=False
+            ) as answer:
+                assert answer.status == (303 if named and own else 403), (origin, await answer.text())
+
+
 async def test_another_loopback_address_is_a_name_of_ours_but_no_other_is(tmp_path: Path) -> None:
     async with console(tmp_path, host="127.0.0.2") as site:
         for name, status in (("127.0.0.2:8765", 200), ("localhost", 200), ("evil.example", 403)):
