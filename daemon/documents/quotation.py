@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from unicodedata import normalize
+
+from daemon.engine.writable import in_form
 
 LONGEST_QUOTE = 4_000
 MOST_TRIES = 200
@@ -19,8 +20,6 @@ ELLIPSIS = re.compile(r"\[\s?\.{3,}\s?\]|\(\s?\.{3,}\s?\)|\.{3,}")
 EDGES = " .,;:!?"
 """What may stand at the edge of a quotation for the sake of the sentence around it."""
 INSIDE = re.compile(r"[.,']?\d")
-SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
-"""A piece that ends with a word where it can: to put a row of accents in order takes the square of it."""
 
 
 def normal(text: str) -> str:
@@ -29,9 +28,7 @@ def normal(text: str) -> str:
     Nor does how a bracket is written: whoever quotes was shown `&lt;` where a tag begins.
     """
     text = UNSEEN.sub("", DASHES.sub("-", QUOTES.sub("'", text.replace("&lt;", "<"))))
-    pieces = SHORT.findall(text)
-    text = "".join(normalize("NFKC", piece) for piece in pieces).casefold()
-    return " ".join(BROKEN.sub("", text).split())
+    return " ".join(BROKEN.sub("", in_form("NFKC", text).casefold()).split())
 
 
 def holds(passage: str, quote: str, begins: int) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
 
 UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")
 PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
@@ -16,6 +17,8 @@ SUSPECT = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
 """What is escaped so in JSON may be half a character."""
 MARK = "\ufffd"
 """Stands for each character that could not be written."""
+SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
+"""A piece that ends with a word where it can."""
 
 
 def writable(text: str) -> str:
@@ -46,6 +49,12 @@ def writable_value(value: Any) -> Any:
         case dict():
             return {writable(name): writable_value(one) for name, one in value.items()}
     return value
+
+
+def in_form(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """The text in this form of Unicode, piece by piece: to put a row of accents in order takes the square of
+    it, and nobody else goes on meanwhile."""
+    return "".join(normalize(form, piece) for piece in SHORT.findall(text))
 
 
 class Joining:

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
 from typing import Self, TypeVar
-from unicodedata import normalize
+
+from daemon.engine.writable import in_form
 
 Found = TypeVar("Found")
 
@@ -62,7 +63,7 @@ def indexed(text: str) -> str:
     """A text as it goes into an index: nothing that SQLite refuses, and a gap after each unspaced letter."""
     if text.isascii():
         return text
-    text = normalize("NFC", text).encode(errors="replace").decode()
+    text = in_form("NFC", text).encode(errors="replace").decode()
     return UNSPACED.sub(rf"\g<0>{GAP}", text)
 
 

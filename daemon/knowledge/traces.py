@@ -7,7 +7,6 @@ the name of whoever said it.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -67,4 +66,4 @@ def _rows(words: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:
 
 
 def _words(text: str) -> list[str]:
-    return WORD.findall(indexed(unicodedata.normalize("NFC", text)).casefold())
+    return WORD.findall(indexed(text).casefold())

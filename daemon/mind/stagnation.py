@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from daemon.engine.writable import in_form
 from daemon.memory import Memory
 from daemon.mind.payloads import SYSTEM
 
@@ -71,7 +71,7 @@ def normalised(text: str) -> str:
 
 def _words(text: str) -> Sequence[str]:
     """The words and signs that count. Replacing one character everywhere is by far the fastest there is."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = in_form("NFKC", text).casefold()
     for one, others in ALIKE.items():
         for other in others:
             plain = plain.replace(other, one)

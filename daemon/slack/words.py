@@ -41,6 +41,8 @@ ASIDE = frozenset(POLITE.split())
 TRACE = "!trace"
 ABOUT_THEM = re.compile(r"\s*!(memory|forget)\b", re.IGNORECASE)
 """How a question after what is noted about whoever asks begins, and a wish to have it forgotten."""
+LONGEST = 500
+"""Letters of the longest text that is looked at for a stop."""
 VARIANT = "\ufe0f"
 """Says that the character before it is an emoji; counts as a mark on it."""
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
@@ -59,6 +61,8 @@ def command(message: Message, me: Me) -> Literal["", "stop", "trace", "memory", 
 
 def stops(text: str, name: str = "") -> bool:
     """Does it say stop, and nothing else? It may do so politely, and call the soul by its name."""
+    if len(text) > LONGEST:
+        return False
     aside, words = ASIDE | set(_words(name)), _words(text)
     while words and words[0] in aside:
         del words[0]

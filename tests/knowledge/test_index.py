@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.knowledge.index import MOST_TERMS, TOKENS, Index, indexed, question, shown
+from daemon.mind.stagnation import normalised
+from daemon.slack.words import stops
+from tests.mind.test_gate import SIZE, grows_with
 
 SCHEMA = f"create virtual table words using fts5 (text, {TOKENS})"
 
@@ -68,6 +71,12 @@ def test_a_text_is_shown_as_it_was_indexed(text: str) -> None:
 )
 def test_it_finds_what_a_reader_would_expect(query: str, text: str) -> None:
     assert finds(query, text, "nothing of the kind") == [text]
+
+
+def test_no_text_takes_longer_than_it_is_long() -> None:
+    accents = "a" + "\u0301\u0316" * (SIZE // 2)
+    for work in (indexed, question, normalised, lambda text: stops(text, "Claudius")):
+        assert grows_with(work, accents)
 
 
 def test_a_question_has_an_end() -> None:
