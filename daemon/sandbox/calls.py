@@ -11,7 +11,7 @@ from typing import Any
 
 from daemon.environment import CallError, Function
 from daemon.sandbox.frames import FrameError, pack, unpack
-from daemon.sandbox.values import refuse
+from daemon.sandbox.values import refuse, weight
 from daemon.sandbox.work import Work
 
 AT_ONCE = 1_000
@@ -46,11 +46,15 @@ def offers(functions: Mapping[str, Function]) -> dict[str, Offer]:
 
 
 class Calls:
-    """Answers what a cell asks, several at once. `fail` is called when a function fails for good."""
+    """Answers what a cell asks, several at once, as long as they do not hold `most` characters and parts.
+
+    `fail` is called when a function fails for good.
+    """
 
     def __init__(
         self,
         offered: Mapping[str, Offer],
+        most: int,
         work: Work,
         send: Callable[[dict[str, Any]], Awaitable[None]],
         fail: Callable[[], None],
@@ -58,11 +62,13 @@ class Calls:
         self.failure: BaseException | None = None
         """What a function raised that is not for the code."""
         self._offers = offered
+        self._most = most
         self._work = work
         self._send = send
         self._fail = fail
         self._seen: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], int] = {}
+        """Each with how much it holds."""
 
     def __len__(self) -> int:
         """How many there were so far."""
@@ -80,14 +86,19 @@ class Calls:
         if number in self._seen:
             raise FrameError("two calls with one number")
         self._seen.add(number)
-        if len(self._tasks) >= AT_ONCE:
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         values = [unpack(value) for value in args]
         named = {key: unpack(value) for key, value in kwargs.items()}
+        size = weight((values, named), self._most)
+        while self._tasks and self._is_full(size):
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         self._work.wait()
         task = asyncio.create_task(self._run(number, name, values, named))
-        self._tasks.add(task)
+        self._tasks[task] = size
         task.add_done_callback(self._ended)
+
+    def _is_full(self, size: int) -> bool:
+        """Is so much on its way that a call of this size has to wait?"""
+        return len(self._tasks) >= AT_ONCE or sum(self._tasks.values()) + size > self._most
 
     async def stop(self) -> None:
         """End those that still run: nobody waits for their answers."""
@@ -106,7 +117,7 @@ class Calls:
             await self._send({"id": number, **answer})
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         failure = asyncio.CancelledError() if task.cancelled() else task.exception()
         if failure is not None and self.failure is None:
             self.failure = failure

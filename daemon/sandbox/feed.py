@@ -25,7 +25,7 @@ from pydantic_monty import (
 
 from daemon.environment import Bounds, CallError, Function, SandboxError
 from daemon.sandbox.cells import Output
-from daemon.sandbox.values import plain, refuse
+from daemon.sandbox.values import HELD, plain, refuse, weight
 
 Awaited = Mapping[str, Collection[tuple[int, int]]]
 """By the name that monty gives a cell: where calls stand that the cell awaits."""
@@ -55,6 +55,7 @@ class Feed:
         self._session = session
         self._functions = functions
         self._calls_left = bounds.calls
+        self._most = bounds.memory // HELD
         self._awaited = awaited
         self._broken = broken
         self._loop = asyncio.get_running_loop()
@@ -64,6 +65,9 @@ class Feed:
         self._answers: queue.SimpleQueue[tuple[int, ExternalSettledResult] | None] = queue.SimpleQueue()
         self._settled: dict[int, ExternalSettledResult] = {}
         """Answers that came before they were wanted; the thread's."""
+        self._held: dict[int, int] = {}
+        """The calls whose answers have not come, each with how much it holds; the thread's."""
+        self._in_all = 0
 
     # In the thread
 
@@ -108,6 +112,11 @@ class Feed:
             inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             return step.resume({"exception": TypeError(f"{name}(): {error}")})
+        size = weight((args, kwargs), self._most)
+        while self._held and self._in_all + size > self._most:
+            self._settle()
+        self._held[step.call_id] = size
+        self._in_all += size
         self._loop.call_soon_threadsafe(self._begin, step.call_id, name, args, kwargs)
         place = step.position
         if (place.start, place.end) in self._awaited.get(place.filename, ()):
@@ -120,10 +129,16 @@ class Feed:
             found = {number: self._settled.pop(number) for number in numbers if number in self._settled}
             if found:
                 return found
-            message = self._answers.get()
-            if message is None:
-                raise Stopped
-            self._settled[message[0]] = message[1]
+            self._settle()
+
+    def _settle(self) -> None:
+        """Wait for an answer, to whichever call."""
+        message = self._answers.get()
+        if message is None:
+            raise Stopped
+        number, answer = message
+        self._in_all -= self._held.pop(number)
+        self._settled[number] = answer
 
     # In the loop
 

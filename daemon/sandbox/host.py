@@ -17,7 +17,7 @@ from daemon.environment import Bounds, Execution, Function, SandboxError
 from daemon.sandbox.calls import Calls, offers
 from daemon.sandbox.cells import NAMES, cut
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
-from daemon.sandbox.values import refuse
+from daemon.sandbox.values import HELD, refuse
 from daemon.sandbox.work import Process, Watch, Work
 
 START = 60.0
@@ -173,7 +173,7 @@ class ChildSandbox:
         self._child.process.resume()
         work = Work(self._child.process)
         watch = Watch(work, self._bounds.seconds, self._be_late)
-        calls = Calls(self._offers, work, self._send, self._give_up)
+        calls = Calls(self._offers, self._bounds.memory // HELD, work, self._send, self._give_up)
         execution = None
         try:
             await self._send({"id": self._request, **request})

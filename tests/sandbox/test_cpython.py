@@ -191,6 +191,28 @@ answers"""
     assert (await run(cell, functions={"meet": meet})).value == [-number for number in range(8)]
 
 
+async def test_calls_that_hold_much_wait_for_each_other() -> None:
+    came: list[str] = []
+    second, go = asyncio.Event(), asyncio.Event()
+
+    async def ask(text: str) -> int:
+        came.append(text)
+        if len(came) == 2:
+            second.set()
+        await go.wait()
+        return len(text)
+
+    asking = """
+from concurrent.futures import ThreadPoolExecutor
+[*ThreadPoolExecutor(2).map(ask, ['x' * 5_000_000] * 2)]"""
+    async with opened({"ask": ask}, Bounds(memory=64 * 2**20)) as sandbox:
+        running = asyncio.create_task(sandbox.execute_code(asking))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(second.wait(), 0.2)
+        go.set()
+        assert (await running).value == [5_000_000] * 2
+
+
 async def test_a_thread_that_is_left_behind_asks_nothing_and_works_no_more() -> None:
     asked = []
 

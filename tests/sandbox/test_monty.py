@@ -165,6 +165,26 @@ async def test_gathered_calls_are_on_their_way_together(pool: MontyPool) -> None
 NODE = contextvars.ContextVar("node", default="nobody")
 
 
+async def test_calls_that_hold_much_wait_for_each_other(pool: MontyPool) -> None:
+    came: list[str] = []
+    second, go = asyncio.Event(), asyncio.Event()
+
+    async def ask(text: str) -> int:
+        came.append(text)
+        if len(came) == 2:
+            second.set()
+        await go.wait()
+        return len(text)
+
+    sandbox = await pool.open_monty({"ask": ask}, Bounds(memory=64 * 2**20))
+    asking = "import asyncio\nawait asyncio.gather(*[ask('x' * 5_000_000) for n in range(2)])"
+    running = asyncio.create_task(run(sandbox, asking))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(second.wait(), 0.2)
+    go.set()
+    assert await running == [5_000_000] * 2
+
+
 async def test_functions_run_in_the_context_of_whoever_runs_the_cell(pool: MontyPool) -> None:
     async def who() -> str:
         return NODE.get()
