@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from daemon.engine.exceptions import JournalError, JournalHeld
 
 PRIVATE = 0o600
 """Read and written by its owner alone, whatever the umask: private thoughts are in it."""
+
+MOMENT = 0.05
+"""Seconds for which it may be held by one who only looks whether it is."""
 
 
 @contextmanager
@@ -24,7 +28,7 @@ def locked(journal: Path) -> Iterator[None]:
         for made in (path, journal):
             if not made.exists():
                 made.touch(mode=PRIVATE)  # SQLite gives its other files the mode of this one
-        file = path.open("a+")
+        file = path.open("a+b", buffering=0)  # what a full disk did not take is not written when it is closed
     except OSError as error:
         raise _useless(path, error) from error
     with file:
@@ -35,19 +39,26 @@ def locked(journal: Path) -> Iterator[None]:
         yield
 
 
-def _take(file: IO[str], journal: Path) -> None:
+def _take(file: FileIO, journal: Path) -> None:
+    if not _taken(file):
+        time.sleep(MOMENT)
+        if not _taken(file):
+            file.seek(0)
+            holder = file.read().decode(errors="replace").strip() or "unknown"
+            raise JournalHeld(
+                f"Another daemon (process {holder}) holds the journal {journal}."
+                " Stop it first, or give this one a journal of its own."
+            )
+    file.truncate(0)
+    file.write(str(os.getpid()).encode())
+
+
+def _taken(file: FileIO) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.seek(0)
-        holder = file.read().strip() or "unknown"
-        raise JournalHeld(
-            f"Another daemon (process {holder}) holds the journal {journal}."
-            " Stop it first, or give this one a journal of its own."
-        ) from None
-    file.truncate(0)
-    file.write(str(os.getpid()))
-    file.flush()
+        return False
+    return True
 
 
 def _useless(path: Path, error: OSError) -> JournalError:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
+import os
+import resource
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,6 +18,7 @@ import pytest
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, TurnEnded
+from daemon.engine.lock import holder, locked
 from daemon.engine.reading import reading
 from daemon.engine.verify import verify
 from tests.clock import FakeClock
@@ -87,6 +92,24 @@ async def test_what_is_no_journal_is_said_so(tmp_path: Path, path: Path) -> None
 async def test_its_files_are_for_its_owner_alone(path: Path) -> None:
     for name in ("journal.db", "journal.db.lock"):
         assert path.with_name(name).stat().st_mode & 0o077 == 0
+
+
+async def test_who_only_looks_who_holds_it_keeps_nobody_out(path: Path) -> None:
+    with path.with_name("journal.db.lock").open() as looked:
+        fcntl.flock(looked, fcntl.LOCK_SH)
+        threading.Timer(0.01, fcntl.flock, (looked, fcntl.LOCK_UN)).start()
+        async with Journal(path, FakeClock(), KINDS):
+            assert holder(path) == str(os.getpid())
+
+
+def test_a_disk_that_takes_no_lock_is_said_in_a_line(path: Path) -> None:
+    bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, bounds[1]))
+    try:
+        with pytest.raises(JournalError, match=r"lock .* cannot be used"), locked(path):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
 
 
 @pytest.mark.parametrize(
