@@ -182,7 +182,7 @@ def _place(settings: Settings, documents: Sequence[Document], question: str) -> 
     settle(settings.soul_home)
     settle(folder)
     number = 1
-    while (path := folder / f"{_digest(documents, question)}-{number}.db").exists():
+    while _is_there(path := folder / f"{_digest(documents, question)}-{number}.db"):
         number += 1
         if _is_cut_off(path):
             return path
@@ -191,13 +191,18 @@ def _place(settings: Settings, documents: Sequence[Document], question: str) -> 
 
 def _at(path: Path, documents: Sequence[Document], question: str) -> Path:
     """The path, if nothing stands there, or this reading, which was cut off. Raises ConfigError."""
-    if not path.exists():
+    if not _is_there(path):
         return path
     with reading(path, SOUL_KINDS) as journal:
         asked = [entry.key for entry in journal.kind(Message)]
     if asked == [f"{ASKED}{_digest(documents, question)}"] and _is_cut_off(path):
         return path
     raise ConfigError(f"{path} holds another journal, or a reading that is over: name a new file.")
+
+
+def _is_there(path: Path) -> bool:
+    """Does anything stand there? A file that is empty was made by one who did not get to begin."""
+    return path.exists() and path.stat().st_size > 0
 
 
 def _is_cut_off(path: Path) -> bool:

@@ -29,6 +29,7 @@ LONG = 100_000
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where this machine reaches what listens on every address."""
 PATIENCE = ClientTimeout(total=5)
+RESTORE = "Put a copy back, without the -wal and -shm of this one, or move it away to begin a new one"
 ENV = Path(".env")
 
 
@@ -80,12 +81,12 @@ def journal(path: Path) -> Finding:
     except (JournalDamaged, JournalOther) as error:
         return ill("journal", str(error).rstrip("."))
     except JournalError as error:
-        return ill("journal", f"{error} Put a copy back, or move it away to begin a new one")
+        return ill("journal", f"{error} {RESTORE}")
     if verdict.violations:
         said = (
             f"{path}: {verdict.violations[0]}. `python -m daemon verify` lists all {len(verdict.violations)}"
         )
-        return ill("journal", f"{said}; put a copy back, or move it away to begin a new one")
+        return ill("journal", f"{said}. {RESTORE}")
     said, pid = f"{path}: {verdict}", holder(path)
     if pid:
         said = f"{said}; held by process {pid}"

@@ -52,7 +52,8 @@ def damaged(why: str) -> JournalDamaged:
     """The error that says so, and what to do."""
     return JournalDamaged(
         f"The journal is damaged ({why})."
-        " Stop the daemon, and put a copy of the journal back, or move it away to begin a new one."
+        " Stop the daemon, and put a copy of the journal back, without the -wal and -shm of this one, or move"
+        " it away to begin a new one."
     )
 
 

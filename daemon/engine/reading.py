@@ -301,7 +301,8 @@ class Reading:
         except ValueError as error:
             raise JournalDamaged(
                 f"The entry {row[0]} cannot be read ({error}). `python -m daemon verify` names all that is"
-                " damaged; put a copy of the journal back, or move it away to begin a new one."
+                " damaged; put a copy of the journal back, without the -wal and -shm of this one, or move it"
+                " away to begin a new one."
             ) from error
 
     def _found(self, damage: JournalDamaged) -> None:

@@ -54,7 +54,7 @@ async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path
     status, said = await ended(await start(tmp_path))
     assert status == 74
     assert "The journal is damaged (database disk image is malformed)." in said
-    assert "put a copy of the journal back" in said
+    assert "put a copy of the journal back, without the -wal and -shm of this one" in said
     assert "Traceback" not in said
 
 

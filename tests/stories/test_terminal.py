@@ -141,6 +141,23 @@ async def test_its_journal_can_be_traced_and_keeps_the_rules(
     assert str(path) in capsys.readouterr().err
 
 
+async def test_what_did_not_get_to_begin_is_begun(
+    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk, or a kill, may leave a file with nothing in it."""
+    place = tmp_path / "mine.db"
+    place.touch()
+    stage.model.say("FINAL(so)")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION, place) == 0
+    stage.model.say("FINAL(so)")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 0
+    [path] = (stage.home / "reads").glob("*.db")
+    path.write_bytes(b"")
+    stage.model.say("FINAL(so)")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 0
+    assert [*(stage.home / "reads").glob("*.db")] == [path]
+
+
 @SOAK
 async def test_its_journal_stands_where_it_is_told_and_goes_on_there(stage: Stage, tmp_path: Path) -> None:
     place = tmp_path / "mine.db"

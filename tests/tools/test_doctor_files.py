@@ -18,7 +18,7 @@ def test_a_very_long_journal_that_is_damaged_is_ill(journal: Path) -> None:
     found = look_at(journal)
     assert not found.ok
     assert found.said.startswith("The journal is damaged (")
-    assert found.said.endswith("put a copy of the journal back, or move it away to begin a new one")
+    assert found.said.endswith(", without the -wal and -shm of this one, or move it away to begin a new one")
 
 
 def test_a_journal_of_another_version_is_ill(journal: Path) -> None:
