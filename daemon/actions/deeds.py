@@ -23,8 +23,9 @@ from daemon.ism import Refused, Waiting
 from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
 from daemon.memory import WorkingMemory
 from daemon.mind import payloads
+from daemon.mind.choosing import MOST_FOUND
 from daemon.mind.payloads import Payload, element
-from daemon.mind.recall import remember
+from daemon.mind.recall import remember, shortened
 from daemon.process import Turn
 from daemon.setting import duration
 
@@ -215,7 +216,7 @@ class Deeds:
         """Carry it out, and tell the thread what came of it."""
         definition = self._definitions[payload.tag]
         context = OpenContext(turn, self.memory)
-        text = await self._done(context, definition, payload)
+        text = shortened(await self._done(context, definition, payload), MOST_FOUND)
         await turn.tell("result", InnerMessage(sender=definition.name, text=text))
 
     async def _done(self, context: OpenContext, definition: Definition, payload: Payload) -> str:

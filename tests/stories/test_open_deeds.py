@@ -176,6 +176,20 @@ async def test_what_an_action_with_steps_of_its_own_raises_is_told_too(stage: St
     assert not stage.entries("attempt-failed")
 
 
+async def test_what_an_action_gives_without_end_is_told_as_far_as_a_run_would_be(stage: Stage) -> None:
+    async def flood(_context: ActionContext, _args: object) -> str:
+        return "much " * 100_000
+
+    await stage.sleep()
+    offering(stage, Definition(name="Flood", description="Floods.", perform=flood))
+    await stage.wake()
+    thinks(stage, "<Flood/>", final("Much."))
+    ts = await stage.say("alice", ALICE, "Try.")
+    assert await stage.answers(ALICE, ts) == ["Much."]
+    [result] = [entry.event.text for entry in stage.entries("inner-message")]
+    assert result == f"{'much ' * 4_000} […]"
+
+
 async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
     """X17: it rests after a failure, and nothing of it runs again."""
 
