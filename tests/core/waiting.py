@@ -72,6 +72,7 @@ WAITING: Mapping[str, Scenario] = {
         endings=[
             ["One moment.", "You said: the weather?", "Thought of long, weather"],
         ],
+        endings_met=[["Thought of long", "You said: the weather?"]],
         last_phase=2,
         script=thinking,
         processes=wondering,
