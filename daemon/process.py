@@ -160,7 +160,7 @@ class Turn(Protocol):
         """The steps of this thread's plan that were open as this execution began."""
 
     async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
-        """Do these beside each other; each is given a turn with steps of its own, named by its place."""
+        """Do these beside each other, each with a turn of its own, whose questions need choices."""
 
     @property
     def must_answer(self) -> bool:

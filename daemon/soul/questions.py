@@ -47,6 +47,8 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
     """Ask; read the answer back, or take it from what this turn took, or suspend."""
     if question.to and not question.resumes and not question.text.strip():
         raise ValueError("a question that someone is to answer needs words")
+    if question.to and not question.choices and not turn.alone:
+        raise RuntimeError("what goes on beside other steps asks with choices: nobody could tell whose words")
 
     async def say(key: str) -> Asked:
         """Say it under the key of the question, before anybody can answer it."""

@@ -20,6 +20,8 @@ class Scope:
         self.ctx = ctx
         self.execution = ctx.execution
         self.thread = ctx.execution.thread
+        self.alone = True
+        """Does nothing of this execution go on beside these steps?"""
 
     def read(self, key: str, asked: str = "") -> Entry[Any] | None:
         """What is recorded under this key. Raises Nondeterminism where it asked something else."""

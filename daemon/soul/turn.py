@@ -254,9 +254,9 @@ class Turn(Voice):
         given = [one for one in self.world.journal.of(self.thread, Answered) if lifts(one.event, self.owners)]
         return replace(standing, consents=str(len(given)))
 
-    def at(self, ctx: Context) -> Self:
+    def at(self, ctx: Context, *, alone: bool = True) -> Self:
         """The same, with its steps in this context."""
-        own = super().at(ctx)
+        own = super().at(ctx, alone=alone)
         own.tree = Tree(ctx, self.world.depth)
         return own
 
@@ -264,7 +264,7 @@ class Turn(Voice):
         """Do these beside each other; each is given a turn with steps of its own, named by its place."""
 
         async def run(job: Callable[[Turn], Awaitable[T]], ctx: Context) -> T:
-            return await job(self.at(ctx))
+            return await job(self.at(ctx, alone=len(jobs) == 1))
 
         branches = [(self.ctx.within(str(place)), partial(run, job)) for place, job in enumerate(jobs, 1)]
         return await self.ctx.gather(*branches)

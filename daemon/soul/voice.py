@@ -106,10 +106,11 @@ class Voice(Scope):
         """The same, without waiting until it is on disk: its key, and the event."""
         return await self.ctx.record_soon(event, name)
 
-    def at(self, ctx: Context) -> Self:
-        """The same, with its steps in this context."""
+    def at(self, ctx: Context, *, alone: bool = True) -> Self:
+        """The same, with its steps in this context; `alone`, if none go on beside it."""
         own = copy(self)
         own.ctx = ctx
+        own.alone = self.alone and alone
         return own
 
     async def step(

@@ -12,6 +12,13 @@ TO_SOMETHING_ELSE = CHANGED + "test_a_yes_to_something_else_counts_for_nothing"
 
 AGAIN = (
     rule(
+        "beside: no two steps wait for the same words",
+        "soul/questions.py",
+        "not question.choices and not turn.alone",
+        "not question.choices and False",
+        "tests/stories/test_beside.py::test_a_question_for_words_is_refused_beside_other_steps",
+    ),
+    rule(
         "a yes is to what the action does",
         "actions/binding.py",
         '"version": one.version, ',

@@ -1,0 +1,30 @@
+"""Steps of one turn beside each other: no two of them wait for the same words."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from daemon.memory import WorkingMemory
+from daemon.process import Question, Turn
+from daemon.processes import PROCESSES
+from tests.stories.stage import ALICE, Stage
+
+
+async def test_a_question_for_words_is_refused_beside_other_steps(stage: Stage) -> None:
+    async def ask(turn: Turn, text: str) -> str:
+        return (await turn.ask("drink", Question(text=text, to=turn.people))).value
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        try:
+            await turn.beside([partial(ask, text="Tea or coffee?"), partial(ask, text="With milk?")])
+        except RuntimeError:
+            [drink] = await turn.beside([partial(ask, text="What would you drink?")])
+            await turn.say(f"Here is your {drink}.")
+        return turn.memory
+
+    stage.processes = {**PROCESSES, "conversation": conversation}
+    await stage.sleep()
+    await stage.wake()
+    ts = await stage.say("alice", ALICE, "I am thirsty")
+    await stage.say("alice", ALICE, "tea", ts)
+    assert await stage.answers(ALICE, ts) == ["What would you drink?", "Here is your tea."]
