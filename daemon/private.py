@@ -9,6 +9,8 @@ from pathlib import Path
 
 OURS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock")
 """The files that the daemon makes in its home."""
+READS = "reads"
+"""The folder in it with the journals of what was read in a terminal."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -36,6 +36,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.wording import catalogue
 from daemon.ports import Earlier, Open, Page, Posted
+from daemon.private import READS
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from daemon.project import root, settle
@@ -178,7 +179,7 @@ async def _read(
 
 def _place(settings: Settings, documents: Sequence[Document], question: str) -> Path:
     """Where the journal of this reading is: that of one that was cut off, or a new one."""
-    folder = settings.soul_home / "reads"
+    folder = settings.soul_home / READS
     settle(settings.soul_home)
     settle(folder)
     number = 1

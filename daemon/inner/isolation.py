@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from daemon.private import files
+from daemon.private import READS, files
 
 TOOL = "bwrap"
 PATIENCE = 10.0
@@ -31,6 +31,9 @@ def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str
     """This command, kept from the network, from all files but to read them, and from the other processes'
     folders in `home`; it may write to `work`, which stands below that."""
     covers = [word for path in hidden(home.parent) for word in ("--ro-bind", EMPTY, str(path))]
+    reads = home.parent / READS
+    if reads.is_dir():
+        covers += ["--tmpfs", str(reads)]
     return [
         *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),

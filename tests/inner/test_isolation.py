@@ -77,6 +77,14 @@ def test_the_words_of_a_program_are_no_options_of_it() -> None:
     assert argv[argv.index("--") :] == ["--", "p", "--share-net"]
 
 
+def test_no_journal_of_the_soul_is_seen_by_them(tmp_path: Path) -> None:
+    (tmp_path / "journal.db").touch()
+    (tmp_path / "reads").mkdir()
+    line = " ".join(isolated("bwrap", ["p"], tmp_path / "processes", tmp_path / "processes" / "w"))
+    assert f"--ro-bind /dev/null {tmp_path}/journal.db " in line
+    assert f"--tmpfs {tmp_path}/reads " in line
+
+
 async def test_the_doctor_says_what_may_run_and_by_what_it_is_confined(place: Place) -> None:
     recipes = Recipes({"list": Recipe(argv=("ls",))})
     none = await processes(Recipes())
