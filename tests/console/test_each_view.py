@@ -135,6 +135,8 @@ async def _to_keys(page: Page) -> None:
 async def _open_journal(page: Page) -> None:
     if not await page.locator("#journal").is_visible():
         await page.locator("#journal-toggle").click()
+    upper = "(node) => node.getBoundingClientRect().top"
+    assert await page.locator("#journal").evaluate(upper) == await page.locator("main").evaluate(upper)
 
 
 async def _close_journal(page: Page) -> None:
