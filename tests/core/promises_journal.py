@@ -84,7 +84,7 @@ OPENED = (
         "soul/voice.py",
         "            fence=Fence(thread=self.thread, epoch=self.execution.epoch),\n",
         "",
-        "tests/core/test_meeting.py::test_a_daemon_that_was_fenced_claims_nothing",
+        "tests/stories/test_attempts.py::test_a_turn_that_another_daemon_has_taken_over_claims_nothing",
     ),
     rule(
         "projections are compared with a replay when a journal is opened",

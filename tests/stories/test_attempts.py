@@ -1,4 +1,4 @@
-"""A turn that Slack does not let end is tried again: soon at first, then ever more rarely."""
+"""Turns that are tried again, soon at first, then ever more rarely; and one that another daemon tries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import asyncio
 from itertools import pairwise
 
 from daemon.engine.attempts import LONGEST_PAUSE
+from daemon.engine.kinds import TurnResumed
+from daemon.memory import WorkingMemory
+from daemon.processes import PROCESSES
+from daemon.soul.turn import Turn
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 TRIES = 8
@@ -27,3 +31,23 @@ async def test_a_turn_that_fails_is_not_tried_again_in_a_hurry(stage: Stage) -> 
     pauses = [min(2.0**attempt, LONGEST_PAUSE) for attempt in range(1, TRIES)]
     assert all(one >= least for one, least in zip(waited, pauses, strict=True)), waited
     assert await stage.answers(ALICE, ts) == ["At last."]
+
+
+async def test_a_turn_that_another_daemon_has_taken_over_claims_nothing(stage: Stage) -> None:
+    async def conversation(turn: Turn) -> WorkingMemory:
+        began = turn.execution.began
+        taken_over = TurnResumed(attempt=2)
+        await stage.soul.journal.append(
+            turn.thread, taken_over, key=f"{turn.execution.turn}!attempt#2", cause=began.seq
+        )
+        await turn.claim("the only one")
+        return turn.memory
+
+    stage.processes = {**PROCESSES, "conversation": conversation}  # type: ignore[dict-item]
+    await stage.sleep()
+    await stage.wake()
+    await stage.post("alice", ALICE, "Are you there?")
+    await stage.until(
+        lambda: [one for one in stage.entries("turn-began") if stage.soul.worker.lost(one.thread)]
+    )
+    assert stage.soul.journal.get("the only one") is None
