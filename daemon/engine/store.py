@@ -89,13 +89,15 @@ class Store:
     def scrub(self) -> None:
         """Make sure that nothing of what was written over is left in the file, nor beside it.
 
-        Every page is written anew, the log is brought in and emptied, and what was folded of it is deleted:
-        now, since whoever folds from now on reads what is blank. Raises sqlite3.OperationalError where
-        somebody still reads what was, OSError where something cannot be deleted.
+        Every page is written anew, the log is emptied, and what was folded of it is deleted: now, since who
+        folds from now on reads what is blank. Raises sqlite3.OperationalError where somebody still reads it
+        as it was, or the disk is too small; OSError.
         """
         self._empty_log()  # as long as somebody reads, each try would leave all pages in it once more
-        self._db.execute("vacuum")
-        self._empty_log()
+        try:
+            self._db.execute("vacuum")
+        finally:
+            self._empty_log()  # a disk that was too small does not stay full
         delete_database(index_path(self.path))
 
     def _empty_log(self) -> None:
@@ -275,8 +277,7 @@ class Store:
     def holding(self, patterns: Sequence[str], root: str, since: int, before: int) -> Iterator[Stored]:
         """The entries between two seqs, both left out, whose body is like all these patterns, newest first.
 
-        Of a thread and of all under it, where one is named. The patterns are SQL's, "~" takes a sign's
-        meaning away.
+        Of a thread and of all under it, where one is named. The patterns are SQL's; "~" escapes a sign.
         """
         where = "seq > ? and seq < ?"
         values: list[object] = [since, before]
@@ -289,8 +290,7 @@ class Store:
             yield from rows
 
     def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
-        """The entries of these kinds after a seq and up to another one. Of a kind SQLite would read all:
-        hence the `+`."""
+        """The entries of these kinds after a seq, up to another. By kind, SQLite would read all: so `+`."""
         return self._rows(
             "seq > ? and seq <= ? and +kind in (select value from json_each(?))", since, upto, _json(kinds)
         )

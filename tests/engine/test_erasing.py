@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.engine.blanking import START
-from daemon.engine.erasing import Erased, Forgotten
+from daemon.engine.erasing import Erased, Forgotten, blank
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -186,6 +188,26 @@ async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_s
     async with Journal(copy / "journal.db", clock, KINDS) as journal:
         assert SECRET.encode() not in bytes_of(copy)
         assert journal.index_path.parent == copy
+
+
+async def test_a_disk_that_is_too_small_for_it_does_not_stay_full(tmp_path: Path, clock: FakeClock) -> None:
+    path, log = tmp_path / "journal.db", tmp_path / "journal.db-wal"
+    async with Journal(path, clock, KINDS) as journal:
+        gone, *_ = await filled(journal)
+        event = Forgotten(seqs=(gone.seq,), why="Ann wants it")
+        left, _ = await journal.append("soul", event, key="wish")
+        await journal._writer.perform(partial(blank, kinds=journal.kinds, seqs=[gone.seq], by=left.seq))
+        await journal._writer.perform(lambda store: store._empty_log())
+        bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size // 2, bounds[1]))
+        try:
+            with pytest.raises(JournalError, match="could not be written"):
+                await journal.erase(left)
+            assert log.stat().st_size == 0
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
+        await journal.erase(left)
+        assert not journal.pending(Forgotten)
 
 
 async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, clock: FakeClock) -> None:
