@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.core.mutant import Mutant, rule
+from tests.core.replay_rules import REPLAYS
 from tests.core.wait_rules import WAITING
 
 AGAIN = "tests/engine/test_kills.py::test_an_execution_that_runs_again_after_each_step_comes_to_the_same"
@@ -172,6 +173,13 @@ OUTAGES: tuple[Mutant, ...] = (
         f"{OUTAGE}a_message_is_accepted_while_it_waits_and_it_is_tried_at_once",
     ),
     rule(
+        "outage: after an acceptance it tries at once",
+        "engine/outage.py",
+        "                self._at_once = True\n",
+        "",
+        f"{OUTAGE}a_message_is_accepted_while_it_waits_and_it_is_tried_at_once",
+    ),
+    rule(
         "outage: a message ends a wait once",
         "engine/outage.py",
         "            self._awoken |= came\n",
@@ -295,6 +303,20 @@ GIVING_UP: tuple[Mutant, ...] = (
         f"{SUSPECTS}whoever_comes_further_at_each_life_is_not_given_up",
     ),
     rule(
+        "engine suspects: a death in a control pardons all",
+        "engine/suspects.py",
+        "    if any(one.control for one in found.values()):",
+        "    if False:",
+        f"{SUSPECTS}a_death_in_a_control_pardons_whoever_was_suspected",
+    ),
+    rule(
+        "engine suspects: after a first kill all go on together",
+        "engine/suspects.py",
+        "IN_A_ROW = 2\n",
+        "IN_A_ROW = 1\n",
+        f"{SUSPECTS}a_poison_is_found_among_many",
+    ),
+    rule(
         "engine suspects: a worker that was told to stop was not killed",
         "engine/suspects.py",
         "killed = journal.get(_ended(last.seq)) is None",
@@ -351,4 +373,4 @@ GIVING_UP: tuple[Mutant, ...] = (
         f"{FAILING}what_cannot_be_begun_is_given_up_visibly",
     ),
 )
-ENGINE: tuple[Mutant, ...] = (*REPLAY, *OUTAGES, *WAITING, *ANSWERS, *GIVING_UP)
+ENGINE: tuple[Mutant, ...] = (*REPLAY, *REPLAYS, *OUTAGES, *WAITING, *ANSWERS, *GIVING_UP)

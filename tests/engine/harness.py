@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Waiting
+from daemon.engine.kinds import Asked, Restarted, Waiting
 from daemon.engine.reading import reading
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
@@ -62,6 +62,9 @@ class Engine(Harness[Scenario]):
             broken = verify(journal).violations
             if broken:
                 return "; ".join(map(str, broken[:3]))
+            restarted = journal.kind(Restarted)
+            if restarted and len(scenario.programs) == 1:
+                return f"restarted: {restarted[0].event.why}"
             every = journal.pending(*journal.kinds)
             left = [entry for entry in every if not isinstance(entry.event, Asked | Waiting)]
             if left:

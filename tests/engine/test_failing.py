@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
+
+import pytest
 
 from daemon.engine.attempts import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
-from daemon.engine.exceptions import Suspended
+from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain, Suspended, first_error
 from daemon.engine.journal import Journal
 from daemon.engine.keys import FAILED, last_words
 from daemon.engine.kinds import (
     AttemptFailed,
     Cancel,
     LastWords,
+    Restarted,
+    Result,
     Spawned,
     ThreadEnded,
     TurnBegan,
@@ -256,6 +263,85 @@ async def test_code_that_swallows_the_end_of_its_turn_does_not_go_on(tmp_path: P
         assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["suspended"]
         assert not journal.kind(AttemptFailed)
     assert steps == ["swallowed", "raised again"]
+
+
+async def test_code_that_swallows_what_a_branch_ended_with_does_not_go_on(tmp_path: Path) -> None:
+    clock, steps = FakeClock(), list[str]()
+
+    async def waits(inner: Context) -> None:
+        await inner.sleep(60)
+
+    async def body(ctx: Context) -> None:
+        try:
+            await ctx.gather((ctx.within("a"), waits))
+        except BaseException:  # noqa: BLE001  what a careless program does
+            steps.append("swallowed")
+        await ctx.run("more", lambda: say(journal, "never"))
+
+    async with working(tmp_path, clock, body) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["suspended"]
+        assert not journal.kind(Result)
+    assert steps == ["swallowed"]
+
+
+async def test_code_that_swallows_that_it_does_not_fit_begins_again_all_the_same(tmp_path: Path) -> None:
+    clock, done = FakeClock(), list[str]()
+
+    async def think() -> None:
+        pass
+
+    async def old(ctx: Context) -> None:
+        await ctx.run("think", think)
+        raise RuntimeError("it fails here")
+
+    async def new(ctx: Context) -> None:
+        async def send() -> None:
+            done.append(ctx.path)
+
+        with suppress(BaseException):
+            await ctx.run("look up", think)
+        await ctx.run("think", think)
+        await ctx.run("send", send)
+
+    async with working(tmp_path, clock, old) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+    async with working(tmp_path, clock, new) as (journal, worker):
+        await pass_time(clock, worker, 5)
+        assert len(journal.kind(Restarted)) == 1
+    assert done == ["ann@2~1"]
+
+
+def test_of_several_errors_their_kinds_decide_and_not_which_came_first() -> None:
+    errors = (Suspended(), RunAgain(), ValueError(), Nondeterminism(), Fenced(), asyncio.CancelledError())
+    for weaker, stronger in combinations(errors, 2):
+        assert first_error(["a result", weaker, stronger]) is stronger
+        assert first_error([stronger, weaker, "a result"]) is stronger
+
+
+async def _receives(inner: Context) -> None:
+    await inner.receive()
+
+
+async def _is_interrupted(inner: Context) -> None:
+    async def think() -> Result:
+        return Result()
+
+    await inner.step("think", None, think, Result, interruptible=True)
+
+
+@pytest.mark.parametrize("hears", [_receives, _is_interrupted])
+async def test_a_branch_is_told_nothing_that_comes_meanwhile(tmp_path: Path, hears: Body) -> None:
+    clock = FakeClock()
+    async with working(tmp_path, clock, lambda ctx: ctx.gather((ctx.within("a"), hears))) as (
+        journal,
+        worker,
+    ):
+        await say(journal, "go")
+        await worker.idle()
+        assert [entry.event.error for entry in journal.kind(AttemptFailed)] == ["RuntimeError"]
 
 
 async def test_a_child_that_never_says_its_last_word_is_found(tmp_path: Path) -> None:

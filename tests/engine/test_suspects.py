@@ -80,3 +80,9 @@ async def test_whoever_comes_further_at_each_life_is_not_given_up(tmp_path: Path
     """The daemon dies of it, but of another step each time."""
     found = await lived(tmp_path, 1, [Talk(name="t", steps=12, frail=True)], [])
     assert found.deaths == 11
+
+
+async def test_a_death_in_a_control_pardons_whoever_was_suspected(tmp_path: Path) -> None:
+    """It never comes further, and every other life is long enough for a control: without a pardon each of
+    those would count."""
+    await lived(tmp_path, 1, [Talk(name="t", model=5.0)], [0.8, 0.8, *[0.8, 3.5] * 8])

@@ -10,7 +10,7 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, StepEvent
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.kinds import Asked, Intent, Match, Outage, Outcome, Received, Restarted, Result, Woke
+from daemon.engine.kinds import Asked, Intent, Match, Outage, Outcome, Received, Result, Woke
 from daemon.engine.program import Program
 from tests.engine.scenario import Build, Check, Comes, Pressed, Said, Scenario, World
 
@@ -232,7 +232,7 @@ def in_order(world: World, entries: Sequence[Any]) -> str | None:
     steps = [entry.key.partition("/")[2] for entry in entries if isinstance(entry.event, StepEvent)]
     if sorted(steps[-2:]) != ["charge#1", "charge#1!done"]:
         return f"the end was recorded before {steps[-1]}"
-    return never_restarted("charge")(world, entries)
+    return calls_kept("charge")(world, entries)
 
 
 def weathered(world: World, entries: Sequence[Any]) -> str | None:
@@ -246,18 +246,6 @@ def weathered(world: World, entries: Sequence[Any]) -> str | None:
     if most != 1:
         return f"{most} waits at a time"
     return calls_kept("say", "tell")(world, entries)
-
-
-def never_restarted(*names: str) -> Check:
-    """These effects were done, and the code never failed to fit what is recorded."""
-
-    def check(world: World, entries: Sequence[Any]) -> str | None:
-        for entry in entries:
-            if isinstance(entry.event, Restarted):
-                return f"restarted: {entry.event.why}"
-        return calls_kept(*names)(world, entries)
-
-    return check
 
 
 def hears(text: str = "go", thread: str = "t", phase: int = 0) -> Comes:
@@ -314,7 +302,7 @@ TOYS: dict[str, Scenario] = {
     "family": Scenario(programs=[toy(family)], comes=[hears()], check=calls_kept("sum"), phases=2),
     "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
     "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
-    "received late": Scenario(programs=[toy(hears_late)], comes=[hears()], check=never_restarted("heard-2")),
+    "received late": Scenario(programs=[toy(hears_late)], comes=[hears()], check=calls_kept("heard-2")),
     "looks up": Scenario(programs=[toy(looks_up)], comes=[hears()], check=in_order),
     "outage": Scenario(programs=[Weathers], comes=[hears()], check=weathered),
     "reminded": Scenario(

@@ -1,0 +1,105 @@
+"""Code that passes by what an attempt before it has recorded: where that is found out, and where it may."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from daemon.engine.context import Context
+from daemon.engine.exceptions import Suspended
+from daemon.engine.kinds import Asked, Restarted, Result
+from tests.clock import FakeClock
+from tests.engine.small import Body, pass_time, say, working
+
+
+async def restarts(folder: Path, old: Body, new: Body) -> int:
+    """How often the new code began again with its log, where the old one failed."""
+    clock = FakeClock()
+    async with working(folder, clock, old) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        assert journal.busy_threads()
+    async with working(folder, clock, new) as (journal, worker):
+        await pass_time(clock, worker, 5)
+        assert not journal.busy_threads()
+        return len(journal.kind(Restarted))
+
+
+def fails(body: Body) -> Body:
+    """The same, and then it fails."""
+
+    async def failing(ctx: Context) -> None:
+        await body(ctx)
+        raise RuntimeError("it fails here")
+
+    return failing
+
+
+def notes(done: list[str], ctx: Context) -> Callable[[], Awaitable[None]]:
+    """Something to do that leaves the path of whoever did it."""
+
+    async def note() -> None:
+        done.append(ctx.execution.path)
+
+    return note
+
+
+async def test_a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it(
+    tmp_path: Path,
+) -> None:
+    done = list[str]()
+
+    def sends(name: str) -> Body:
+        async def send(inner: Context) -> None:
+            await inner.run("send", notes(done, inner))
+
+        return lambda ctx: ctx.gather((ctx.within(name), send))
+
+    assert await restarts(tmp_path, fails(sends("notify")), sends("inform")) == 1
+    assert done == ["ann@2"], "what was sent is not sent again, but taken over"
+
+
+async def test_a_branch_that_returns_early_is_found_out_before_the_trunk_goes_on(tmp_path: Path) -> None:
+    done = list[str]()
+
+    async def thinks(inner: Context) -> None:
+        await inner.run("think", notes([], inner))
+
+    async def returns(inner: Context) -> None:
+        return
+
+    async def old(ctx: Context) -> None:
+        await ctx.gather((ctx.within("a"), thinks))
+
+    async def new(ctx: Context) -> None:
+        await ctx.gather((ctx.within("a"), returns))
+        await ctx.run("send", notes(done, ctx))
+
+    assert await restarts(tmp_path, fails(old), new) == 1
+    assert done == ["ann@2~1"], "nothing is done on the word of a branch that did not fit"
+
+
+async def test_what_suspends_must_have_read_all_that_is_recorded(tmp_path: Path) -> None:
+    async def old(ctx: Context) -> None:
+        await ctx.run("think", notes([], ctx))
+        try:
+            await ctx.ask("sure", Asked())
+        except Suspended:
+            raise RuntimeError("it fails here") from None
+
+    assert await restarts(tmp_path, old, lambda ctx: ctx.ask("sure", Asked())) == 1
+
+
+async def test_a_step_may_come_before_one_of_which_only_parts_are_written(tmp_path: Path) -> None:
+    async def old(ctx: Context) -> None:
+        async def think() -> None:
+            await ctx.note(Result(value="no answer"), "tried")
+            raise RuntimeError("it fails here")
+
+        await ctx.run("think", think)
+
+    async def new(ctx: Context) -> None:
+        await ctx.run("look up", notes([], ctx))
+        await ctx.run("think", notes([], ctx))
+
+    assert await restarts(tmp_path, old, new) == 0
