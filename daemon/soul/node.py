@@ -192,7 +192,7 @@ class ReadingNode:
         cell = Cell(ctx=self._ctx.inside(key))
         execution = await self._executed(sandbox, cell, code)
         if cell.variable and not execution.error:
-            held = await self._held(sandbox, cell.variable)
+            held = await self._held(sandbox, cell, cell.variable)
             cell.finals.insert(0, held.value)
             execution = replace(execution, error=held.error)
         final = None if execution.error else await self._final(sandbox, cell, code)
@@ -264,14 +264,14 @@ class ReadingNode:
         if cell.finals:
             return cut(final_text(cell.finals[0]), LONGEST)
         if "answer" in code or any("answer" in earlier.code for _, earlier, _ in self._history):
-            answer = (await self._held(sandbox, "answer")).value
+            answer = (await self._held(sandbox, cell, "answer")).value
             if isinstance(answer, Mapping) and answer.get("ready"):
                 return cut(final_text(answer.get("content", "")), LONGEST)
         return None
 
-    async def _held(self, sandbox: Sandbox, name: str) -> Execution:
+    async def _held(self, sandbox: Sandbox, cell: Cell, name: str) -> Execution:
         """What a variable holds; where the sandbox breaks over it, the next cell has a new one."""
-        held = await sandbox.execute_code(name)
+        held = await self._executed(sandbox, cell, name)
         if held.lost:
             await self.close()
         return held

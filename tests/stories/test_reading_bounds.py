@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from daemon.environment import Execution, Function, Sandbox
 from daemon.mind.observing import cut
 from daemon.processes import PROCESSES
 from daemon.soul.node import LONGEST
@@ -177,6 +178,37 @@ async def test_a_stop_ends_it_in_the_middle_of_a_cell(stage: Stage) -> None:
     await stage.say("alice", ALICE, "stop", ts)
     assert endings(stage) == [("stopped", True)]
     assert not stage.pending("cell", "turn-began")
+
+
+class Stuck:
+    """A sandbox in which nobody can look at a variable: what it is never says."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def open(self, _: Mapping[str, Function]) -> Sandbox:
+        return self
+
+    async def execute_code(self, code: str) -> Execution:
+        if code == "answer":
+            self.asked.set()
+            await asyncio.Event().wait()
+        return Execution()
+
+    async def bind(self, **names: object) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def test_a_stop_ends_it_while_its_answer_is_looked_at(stage: Stage) -> None:
+    stuck = Stuck()
+    stage.sandbox = stuck.open
+    stage.model.say(cell("answer = Endless()"))
+    await stage.wake()
+    ts = await stage.post("alice", ALICE, "Read it, please.")
+    await stage.until(stuck.asked.is_set)
+    await stage.say("alice", ALICE, "stop", ts)
+    assert endings(stage) == [("stopped", True)]
 
 
 async def test_its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_do(stage: Stage) -> None:
