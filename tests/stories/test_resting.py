@@ -121,3 +121,11 @@ async def test_a_clock_that_was_set_back_keeps_nobody_waiting(stage: Stage, fail
     stage.clock._now = failed.at - 86_400
     await stage.soul.worker.sweep()
     await stage.until(lambda: len(stage.entries("attempt-failed")) == 2)
+
+
+async def test_where_slack_does_not_take_its_last_words_it_ends_without(stage: Stage, failing: str) -> None:
+    await stage.client("alice").chat_delete(channel=ALICE, ts=failing)
+    await stage.passing(1, lambda: stage.entries("turn-ended"))
+    assert [entry.event.outcome for entry in stage.entries("turn-ended")] == ["abandoned"]
+    errors = [entry.event.error for entry in stage.entries("attempt-failed")]
+    assert errors == ["LookupError"] * 3 + ["SpeechRefused"] * 2, "it was not told otherwise the second time"

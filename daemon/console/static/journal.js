@@ -33,9 +33,11 @@ const ofThread = (key) => `/console/threads/${encodeURIComponent(key)}`;
 
 export class Journal {
   /** `onCall(seq)` is asked to open a model call, `onChat({ts, thread})` to show a message where it was said;
-      `onEntry(entry)` hears each new entry; `onAll()` is asked to show all threads. */
-  constructor({ onCall, onChat, onEntry, onConnection, onAll }) {
+      `onEntry(entry)` hears each new entry; `onAll()` is asked to show all threads; `onForgotten()`: words may
+      have been forgotten. */
+  constructor({ onCall, onChat, onEntry, onConnection, onAll, onForgotten }) {
     this.onCall = onCall;
+    this.onForgotten = onForgotten;
     this.onEntry = onEntry;
     this.onConnection = onConnection;
     this.news = new News({ onPress: () => this.toNewest() });
@@ -273,7 +275,7 @@ export class Journal {
   take(entry) {
     if (entry.seq === this.last?.seq && entry.key === this.last.key) return;
     if (this.last && entry.seq <= this.last.seq) this.forget();
-    if (this.last && entry.seq > this.last.seq + BEHIND / 2) this.skip();
+    const gap = this.last && entry.seq > this.last.seq + BEHIND / 2;
     this.last = entry;
     if (!this.all.entries.length && this.all.live) this.all.older = entry.seq > 1 ? entry.seq : null;
     if (this.open.key && entry.key === `thread:${this.open.key}`) Object.assign(this.open, { id: entry.thread, opened: entry });
@@ -285,20 +287,8 @@ export class Journal {
     this.trees.turns.older = this.source.older !== null;
     if (taken.has(this.source)) for (const tree of Object.values(this.trees)) tree.take(entry);
     this.trees.inner.hear(entry);
-    if (entry.kind === "erased") this.renew();
+    if (entry.kind === "erased" || gap) this.renew();
     this.onEntry(entry);
-  }
-
-  /** So much happened while the page was hidden that it was not sent all of it. */
-  skip() {
-    if (this.all.live) this.all = new Feed(EVERYTHING);
-    const { key, feed } = this.open;
-    if (feed.live) {
-      this.open = NO_THREAD;
-      this.openThread(key);
-    }
-    this.fill();
-    this.render();
   }
 
   /** The daemon began another journal: what was shown is not of this one. */
@@ -309,8 +299,10 @@ export class Journal {
     this.render();
   }
 
-  /** Words were forgotten: they must not stand here either. */
+  /** Words were forgotten: they must not stand here either. Or so much happened while the page was hidden that it
+      was not sent all of it, and some may have been. */
   async renew() {
+    this.onForgotten();
     for (const feed of new Set([this.all, this.open.feed, this.found])) if (feed?.address) await feed.begin();
     this.fill();
     this.render();

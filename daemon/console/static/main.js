@@ -38,10 +38,10 @@ const journal = new Journal({
   onEntry: (entry) => {
     if (entry.body.user) learn({ [entry.body.user]: entry.body.name });
     if (TOLD.has(entry.kind)) refreshSoon();
-    if (entry.kind === "erased") forgetCall();
     views.hear();
   },
   onAll: showAll,
+  onForgotten: forgetCall,
   onConnection: (up) => {
     showConnection(up);
     if (up) refresh();
