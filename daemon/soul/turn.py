@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, only
+from daemon.engine.keys import last_words
 from daemon.engine.kinds import Received
 from daemon.errors import SpeechRefused
 from daemon.kinds import (
@@ -144,9 +145,10 @@ class Turn(Voice):
 
     @property
     def is_refused(self) -> bool:
-        """Does Slack take nothing in this conversation? Then not even its end can be told."""
-        failed = self.execution.failed
-        return bool(failed) and failed[-1].event.error == SpeechRefused.__name__
+        """Did Slack take nothing in this conversation before its last words? Then it has none."""
+        told = last_words(self.execution.id, "")
+        failed = [one.event for one in self.execution.failed if not one.event.at.startswith(told)]
+        return bool(failed) and failed[-1].error == SpeechRefused.__name__
 
     @property
     def was_answered(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from playwright.async_api import Route, expect
@@ -12,6 +13,7 @@ from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import THREAD, desk
 from tests.console.shelf import SIZE
 from tests.console.site import called, message
+from tests.console.test_scrolling import HIDDEN
 from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
@@ -32,6 +34,25 @@ async def test_a_call_that_is_open_is_closed_when_words_are_forgotten(
         await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
         await expect(page.locator("#call")).to_be_hidden()
         assert "a secret" not in await page.locator("body").inner_html()
+
+
+@SOAK
+async def test_what_was_forgotten_while_a_page_was_hidden_for_long_is_found_there_no_more(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with desk(tmp_path) as here, browser() as chromium:
+        said, _ = await here.journal.append(THREAD, message("a secret"), key="secret")
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(here.url)
+        await page.locator("#words").fill("secret")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#entries")).to_contain_text("a secret")
+        await page.evaluate(HIDDEN.format(hidden="true"))
+        await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
+        meanwhile = [f"meanwhile no. {n}" for n in range(1_200)]
+        await asyncio.gather(*(here.journal.append(THREAD, message(text), key=text) for text in meanwhile))
+        await page.evaluate(HIDDEN.format(hidden="false"))
+        await expect(page.locator("#entries")).not_to_contain_text("a secret")
 
 
 @SOAK
