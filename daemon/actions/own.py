@@ -18,7 +18,10 @@ from daemon.mind.choice import DONE
 
 ACTIONS = "actions/"
 """The folder, beside `playbooks/`."""
-UNLOADED = (SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, OSError)
+UNLOADED = (
+    *(SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, OSError),
+    *(RuntimeError, AssertionError, ArithmeticError, SystemExit),
+)
 """What a file raises that cannot be read as it stands."""
 
 

@@ -133,6 +133,16 @@ async def test_one_that_cannot_be_an_action_ends_the_start_with_a_line_for_each_
     await stage.wake()
 
 
+@pytest.mark.parametrize(
+    "line", ["raise RuntimeError('no key')", "assert not __file__", "1 / 0", "raise SystemExit"]
+)
+def test_whatever_a_file_raises_as_it_is_read_is_a_fault_of_that_file(tmp_path: Path, line: str) -> None:
+    (tmp_path / "actions").mkdir()
+    (tmp_path / "actions" / "broken.py").write_text(f"{line}\n", encoding="utf-8")
+    [[fault]] = own_actions(tmp_path).faults.values()
+    assert fault.startswith("it cannot be read (")
+
+
 async def test_a_sample_gives_way_to_an_action_of_the_owners_with_its_name(tmp_path: Path) -> None:
     folders = [tmp_path / "owner", tmp_path / "samples"]
     for folder in folders:
