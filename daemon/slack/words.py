@@ -41,7 +41,7 @@ ASIDE = frozenset(POLITE.split())
 TRACE = "!trace"
 ABOUT_THEM = re.compile(r"\s*!(memory|forget)\b", re.IGNORECASE)
 """How a question after what is noted about whoever asks begins, and a wish to have it forgotten."""
-LONGEST = 500
+LONGEST = 4_000
 """Letters of the longest text that is looked at for a stop."""
 VARIANT = "\ufe0f"
 """Says that the character before it is an emoji; counts as a mark on it."""
