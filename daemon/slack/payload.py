@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 ID = re.compile(r"[A-Z0-9]{1,50}")
-TS = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
+TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
+"""No later than any date can be: whoever tells when something was said could not."""
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 """A string of JSON, or the beginning or end of an object or list. One that breaks off is read once, too."""
 

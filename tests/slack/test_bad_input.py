@@ -203,6 +203,7 @@ MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "
     [
         {**MESSAGE, "text": SECRET},
         {**MESSAGE, "text": SECRET, "ts": 12.5},
+        {**MESSAGE, "text": SECRET, "ts": "999999999999.5"},
         {**MESSAGE, "text": SECRET, "ts": "soon"},
         {**MESSAGE, "text": SECRET, "ts": f"{'9' * 5_000}.1"},
         {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "U" * 5_000},
