@@ -5,6 +5,7 @@ from __future__ import annotations
 from daemon.claude.account import ACCOUNT, Fault
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Outage
+from daemon.kinds import Answered
 from daemon.soul import settling
 from daemon.soul.reach import Reach
 from daemon.soul.turn import Turn
@@ -33,7 +34,8 @@ async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
     """Say once in this conversation that the model does not answer; what was half said stays as it is."""
     turn.show("")
     await settling.settle(turn)
-    if turn.must_answer and turn.addressed:
+    waits = turn.must_answer or bool(turn.execution.entries(Answered))  # this turn begins at the outage
+    if waits and turn.addressed:
         name = "account" if waiting.event.reason in ACCOUNT else "unreachable"
         sentence = turn.text(f"prompts/sentences/{name}").strip()
         await turn.say(sentence, "told")

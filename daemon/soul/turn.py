@@ -76,6 +76,7 @@ class Turn(Voice):
         self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
         self.at_once = world.at_once
         self.past = world.pasts.of(self.thread, self.first.seq)
+        self._was_told = False  # has anybody answered what this run asked?
         self._carried: Sequence[Memory] = ()
         self._carried_seqs = frozenset[int | None]()
         self.tree = Tree(ctx, world.depth)
@@ -129,13 +130,13 @@ class Turn(Voice):
 
     @property
     def must_answer(self) -> bool:
-        """Someone spoke to the soul itself."""
+        """Someone spoke to the soul itself, or has answered what it asked."""
         for entry in self.answers:
             if isinstance(entry.event, Timer):
                 return True
             if isinstance(entry.event, Message) and entry.event.address in ("dm", "mention"):
                 return True
-        return False
+        return self._was_told
 
     @property
     def silent(self) -> bool:
@@ -316,6 +317,7 @@ class Turn(Voice):
         """Ask, and go on when it is answered. Raises Suspended."""
         answer = await questions.ask(self, name, question)
         self.began_at = answer.at
+        self._was_told = self._was_told or bool(question.to)
         return answer
 
     async def withdraw(self) -> tuple[int, int]:

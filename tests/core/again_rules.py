@@ -12,6 +12,20 @@ TO_SOMETHING_ELSE = CHANGED + "test_a_yes_to_something_else_counts_for_nothing"
 
 AGAIN = (
     rule(
+        "answered: whoever has answered a question is owed an answer",
+        "soul/turn.py",
+        "return self._was_told",
+        "return False",
+        "tests/stories/test_answered.py::test_what_is_refused_then_is_told",
+    ),
+    rule(
+        "answered: they are told of an outage, too",
+        "soul/outage.py",
+        "turn.must_answer or bool(turn.execution.entries(Answered))",
+        "turn.must_answer",
+        "tests/stories/test_answered.py::test_of_an_outage_they_are_told",
+    ),
+    rule(
         "beside: no two steps wait for the same words",
         "soul/questions.py",
         "not question.choices and not turn.alone",

@@ -186,8 +186,8 @@ KEEPS = (
     rule(
         "each conversation hears of an outage",
         "soul/outage.py",
-        "if turn.must_answer and turn.addressed:",
-        "if turn.must_answer and turn.addressed and turn.silent:",
+        "if waits and turn.addressed:",
+        "if waits and turn.addressed and turn.silent:",
         "tests/stories/test_account_later.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
     ),
     rule(
