@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.core.mutant import Mutant, rule
 from tests.core.replay_rules import REPLAYS
+from tests.core.suspect_rules import SUSPECTING
 from tests.core.wait_rules import WAITING
 
 AGAIN = "tests/engine/test_kills.py::test_an_execution_that_runs_again_after_each_step_comes_to_the_same"
@@ -13,7 +14,6 @@ OUTAGE = "tests/engine/test_outage.py::test_"
 CHANGES = "tests/engine/test_changes.py::test_"
 FAILING = "tests/engine/test_failing.py::test_"
 AGAINST = "tests/stories/test_again.py::test_"
-SUSPECTS = "tests/engine/test_suspects.py::test_"
 
 REPLAY: tuple[Mutant, ...] = (
     rule(
@@ -180,6 +180,13 @@ OUTAGES: tuple[Mutant, ...] = (
         f"{OUTAGE}a_message_is_accepted_while_it_waits_and_it_is_tried_at_once",
     ),
     rule(
+        "outage: not all try again at the same moment",
+        "engine/outage.py",
+        "return seconds * (1 + CHANCE * random.random())",
+        "return seconds",
+        f"{OUTAGE}not_all_try_again_at_the_same_moment",
+    ),
+    rule(
         "outage: a message ends a wait once",
         "engine/outage.py",
         "            self._awoken |= came\n",
@@ -289,41 +296,6 @@ ANSWERS: tuple[Mutant, ...] = (
 )
 GIVING_UP: tuple[Mutant, ...] = (
     rule(
-        "engine suspects: a death counts only after a control",
-        "engine/suspects.py",
-        "replace(one, kills=one.kills + 1, control=min(control, LONGEST))",
-        "replace(one, kills=one.kills + 1, counted=one.counted + ([began] == suspects))",
-        f"{SUSPECTS}whoever_is_killed_from_outside_is_not_given_up",
-    ),
-    rule(
-        "engine suspects: a record clears",
-        "engine/suspects.py",
-        "if known is None or _has_come_further(journal, began, since=life):",
-        "if known is None:",
-        f"{SUSPECTS}whoever_comes_further_at_each_life_is_not_given_up",
-    ),
-    rule(
-        "engine suspects: a death in a control pardons all",
-        "engine/suspects.py",
-        "    if any(one.control for one in found.values()):",
-        "    if False:",
-        f"{SUSPECTS}a_death_in_a_control_pardons_whoever_was_suspected",
-    ),
-    rule(
-        "engine suspects: after a first kill all go on together",
-        "engine/suspects.py",
-        "IN_A_ROW = 2\n",
-        "IN_A_ROW = 1\n",
-        f"{SUSPECTS}a_poison_is_found_among_many",
-    ),
-    rule(
-        "engine suspects: a worker that was told to stop was not killed",
-        "engine/suspects.py",
-        "killed = journal.get(_ended(last.seq)) is None",
-        "killed = True",
-        f"{SUSPECTS}a_daemon_that_was_told_to_stop_was_not_killed",
-    ),
-    rule(
         "engine rests: a stop is heard at once",
         "engine/attempts.py",
         "    if Rank.STOP in came:\n        return 0.0\n",
@@ -373,4 +345,4 @@ GIVING_UP: tuple[Mutant, ...] = (
         f"{FAILING}what_cannot_be_begun_is_given_up_visibly",
     ),
 )
-ENGINE: tuple[Mutant, ...] = (*REPLAY, *REPLAYS, *OUTAGES, *WAITING, *ANSWERS, *GIVING_UP)
+ENGINE: tuple[Mutant, ...] = (*REPLAY, *REPLAYS, *OUTAGES, *WAITING, *ANSWERS, *SUSPECTING, *GIVING_UP)

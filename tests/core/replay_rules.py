@@ -5,10 +5,8 @@ from __future__ import annotations
 from tests.core.mutant import Mutant, rule
 
 AGAIN = "tests/engine/test_kills.py::test_an_execution_that_runs_again_after_each_step_comes_to_the_same"
-KILLS = "tests/engine/test_kills.py::test_any_boundary_may_be_the_last"
 FAILING = "tests/engine/test_failing.py::test_"
 MISSED = "tests/engine/test_missed.py::test_"
-TEACHING = "tests/engine/test_teaching.py::test_"
 
 REPLAYING: tuple[Mutant, ...] = (
     rule(
@@ -17,6 +15,13 @@ REPLAYING: tuple[Mutant, ...] = (
         "if passed and not by_content(passed) and context_of(passed) in line:",
         "if False:",
         f"{MISSED}a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it",
+    ),
+    rule(
+        "replay: all contexts are claimed before any runs",
+        "engine/steps.py",
+        "        execution.record.claim(path)",
+        "        asyncio.get_running_loop().call_later(0, execution.record.claim, path)",
+        f"{AGAIN}[branches]",
     ),
     rule(
         "replay: what suspends must have read all that is recorded",
@@ -63,6 +68,13 @@ REPLAYING: tuple[Mutant, ...] = (
 )
 BRANCHING: tuple[Mutant, ...] = (
     rule(
+        "branches: all are awaited, whatever one of them ends with",
+        "engine/steps.py",
+        "results = await asyncio.gather(*tasks, return_exceptions=True)",
+        "results = await asyncio.gather(*tasks)",
+        f"{FAILING}a_branch_that_suspends_does_not_end_the_turn_before_the_others_are_through",
+    ),
+    rule(
         "branches: the kind of an error decides, and not which came first",
         "engine/exceptions.py",
         "for kind in (asyncio.CancelledError, Fenced, Nondeterminism, Exception, RunAgain, Suspended):",
@@ -92,6 +104,14 @@ BRANCHING: tuple[Mutant, ...] = (
     ),
 )
 CHILDREN: tuple[Mutant, ...] = (
+    rule(
+        "children: the id of one is read back",
+        "engine/context.py",
+        "            child = spawned.event.thread\n",
+        "            child = spawned.event.thread\n"
+        "            child = child if child in self.execution.names else self._free_name(label)\n",
+        f"{AGAIN}[three branches]",
+    ),
     rule(
         "children: a join reads only what had ended when it woke",
         "engine/context.py",

@@ -23,7 +23,8 @@ from daemon.engine.worker import SWEEP
 
 PAUSE = 0.2
 """Seconds until a daemon that died is started again."""
-HORIZON = 600.0
+MANY_LIVES = 150
+"""A history of more makes no progress."""
 
 
 @dataclass(kw_only=True)
@@ -40,6 +41,8 @@ class Talk:
     done: int = 0
     ended: bool = False
     given_up: bool = False
+    deaths: int = 0
+    """How often the daemon had died of anybody when this was over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +107,15 @@ async def history(
 ) -> History:
     """All lives, until nothing is left to do."""
     world = World(talks=talks, kills=list(kills), draw=random.Random(seed), stops=stops)
-    start = world.now
     async with Journal(folder / f"dying-{seed}.db", Clock(world), []) as journal:
         for talk in talks:
             event = TurnBegan(execution=f"{talk.name}@1", inputs=())
             key = f"{talk.name}@1/began"
             world.began[talk.name], _ = await journal.append(talk.name, event, key=key)
-        while world.now - start < HORIZON and await Life(world, journal).killed():
+        lives = 1
+        while lives < MANY_LIVES and await Life(world, journal).killed():
             world.now += PAUSE
+            lives += 1
         suspicions = sum(bool(life.event.standings) for life in journal.kind(LifeBegan))
     return History(talks=talks, deaths=world.deaths, suspicions=suspicions)
 
@@ -191,6 +195,7 @@ class Life:
 
     async def _end(self, talk: Talk) -> None:
         talk.ended = True
+        talk.deaths = self._world.deaths
         self._working.discard(talk.name)
         closes = [self._world.began[talk.name].seq]
         event = TurnEnded(outcome="completed")

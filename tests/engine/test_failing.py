@@ -321,6 +321,25 @@ def test_of_several_errors_their_kinds_decide_and_not_which_came_first() -> None
         assert first_error([stronger, weaker, "a result"]) is stronger
 
 
+async def test_a_branch_that_suspends_does_not_end_the_turn_before_the_others_are_through(
+    tmp_path: Path,
+) -> None:
+    async def waits(inner: Context) -> None:
+        await inner.sleep(60)
+
+    async def thinks(inner: Context) -> None:
+        await inner.run("think", lambda: asyncio.sleep(0.05))
+
+    async def body(ctx: Context) -> None:
+        await ctx.gather((ctx.within("a"), waits), (ctx.within("b"), thinks))
+
+    async with working(tmp_path, FakeClock(), body) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        [thought], [ended] = journal.kind(Result), journal.kind(TurnEnded)
+        assert thought.seq < ended.seq, "what is paid for is kept, and the turn ends after that"
+
+
 async def _receives(inner: Context) -> None:
     await inner.receive()
 

@@ -15,7 +15,7 @@ KILLED = [name for number, name in enumerate(SCENARIOS) if number % 4 < 2 and na
 """What `make test` kills, a half of them once, the others often; what is not killed is read back."""
 SHOWN = {
     *("early return", "a step is inserted", "what was done is read", "another order, and one more"),
-    *("received late", "two alike questions", "at each press", "yes to X is not yes to Y"),
+    *("branches", "received late", "two alike questions", "at each press", "yes to X is not yes to Y"),
 }
 """What shows mutants when it is read back."""
 

@@ -105,6 +105,17 @@ async def test_all_contexts_of_an_execution_sleep_on_one_wait(tmp_path: Path) ->
     assert program.told == ["down"]
 
 
+async def test_not_all_try_again_at_the_same_moment(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with working(tmp_path, clock, calls(Service(), [])) as (journal, worker):
+        for n in range(5):
+            await say(journal, "go", f"t{n}")
+        await worker.idle()
+        waits = {outage.event.due - clock.now() for outage in journal.pending(Outage)}
+    assert len(waits) == 5
+    assert all(PATIENCE <= wait <= LONG for wait in waits)
+
+
 async def test_it_ends_when_another_execution_reaches_the_same(tmp_path: Path) -> None:
     service, done, clock = Service(subject="model"), list[str](), FakeClock()
 

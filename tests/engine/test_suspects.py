@@ -86,3 +86,13 @@ async def test_a_death_in_a_control_pardons_whoever_was_suspected(tmp_path: Path
     """It never comes further, and every other life is long enough for a control: without a pardon each of
     those would count."""
     await lived(tmp_path, 1, [Talk(name="t", model=5.0)], [0.8, 0.8, *[0.8, 3.5] * 8])
+
+
+async def test_a_control_outlasts_lives_that_end_at_uneven_times(tmp_path: Path) -> None:
+    """Each of the later ones is twice as long as those before."""
+    await lived(tmp_path, 1, [Talk(name="t", model=5.0)], [*[0.8] * 3, *[1.6] * 8])
+
+
+async def test_whoever_was_tried_least_is_not_kept_waiting_by_the_poison(tmp_path: Path) -> None:
+    found = await lived(tmp_path, 1, [Talk(name="x", deadly=0), *innocents(5, 1)], [])
+    assert [talk.deaths for talk in found.talks] == [7, 3, 3, 3, 3, 3]
