@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -170,6 +170,7 @@ class Kinds:
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes: dict[str, type[Event]] = {}
         for each in classes:
+            _check_class(each)
             known = self._classes.setdefault(each.kind, each)
             if known is not each:
                 raise ValueError(
@@ -218,7 +219,8 @@ class Kinds:
         adapter = self._adapters.get(event.kind)
         if adapter is None or self._classes[event.kind] is not type(event):
             raise ValueError(
-                f"this journal was not opened with the kind {event.kind} ({type(event).__qualname__})"
+                f"{type(event).__qualname__} (of the kind {event.kind}) is not known:"
+                " hand its class to Journal"
             )
         # In Pydantic's own JSON, a NaN would become a null.
         value = adapter.dump_python(event, warnings=False)
@@ -243,6 +245,28 @@ class Kinds:
         except ValidationError as error:
             places = [str(one["loc"][0]) if one["loc"] else "body" for one in error.errors()]
             raise ValueError(f"its {', '.join(dict.fromkeys(places))}") from None
+
+    def read_back(self, event: F) -> tuple[str, F]:
+        """The event as JSON, and as every reader will be given it. Raises ValueError or TypeError."""
+        body = self.dump(event)
+        try:
+            return body, cast(F, self._adapters[event.kind].validate_json(body, strict=True))
+        except ValidationError as error:
+            faults = [f"its {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            raise ValueError(f"{type(event).__qualname__}, {'; '.join(faults)}") from None
+
+
+def _check_class(each: type[Event]) -> None:
+    """Raises ValueError for a class that cannot be a kind, or whose answers would be taken for messages."""
+    if not hasattr(each, "kind"):
+        raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind: ClassVar[str] = "…"`')
+    if issubclass(each, Input) and "answers" in [field.name for field in dataclasses.fields(each)]:
+        says = [base for base in each.__mro__ if "rank" in vars(base) and base is not Input]
+        if not says:
+            raise ValueError(
+                f"{each.__qualname__} has `answers` and would be taken for a message:"
+                " give it `rank: ClassVar[Rank] = Rank.ANSWER`"
+            )
 
 
 @functools.cache

@@ -208,7 +208,7 @@ class Journal(Reading):
         """The same, not on its way yet. Raises ValueError or TypeError."""
         _check_names(thread, key, author)
         event = self.kinds.own(event)
-        body = self.kinds.dump(event)
+        body, read = self.kinds.read_back(event)
         row = Row(
             thread=thread,
             kind=event.kind,
@@ -222,7 +222,7 @@ class Journal(Reading):
             pending=event.pending,
             leases=isinstance(event, LEASES),
         )
-        return Draft(row=row, event=cast(E, self.kinds.load(event.kind, body)), fence=fence)
+        return Draft(row=row, event=read, fence=fence)
 
     def submit(
         self, draft: Draft[Any], *, after: str = "", receipt_of: str = "", opened_by: str = ""

@@ -396,5 +396,5 @@ LEASES = (TurnBegan, TurnResumed)
 def with_engine_kinds(kinds: Iterable[type[Event]]) -> Kinds:
     """The program's kinds, and those of the engine that it has no class of its own for."""
     own = list(kinds)
-    taken = {each.kind for each in own}
+    taken = {getattr(each, "kind", "") for each in own}
     return Kinds([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])

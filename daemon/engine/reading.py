@@ -166,9 +166,9 @@ class Reading:
                     yield entry, last
 
     def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
-        """The pending entries of these kinds, in order: of one thread, or of all."""
+        """What is pending, of these kinds or (none named) of all, in order: in one thread, or in all."""
         with self._question:
-            rows = self._store.pending(self.kinds.names(kinds), thread)
+            rows = self._store.pending(self.kinds.names(kinds or [Event]), thread)
             return self._of_all(rows) if thread is None else self._entries(rows)
 
     def pending_seqs(self, *kinds: type[Event]) -> list[int]:

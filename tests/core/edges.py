@@ -99,8 +99,8 @@ EDGES = (
     Mutant(
         rule="what could not be read again is not written",
         file="daemon/engine/journal.py",
-        old="cast(E, self.kinds.load(event.kind, body))",
-        new="event",
+        old="self.kinds.read_back(event)",
+        new="self.kinds.dump(event), event",
         shown_by=JOURNAL + "test_an_event_that_could_not_be_read_again_is_not_written",
     ),
 )

@@ -346,3 +346,41 @@ async def test_a_second_process_is_refused_before_it_connects(tmp_path: Path, jo
     assert "Another daemon" in answer
     assert "a journal of its own" in answer
     assert path.stat().st_mtime_ns == before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nameless(Event):
+    """Nobody gave it a kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unranked(Input):
+    """It answers, and would be taken for a message."""
+
+    kind: ClassVar[str] = "unranked"
+    answers: str
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [(Nameless, "Nameless has no kind: give it"), (Unranked, "Unranked has `answers` .* Rank.ANSWER")],
+)
+def test_a_class_that_cannot_be_a_kind_is_refused_where_it_is_handed_over(
+    tmp_path: Path, wrong: type[Event], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        Journal(tmp_path / "other.db", FakeClock(), [wrong])
+
+
+async def test_an_event_that_cannot_be_written_says_what_to_do(journal: Journal) -> None:
+    with pytest.raises(ValueError, match=r"Unranked .* is not known: hand its class to Journal"):
+        await journal.append("t", Unranked(answers=""), key="unknown")
+    wrong: Any = "many"
+    with pytest.raises(ValueError, match=r"^Noted, its n: Input should be a valid integer$"):
+        await journal.append("t", Noted(n=wrong), key="bad")
+
+
+async def test_all_that_is_pending_is_told_where_no_kind_is_named(journal: Journal) -> None:
+    said, _ = await journal.append("t", Said(text="hello"), key="said")
+    await journal.append("t", Noted(), key="noted")
+    assert journal.pending() == journal.pending(thread="t") == [said]
