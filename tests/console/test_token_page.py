@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.async_api import ViewportSize, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.test_scrolling import HIDDEN
 from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
@@ -51,3 +52,7 @@ async def test_the_token_in_the_address_lets_in_too(tmp_path: Path, browser: Bro
         await page.goto(f"{address}/?token={TOKEN}")
         await expect(page.locator("#place")).to_have_text("Claudius")
         assert "token" not in page.url
+        await page.context.clear_cookies()  # as if there were another token by now
+        await page.evaluate(HIDDEN.format(hidden="true"))
+        await page.evaluate(HIDDEN.format(hidden="false"))
+        await expect(page.get_by_label("The console's token")).to_be_visible()

@@ -44,7 +44,7 @@ const journal = new Journal({
   onForgotten: forgetCall,
   onConnection: (up) => {
     showConnection(up);
-    if (up) refresh();
+    refresh(); // also where it is refused: that says why
   },
 });
 
@@ -59,6 +59,7 @@ const tour = new Tour(workspace);
 
 async function refresh() {
   const state = await ask("/console/state");
+  if (!state.rehearsed) return;
   showState(state);
   document.body.dataset.world = state.rehearsed.workspace ? "local" : "none";
   document.body.dataset.inner = state.inner ? "there" : "none";

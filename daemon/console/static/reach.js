@@ -11,10 +11,12 @@ export async function put(address, body) {
   }
 }
 
-/** The JSON that this address answers with. */
+/** The JSON that this address answers with. Where the token is another one by now, the page asks for it. */
 export async function ask(address, options) {
   try {
-    return await (await fetch(address, options)).json();
+    const answer = await fetch(address, options);
+    if (answer.status === 401) location.reload();
+    return await answer.json();
   } catch {
     throw new Unreachable("the daemon cannot be reached");
   }
