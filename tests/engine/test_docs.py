@@ -2,90 +2,75 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
+
+import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.event import Input, Rank
-from daemon.engine.journal import Clock, Journal
-from daemon.engine.kinds import Asked, Intent, Outcome, TurnEnded
-from daemon.engine.program import Program
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import TurnEnded
+from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
-from tests.engine.small import pass_time
 
-PAGE = Path(__file__).parents[2] / "docs" / "ENGINE.md"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order(Input):
-    """Somebody wants something."""
-
-    kind: ClassVar[str] = "order"
-    item: str
+PAGE = (Path(__file__).parents[2] / "docs" / "ENGINE.md").read_text(encoding="utf-8")
+STARTS = "asyncio.run(main())\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Yes(Input):
-    """Somebody agrees."""
-
-    kind: ClassVar[str] = "yes"
-    rank: ClassVar[Rank] = Rank.ANSWER
-    answers: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MayCharge(Asked):
-    """May this be charged?"""
-
-    amount: int
-
-
-def example(done: list[str]) -> dict[str, Any]:
-    """What the code of the page defines."""
-
-    async def price_of(item: str) -> int:
-        done.append(f"price of {item}")
-        return 5
-
-    async def charge(amount: int) -> Outcome:
-        done.append(f"charge {amount}")
-        return Outcome(result="paid")
-
-    async def ship(item: str) -> None:
-        done.append(f"ship {item}")
-
-    [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    names = {
-        **{one.__name__: one for one in (Order, Yes, MayCharge, Program, Context, Journal, Worker)},
-        **{one.__name__: one for one in (Intent, Outcome, Clock, Path, price_of, charge, ship)},
-    }
-    exec(compile(code, str(PAGE), "exec", dont_inherit=True), names)
+def example(clock: FakeClock, *, replays_always: bool) -> dict[str, Any]:
+    """What the file of the page defines, on this clock."""
+    [code] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert code.endswith(STARTS)
+    names: dict[str, Any] = {"__name__": "orders"}
+    exec(compile(code.removesuffix(STARTS), "orders.py", "exec", dont_inherit=True), names)
+    names["SystemClock"] = lambda: clock
+    names["Worker"] = partial(Worker, replays_always=replays_always)
     return names
 
 
-async def test_the_example_of_the_page_does_what_it_says(tmp_path: Path) -> None:
-    done, clock = list[str](), FakeClock()
-    names = example(done)
-    path = tmp_path / "journal.db"
+@pytest.mark.parametrize("replays_always", [False, True])
+async def test_the_example_of_the_page_does_what_it_says(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    replays_always: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    clock = FakeClock()
+    names = example(clock, replays_always=replays_always)
+    for _ in range(3):
+        await names["main"]()
+    assert capsys.readouterr().out == "charged 5\n"
+    await clock.advance(2)
     for _ in range(2):
-        await names["serve"](path, clock)
-    async with (
-        Journal(path, clock, [Order, Yes, MayCharge]) as journal,
-        Worker(journal, clock, names["Orders"]()) as worker,
-    ):
-        [asked] = journal.pending(MayCharge)
-        await journal.append("order-7", Yes(answers=asked.key), key="yes:1")
-        await worker.idle()
-        assert done == ["price of tea", "charge 5"]
-    clock = FakeClock(clock.now() + 86_400)
-    async with (
-        Journal(path, clock, [Order, Yes, MayCharge]) as journal,
-        Worker(journal, clock, names["Orders"]()) as worker,
-    ):
-        await pass_time(clock, worker, 5)
-        outcomes = [entry.event.outcome for entry in journal.kind(TurnEnded)]
-    assert done == ["price of tea", "charge 5", "ship tea"]
-    assert outcomes == ["suspended", "suspended", "completed"]
+        await names["main"]()
+    assert capsys.readouterr().out == "shipped tea\n"
+    kinds = [names["Order"], names["Yes"], names["MayCharge"]]
+    async with Journal(tmp_path / "orders.db", clock, kinds) as journal:
+        assert [one.event.outcome for one in journal.kind(TurnEnded)] == [
+            "suspended",
+            "suspended",
+            "completed",
+        ]
+        assert not journal.pending()
+        assert verify(journal).violations == []
+
+
+def signature(verb: str) -> str:
+    """How this verb is called, without the types."""
+    parameters = [
+        one.replace(annotation=inspect.Parameter.empty)
+        for one in inspect.signature(getattr(Context, verb)).parameters.values()
+    ]
+    bare = inspect.Signature(parameters[1:])
+    return re.sub(r"<function .*? at \w+>", "…", str(bare)).replace("'", '"')
+
+
+def test_the_verbs_of_the_page_are_called_as_it_says() -> None:
+    verbs = re.findall(r"`ctx\.(\w+)(\([^`]*\))`", PAGE[PAGE.index("| verb |") : PAGE.index("**How a child")])
+    assert len(verbs) == 22
+    assert dict(verbs) == {verb: signature(verb) for verb, _ in verbs}

@@ -11,7 +11,13 @@ from tests import texts
 from tests.core.mutants import copied
 from tests.pages.following import follow
 
-PAGES = {"FIRST_PLAYBOOK.md": 4, "FIRST_ACTION.md": 3, "FIRST_PROCESS.md": 2, "FIRST_TEST.md": 1}
+PAGES = {
+    "FIRST_PLAYBOOK.md": 4,
+    "FIRST_ACTION.md": 3,
+    "FIRST_PROCESS.md": 2,
+    "FIRST_TEST.md": 1,
+    "ENGINE.md": 4,
+}
 """In the order in which one reads them, with how many commands each has."""
 
 
