@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from daemon.processes import PROCESSES
 from tests.source import ROOT
 
 WORDS = Path(__file__).parent / "words"
@@ -34,11 +37,28 @@ def copied(to: Path) -> Path:
 
 
 @functools.cache
+def whole() -> Path:
+    """All of them, in a folder where nobody writes: a copy only where a process of the owner's needs more."""
+    needed = {text for process in PROCESSES.values() for text in process.texts}
+    if all((WORDS / f"{text}.md").exists() for text in needed):
+        return WORDS
+    folder = tempfile.mkdtemp(prefix="words-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return copied(Path(folder))
+
+
+@functools.cache
 def held() -> Mapping[str, Mapping[str, bytes]]:
-    """These texts by folder and name, read once for all tests of a process."""
+    """These texts by folder and name, read once for all tests of a process.
+
+    What a process of the owner's needs besides is the owner's own text.
+    """
     folders: dict[str, dict[str, bytes]] = {}
-    for path in sorted(WORDS.rglob("*")):
-        if path.is_file():
-            inside = folders.setdefault(str(path.parent.relative_to(WORDS)), {})
-            inside[path.name] = path.read_bytes()
+    paths = {path.relative_to(WORDS): path for path in sorted(WORDS.rglob("*")) if path.is_file()}
+    for process in PROCESSES.values():
+        for text in process.texts:
+            paths.setdefault(Path(f"{text}.md"), ROOT / f"{text}.md")
+    for name, path in paths.items():
+        if path.exists():
+            folders.setdefault(str(name.parent), {})[name.name] = path.read_bytes()
     return folders

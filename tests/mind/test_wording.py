@@ -9,18 +9,18 @@ import pytest
 
 from daemon.mind.wording import MOODS, WORDING, catalogue, fault, fill, moods, name_of
 from daemon.processes import PROCESSES
-from tests.texts import WORDS
+from tests.texts import whole
 
 ALL = catalogue(PROCESSES.values())
 
 
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))
 def test_every_text_can_be_used(name: str) -> None:
-    assert ALL.fault(name, (WORDS / f"{name}.md").read_text(encoding="utf-8")) is None
+    assert ALL.fault(name, (whole() / f"{name}.md").read_text(encoding="utf-8")) is None
 
 
 def test_every_file_is_used() -> None:
-    files = {str(path.relative_to(WORDS).with_suffix("")) for path in WORDS.rglob("*.md")}
+    files = {str(path.relative_to(whole()).with_suffix("")) for path in whole().rglob("*.md")}
     assert files == ALL.texts.keys() - ALL.defaults.keys()
 
 
@@ -52,7 +52,7 @@ def test_a_broken_template_is_explained(text: str, said: str) -> None:
 
 
 def test_the_moods_of_the_seed_each_lend_a_verb() -> None:
-    table = moods((WORDS / f"{MOODS}.md").read_text(encoding="utf-8"))
+    table = moods((whole() / f"{MOODS}.md").read_text(encoding="utf-8"))
     assert list(table) == ["neutral", "engaged", "focused", "frustrated", "sardonic"]
     assert len({mood.thinks for mood in table.values()}) == 5
     assert table["frustrated"].says == "snaps"

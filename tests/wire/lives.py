@@ -34,7 +34,7 @@ from tests.attention import PATIENCE, run
 from tests.lives import fork
 from tests.machine import MEMORY, folder
 from tests.stories.stage import ALICE, staged
-from tests.texts import WORDS
+from tests.texts import whole
 from tests.wire.board import Board, SwiftClock, board
 from tests.wire.mark import Mark, marked
 from tests.wire.scenario import Scenario
@@ -93,7 +93,9 @@ def settings_for(page: Board, scenario: Scenario, home: Path) -> Settings:
 async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
     page.soul = os.getpid()
     settings = settings_for(page, scenario, mark.home)
-    start = awake(settings, SwiftClock(page), WORDS, processes=scenario.processes(page), writer=marked(mark))
+    start = awake(
+        settings, SwiftClock(page), whole(), processes=scenario.processes(page), writer=marked(mark)
+    )
     async with start as awoken, ClientSession(f"http://127.0.0.1:{page.port}") as session:
         ends = {asyncio.create_task(live(awoken.journal.died, awoken.slack.died))}
         ends.add(asyncio.create_task(_to_the_end(page, scenario, awoken, session)))
@@ -153,7 +155,7 @@ def warm() -> Path:
             await stage.wake()
             await stage.say("alice", ALICE, "Hello")
         async with Journal(home / "journal.db", SystemClock(), SOUL_KINDS) as journal:
-            await Texts(WORDS, journal).current()
+            await Texts(whole(), journal).current()
 
     with folder("rehearsed") as path:
         run(rehearse(path))

@@ -27,7 +27,7 @@ from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live
 from daemon.limits import Limits
 from tests.lives import ended, fork, read
-from tests.texts import WORDS
+from tests.texts import whole
 from tests.wire.board import Board, SwiftClock
 from tests.wire.checks import verdict
 from tests.wire.lives import FOREVER, home_for, settings_for, world
@@ -127,7 +127,7 @@ async def _live(page: Board, home: Path, scenario: Scenario) -> None:
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    async with awake(settings_for(page, scenario, home), SwiftClock(page), WORDS) as awoken:
+    async with awake(settings_for(page, scenario, home), SwiftClock(page), whole()) as awoken:
         gc.freeze()
         living = asyncio.create_task(live(awoken.journal.died, awoken.slack.died))
         ending = asyncio.create_task(told.wait())
