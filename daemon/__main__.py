@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, TextIO
 
 from config import Settings, is_set, load, misspelt
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
-from daemon.errors import ConfigError
+from daemon.errors import UNLOADED, ConfigError, unloaded
 from daemon.log import begin_log
 from daemon.private import create, keep_private
 
@@ -100,7 +101,8 @@ def commands() -> argparse.ArgumentParser:
 def _run(_: argparse.Namespace) -> int:
     settings = _settings()
     gc.disable()  # it would go four times through what is imported, which stays
-    from daemon import app, lifetime  # after the settings: a bad key answers at once
+    with _loading():
+        from daemon import app, lifetime  # after the settings: a bad key answers at once
 
     slack, claude = settings.slack == "rehearsed", settings.claude == "rehearsed"
     rehearsal = samples = None
@@ -175,26 +177,26 @@ def _settings() -> Settings:
 
 def _doctor(asked: argparse.Namespace) -> int:
     from daemon.clock import SystemClock
-    from daemon.doctor.doctor import doctor
+
+    with _loading():
+        from daemon.doctor.doctor import doctor
 
     logging.disable()  # what went wrong is said in a line of its own
     return asyncio.run(doctor(SystemClock(), asked.json))
 
 
 def _check(asked: argparse.Namespace) -> int:
-    from daemon.doctor.check import check, written
     from daemon.project import root
 
+    with _loading():
+        from daemon.doctor.check import check, owned, written
+
     folder = asked.folder or root()
-    return check(folder, written(folder, owned=_owned()))
-
-
-def _owned() -> bool:
-    """Is there an owner, as far as the settings can be read? `doctor` says what is wrong with those."""
     try:
-        return bool(load().owner_user_ids)
-    except ConfigError:
-        return True
+        has_owner = owned(load())
+    except ConfigError:  # doctor says what is wrong with the settings
+        has_owner = True
+    return check(folder, written(folder, owned=has_owner))
 
 
 def _actions(_: argparse.Namespace) -> int:
@@ -279,6 +281,20 @@ def _backup(asked: argparse.Namespace) -> int:
 
     print(backup(asked.journal or load().journal_path, asked.out))
     return 0
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """While code of the daemon's is loaded. Raises ConfigError with the file of it that cannot be."""
+    try:
+        yield
+    except UNLOADED as error:
+        files = [Path(frame.filename) for frame in extract_tb(error.__traceback__)]
+        if isinstance(error, SyntaxError) and error.filename:
+            files.append(Path(error.filename))
+        here = Path(__file__).parent
+        file = [file for file in files if here in file.parents][-1]
+        raise ConfigError(f"{file.relative_to(here.parent)}: {unloaded(error, file)}: mend it") from error
 
 
 @contextmanager

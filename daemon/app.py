@@ -38,7 +38,7 @@ from daemon.lifetime import live, meanwhile
 from daemon.mind.wording import SOUL, catalogue, name_of
 from daemon.ports import Clock, Open
 from daemon.process import Process
-from daemon.processes import PROCESSES
+from daemon.processes import PROCESSES, sound
 from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.services import Services
@@ -110,6 +110,7 @@ async def awake(
     """
     found = own_actions(words or root())
     own = usable(with_samples(found, samples) if samples else found)
+    sound()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         app, listener, here = await _port(stack, settings, clock, rehearsal)

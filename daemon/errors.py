@@ -11,7 +11,35 @@ EngineError          the engine's own are in daemon/engine/exceptions.py: the jo
         └── FileAway       now; later it may be
 """
 
+from __future__ import annotations
+
+from pathlib import Path
+from traceback import extract_tb
+
 from daemon.engine.exceptions import EngineError
+
+UNLOADED = (
+    SyntaxError,
+    ImportError,
+    NameError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    LookupError,
+    OSError,
+    ArithmeticError,
+    AssertionError,
+    RuntimeError,
+    SystemExit,
+)
+"""What a file of code raises that cannot be read as it stands."""
+
+
+def unloaded(error: BaseException, file: Path) -> str:
+    """Why this file of code cannot be read, for whoever wrote it: its line, where the error names none."""
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
+    where = f" at line {lines[-1]}" if lines else ""
+    return f"it cannot be read ({type(error).__name__}{where}: {error})"
 
 
 class SoulError(EngineError):

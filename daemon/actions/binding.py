@@ -66,7 +66,7 @@ def _text(one: Definition, outcome: Outcome) -> str:
     if outcome is None or isinstance(outcome, str):
         return outcome or ""
     kind = type(outcome).__name__
-    raise TypeError(f"{one.name} came to a {kind}; with effect=True an action comes to a str or None")
+    raise TypeError(f"{one.name} returned a {kind}, and only a text is kept: it has to return a str")
 
 
 async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agreed: set[str]) -> None:

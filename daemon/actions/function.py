@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Annotated, Any, NewType, Protocol, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
@@ -20,8 +21,10 @@ from pydantic.errors import PydanticUserError
 
 from daemon.actions.action import ActionContext, Args, Definition, Outcome, Perform, Run
 from daemon.actions.shelf import Shelf
+from daemon.ism import Finish, ISMResult
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
+from daemon.mind.wording import are_texts
 from daemon.ports import Library, Memories
 from daemon.process import Turn, Words
 
@@ -111,6 +114,27 @@ class ActionFunction:
             fault = _fault(one)
             if fault:
                 yield fault
+        if self._comes_to_no_text():
+            kind = inspect.formatannotation(get_type_hints(self.function)["return"])
+            yield f"it returns a {kind}, and only a text is kept: write `-> str`, and return a str"
+        if isinstance(self.playbooks, str):
+            yield f'`playbooks` is a text where a list belongs: write `playbooks=["{self.playbooks}"]`'
+        if not are_texts(self.texts):
+            yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+
+    def _comes_to_no_text(self) -> bool:
+        """Does it say of itself that what it returns would be lost?"""
+        returned = get_type_hints(self.function).get("return")
+        kinds = get_args(returned) if isinstance(returned, UnionType) else (returned,)
+        kept = (str, NoneType) if self._is_one_step else (str, NoneType, ISMResult, Finish)
+        classes = [get_origin(kind) or kind for kind in kinds]
+        return any(isinstance(kind, type) and not issubclass(kind, kept) for kind in classes)
+
+    @property
+    def _is_one_step(self) -> bool:
+        """Is it one step, which is recorded?"""
+        names = {one.name for one in self._parameters}
+        return not names & WITH_STEPS if self.effect is None else self.effect
 
     @functools.cached_property
     def _parameters(self) -> Sequence[Parameter]:
@@ -148,7 +172,7 @@ class ActionFunction:
             approval=self.approval,
             terminal=self.terminal,
             exclusive=self.exclusive,
-            effect=not names & WITH_STEPS if self.effect is None else self.effect,
+            effect=self._is_one_step,
             in_the_open=not in_runs_alone,
             playbooks=tuple(self.playbooks),
         )

@@ -13,16 +13,11 @@ from pathlib import Path
 
 from daemon.actions.built_in import catalogue
 from daemon.actions.function import ActionFunction
-from daemon.errors import ConfigError
+from daemon.errors import UNLOADED, ConfigError, unloaded
 from daemon.mind.choice import DONE
 
 ACTIONS = "actions/"
 """The folder, beside `playbooks/`."""
-UNLOADED = (
-    *(SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError, LookupError, OSError),
-    *(RuntimeError, AssertionError, ArithmeticError, SystemExit),
-)
-"""What a file raises that cannot be read as it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +39,7 @@ def own_actions(folder: Path) -> Own:
         try:
             found = [*_in(file)]
         except UNLOADED as error:
-            faults[name] = [f"it cannot be read ({type(error).__name__}: {error}): mend it, or take it away"]
+            faults[name] = [f"{unloaded(error, file)}: mend it, or take it away"]
             continue
         if not found:
             faults[name] = ["it holds no action: write `@action` above a function of it, or take it away"]

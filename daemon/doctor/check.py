@@ -11,26 +11,39 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from config import Settings
 from daemon.actions.built_in import catalogue as every_action
 from daemon.actions.own import Own, own_actions
 from daemon.actions.registry import Registry
 from daemon.doctor.finding import Finding, ill, line, well
-from daemon.doctor.ways import LEADS, circles, instead, led_to, unapproved, undescribed, unled, unoffered
+from daemon.doctor.ways import (
+    LEADS,
+    circles,
+    instead,
+    led_to,
+    misled,
+    unapproved,
+    undescribed,
+    unled,
+    unoffered,
+)
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.wording import Catalogue, catalogue
+from daemon.mind.wording import WORDING, Catalogue, catalogue
 from daemon.process import MentalProcess
-from daemon.processes import DELIBERATION, PROCESSES
+from daemon.processes import DELIBERATION, FAULTS, PROCESSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """What stands in a folder of the owner's, as far as it is code: its processes and its actions.
 
-    `owned`: is there anybody who owns the soul?
+    `broken`: of each file that should be a process and is none, why not. `owned`: is there anybody who owns
+    the soul?
     """
 
     registry: Registry
     processes: Mapping[str, MentalProcess]
+    broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
     own: Own = field(default_factory=Own)
     owned: bool = True
 
@@ -38,7 +51,13 @@ class Written:
 def written(folder: Path, *, owned: bool) -> Written:
     """The project's own processes and actions, and those actions that stand in this folder."""
     own = own_actions(folder)
-    return Written(registry=every_action(own.actions), processes=PROCESSES, own=own, owned=owned)
+    registry = every_action(own.actions)
+    return Written(registry=registry, processes=PROCESSES, broken=FAULTS, own=own, owned=owned)
+
+
+def owned(settings: Settings) -> bool:
+    """Does anybody own this soul? Where the model is a script somebody of the rehearsed workspace does."""
+    return bool(settings.owner_user_ids) or settings.claude == "rehearsed"
 
 
 def check(folder: Path, code: Written) -> int:
@@ -56,31 +75,42 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
         yield ill("folder", f"{folder} is none: name the one that holds soul.md, prompts/ and playbooks/")
         return
     texts = catalogue(code.processes.values(), *(one.texts for one in code.own.actions))
-    wrong = [*_prompts(folder, texts)]
+    wrong = [*_prompts(folder, texts, code)]
     yield from wrong or [well("prompts", f"{len(texts.prompts)} texts can be used")]
     usable: list[Playbook] = []
-    for name in sorted({*texts.playbooks, *_files(folder, PLAYBOOKS)}):
+    names = sorted({*texts.playbooks, *_files(folder, PLAYBOOKS)})
+    playbooks = [name.removeprefix(PLAYBOOKS) for name in names]
+    known = {*code.processes, *code.broken, *playbooks, *LEADS.values()}
+    for name in names:
         said = _unusable(folder, name, texts)
         if said:
             yield ill(name, said)
         else:
             usable.append(playbook(name.removeprefix(PLAYBOOKS), _read(folder, name)))
-    yield from _led(usable, code.registry, code.processes)
-    yield from unled(usable, code.processes)
+    yield from _led(usable, code.registry, code.processes, known)
+    for name, faults in code.broken.items():
+        yield from (ill(f"processes/{name}", said) for said in faults)
+    yield from misled(code.processes, known)
+    if len(usable) == len(names) and not code.broken:  # else nobody can tell what leads where
+        yield from unled(usable, code.processes)
     yield from undescribed(code.registry, code.processes)
-    yield from unoffered(usable, code.own)
+    yield from unoffered(usable, code.own, playbooks)
     if not code.owned:
         yield from unapproved(usable, code.registry)
 
 
-def _prompts(folder: Path, texts: Catalogue) -> Iterator[Finding]:
+def _prompts(folder: Path, texts: Catalogue, code: Written) -> Iterator[Finding]:
     """Those that cannot be used, and files that nobody reads."""
     for name in texts.prompts:
         if name in texts.defaults and not (folder / f"{name}.md").exists():
             continue
         said = _unusable(folder, name, texts)
+        if said and name not in WORDING and not (folder / f"{name}.md").exists():
+            said = f"it is not there, and {next(_needing(name, code))} needs it: write it"
         if said:
             yield ill(name, said)
+    if code.broken or code.own.faults:
+        return  # what these would read cannot be told
     for name in _files(folder, "prompts/"):
         if name not in texts.texts:
             alike = get_close_matches(name, texts.texts, n=1)
@@ -88,11 +118,19 @@ def _prompts(folder: Path, texts: Catalogue) -> Iterator[Finding]:
             yield ill(name, f"nobody reads it: {meant}")
 
 
+def _needing(text: str, code: Written) -> Iterator[str]:
+    """What says that it needs this text."""
+    yield from (f"processes/{name}" for name, one in code.processes.items() if text in one.texts)
+    yield from (one.name for one in code.own.actions if text in one.texts)
+
+
 def _led(
-    playbooks: Sequence[Playbook], registry: Registry, processes: Mapping[str, MentalProcess]
+    playbooks: Sequence[Playbook],
+    registry: Registry,
+    processes: Mapping[str, MentalProcess],
+    known: Collection[str],
 ) -> Iterator[Finding]:
     """What is to be said of playbooks that can be used by themselves."""
-    known = {*processes, *(one.name for one in playbooks), *LEADS.values()}
     for one in playbooks:
         name = f"{PLAYBOOKS}{one.name}"
         wrong = [*_faults(one, registry, known)]

@@ -74,7 +74,7 @@ async def examine(clock: Clock) -> AsyncIterator[Finding]:
 
 async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     """All that the settings lead to."""
-    code = check.written(root(), owned=bool(settings.owner_user_ids))
+    code = check.written(root(), owned=check.owned(settings))
     wrong = [one for one in check.examine(root(), code) if not one.ok]
     for one in wrong or [well("texts", "soul.md, the prompts and the playbooks can be used")]:
         yield one

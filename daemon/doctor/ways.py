@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import graphlib
 import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,13 +19,16 @@ LEADS: Mapping[str, str] = {"Escalate": "expert"}
 """Actions that go over into a process by themselves."""
 
 
-def unled(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
-    """Processes and playbooks that are never entered, and what a process goes over into that there is not."""
-    known = {*processes, *(one.name for one in playbooks)}
+def misled(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
+    """Where a process goes over into that there is not."""
     for process in processes.values():
-        for name in process.leads:
+        for name in dict.fromkeys((*process.leads, *_gone_into(process))):
             if name not in known:
                 yield ill(f"processes/{process.name}", f"there is no process {name}; {instead(name, known)}")
+
+
+def unled(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
+    """Processes and playbooks that are never entered."""
     entered = _entered(playbooks, processes)
     for name in processes:
         if name not in entered:
@@ -34,6 +38,18 @@ def unled(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess])
         if one.name not in entered and one.name not in processes:
             said = "nothing leads to it: write `when: …` into its front matter, or take the file away"
             yield ill(f"{PLAYBOOKS}{one.name}", said)
+
+
+def _gone_into(process: MentalProcess) -> Iterator[str]:
+    """The processes that `Transition(to="…")` names in this one's file, where it has one."""
+    module = inspect.getmodule(process.run)
+    if module is None or getattr(module, "PROCESS", None) is not process:
+        return
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Transition":
+            for given in node.keywords:
+                if given.arg == "to" and isinstance(given.value, ast.Constant):
+                    yield str(given.value.value)
 
 
 def _entered(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]) -> Collection[str]:
@@ -62,11 +78,10 @@ def undescribed(registry: Registry, processes: Mapping[str, MentalProcess]) -> I
             yield ill(f"processes/{process.name}", "it is not described: give its function a docstring")
 
 
-def unoffered(playbooks: Sequence[Playbook], own: Own) -> Iterator[Finding]:
-    """The owner's actions that cannot be read, or that no playbook offers."""
+def unoffered(playbooks: Sequence[Playbook], own: Own, known: Collection[str]) -> Iterator[Finding]:
+    """The owner's actions that cannot be read, or that none of the `known` playbooks offers."""
     for name, faults in own.faults.items():
         yield from (ill(name, said) for said in faults)
-    known = [one.name for one in playbooks]
     named = {name for one in playbooks for name in one.actions}
     for action in own.actions:
         for name in action.playbooks:

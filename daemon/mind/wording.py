@@ -122,6 +122,11 @@ def catalogue(processes: Iterable[object], *more: Mapping[str, Words]) -> Catalo
     return Catalogue(texts=texts, defaults=defaults)
 
 
+def are_texts(needed: object) -> bool:
+    """Does this say which texts are needed, and what each may hold?"""
+    return isinstance(needed, Mapping) and all(isinstance(words, Words) for words in needed.values())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mood:
     """One mood of the soul, and the verbs that it lends to thoughts, speech and the status line."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
 from daemon.actions.shelf import Shelf
+from daemon.errors import UNLOADED, ConfigError, unloaded
+from daemon.mind.playbook import NAME as PLAIN
 from daemon.mind.playbook import PLAYBOOKS
-from daemon.mind.wording import WHEN
+from daemon.mind.wording import WHEN, are_texts
 from daemon.ports import Role
 from daemon.process import MentalProcess, Process
 from daemon.processes.deep_reading import NAME as DEEP_READING
@@ -29,19 +34,59 @@ EXPERT = "expert"
 """The playbook that only Escalate leads to, with a model of its own."""
 
 
-def found() -> Mapping[str, MentalProcess]:
-    """What the files here say: name to process. Raises ValueError where two have one name."""
+def found(
+    folders: Iterable[str] = __path__, package: str = __name__
+) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
+    """What the files here say: name to process; and of each file that can be none, why not."""
     processes: dict[str, MentalProcess] = {}
-    for file in pkgutil.iter_modules(__path__):
-        process: MentalProcess = import_module(f"{__name__}.{file.name}").PROCESS
-        if process.name in processes:
-            raise ValueError(f"{file.name}.py: there is a process {process.name} already")
-        processes[process.name] = process
-    return processes
+    files: dict[str, str] = {}
+    faults: dict[str, Sequence[str]] = {}
+    for folder in folders:
+        for file in pkgutil.iter_modules([folder]):
+            try:
+                module = import_module(f"{package}.{file.name}")
+            except UNLOADED as error:
+                said = unloaded(error, Path(folder, f"{file.name}.py"))
+                faults[file.name] = [f"{said}: mend it, or take it away"]
+                continue
+            process: Any = getattr(module, "PROCESS", None)
+            wrong = [*_faults(process)]
+            if not wrong and process.name in processes:
+                there = f"{files[process.name]}.py has a process `{process.name}`, too"
+                wrong.append(f"{there}: give one of them another name")
+            if wrong:
+                faults[file.name] = wrong
+            else:
+                processes[process.name], files[process.name] = process, file.name
+    return processes, faults
 
 
-PROCESSES = found()
-"""Everything in fixed steps, as it is without the ISM."""
+def _faults(process: object) -> Iterator[str]:
+    """Why this can be no process, and what to do."""
+    if not isinstance(process, MentalProcess):
+        yield "it holds no process: write `PROCESS = MentalProcess(…)` at its end, or take it away"
+        return
+    if not PLAIN.fullmatch(str(process.name)):
+        yield f"{process.name!r} is no name for a process: use a-z, 0-9 and _ alone, a letter first"
+    if not inspect.iscoroutinefunction(process.run) and not inspect.iscoroutinefunction(
+        type(process.run).__call__
+    ):
+        yield "its function does not wait: write `async def`"
+    if isinstance(process.leads, str):
+        yield f'`leads` is a text where a tuple belongs: write `leads=("{process.leads}",)`, with the comma'
+    if not are_texts(process.texts):
+        yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+
+
+PROCESSES, FAULTS = found()
+"""Everything in fixed steps, as it is without the ISM; and of each file that can be no process, why not."""
+
+
+def sound() -> None:
+    """Raises ConfigError with a line for each fault: a start ends with it."""
+    lines = [f"processes/{name}: {said}" for name, faults in FAULTS.items() for said in faults]
+    if lines:
+        raise ConfigError("\n".join(lines))
 
 
 def thinking(

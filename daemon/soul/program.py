@@ -131,6 +131,15 @@ class Soul(Program):
                 return
             if not isinstance(outcome, Transition):
                 raise TypeError(f"the process {turn.process} returned {type(outcome).__name__}")
+            if outcome.to not in self._world.processes:
+                log.warning(
+                    "The process %s goes over into %s, and there is none of that name: it goes on in %s."
+                    " There are %s.",
+                    turn.process,
+                    outcome.to,
+                    self._world.initial,
+                    ", ".join(sorted(self._world.processes)),
+                )
             await turn.record(outcome)  # which process a thread is in is a fact of the journal
             if not outcome.execute_now:
                 return

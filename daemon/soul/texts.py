@@ -20,7 +20,7 @@ from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
 from daemon.kinds import Fault, Text, TextSet
 from daemon.mind.playbook import PLAYBOOKS
-from daemon.mind.wording import Catalogue
+from daemon.mind.wording import WORDING, Catalogue
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +148,8 @@ class Texts:
             if name in self._unreadable:
                 return None
             self._unreadable.add(name)
-            return f"{path} cannot be read ({error.__class__.__name__}): put it back."
+            mend = "put it back" if name in WORDING or name in self._good else "write it, or put it back"
+            return f"{path} cannot be read ({error.__class__.__name__}): {mend}."
         self._unreadable.discard(name)
         problem = self._catalogue.fault(name, text)
         if problem:

@@ -62,7 +62,7 @@ async def test_what_an_effect_cannot_record_is_said_and_named(outcome: object) -
     kind = type(outcome).__name__
     run, _ = await done(coming_to(outcome, effect=True))
     [observed] = run.observed
-    assert observed.startswith(f"failed: TypeError: Look came to a {kind}; with effect=True")
+    assert observed.startswith(f"failed: TypeError: Look returned a {kind}, and only a text is kept")
 
 
 @pytest.mark.parametrize("effect", [True, False])

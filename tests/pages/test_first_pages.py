@@ -14,7 +14,7 @@ from tests.pages.following import follow
 PAGES = {
     "FIRST_PLAYBOOK.md": 4,
     "FIRST_ACTION.md": 3,
-    "FIRST_PROCESS.md": 2,
+    "FIRST_PROCESS.md": 4,
     "FIRST_TEST.md": 1,
     "ENGINE.md": 4,
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from daemon.memory import WorkingMemory
-from daemon.process import Process, Turn
+from daemon.process import Process, Transition, Turn
 from daemon.processes import INITIAL
 from daemon.rules import verify
 from tests.stories.stage import ALICE, Stage
@@ -45,3 +47,20 @@ async def test_of_what_was_begun_in_the_world_it_is_said_that_nobody_knows(stage
     assert said.endswith("Y is gone")
     assert [entry.event.why for entry in stage.entries("restarted")]
     assert verify(stage.soul.journal).violations == []
+
+
+async def test_a_process_that_there_is_not_is_named_in_the_log(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def process(turn: Turn) -> Transition:
+        await turn.say("Here.")
+        return Transition(to="conversatoin", memory=turn.memory)
+
+    await stage.sleep()
+    stage.processes = {INITIAL: process}
+    await stage.wake()
+    ts = await stage.say("alice", ALICE, "Hello")
+    [said] = [one for one in caplog.messages if "conversatoin" in one]
+    assert "there is none of that name: it goes on in conversation. There are conversation" in said
+    await stage.say("alice", ALICE, "And now?", ts)
+    assert await stage.answers(ALICE, ts) == ["Here.", "Here."]

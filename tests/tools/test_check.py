@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
+from config import Settings
+from daemon.actions.built_in import catalogue
+from daemon.actions.own import own_actions
 from daemon.actions.registry import Registry
-from daemon.doctor.check import Written, check, written
+from daemon.doctor.check import Written, check, owned, written
 from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.process import MentalProcess, Turn, Words
 from daemon.processes import PROCESSES
 from daemon.project import root
 from tests.actions.test_registry import action
-from tests.texts import WORDS, copied
+from tests.texts import copied
 from tests.tools.test_commands import run
 
 ACTIONS = ("Think", "Research", "SearchMemory", "ReadThread", "Remember", "AskPerson", "Schedule", "Escalate")
@@ -174,7 +177,7 @@ async def _nothing(turn: Turn) -> WorkingMemory:
         ({"leads": ("clsing",), "when": "they yawn."}, "there is no process clsing; is it closing?"),
         (
             {"texts": {"prompts/dreaming": Words()}, "when": "they yawn."},
-            "cannot be read (FileNotFoundError)",
+            "it is not there, and processes/dreaming needs it: write it",
         ),
         ({"when": "they yawn."}, ""),
         ({"called": "it is night"}, ""),
@@ -221,6 +224,25 @@ def test_a_playbook_that_nothing_leads_to_is_named(words: Path, told: Told) -> N
     assert wrong.endswith("nothing leads to it: write `when: …` into its front matter, or take the file away")
 
 
+def test_what_leads_to_a_playbook_that_cannot_be_used_is_not_said_to_lead_nowhere(
+    words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(words, "lessons", "actions: [Respond]", "gaol: Teach.")
+    [wrong] = [
+        line for line in own(words, capsys, LOOKING.format(how="(playbooks=['lessons'])")) if line[0] == "✗"
+    ]
+    assert wrong.startswith("✗ playbooks/lessons ")
+    assert "`gaol` is not known here" in wrong
+
+
+@pytest.mark.parametrize(
+    ("key", "owner", "has"), [("", "", True), ("sk-ant-x", "", False), ("sk-ant-x", "U0ALICE", True)]
+)
+def test_where_the_model_is_a_script_somebody_owns_the_soul(key: str, owner: str, has: bool) -> None:
+    settings = Settings.from_env({"ANTHROPIC_API_KEY": key, "OWNER_USER_IDS": owner})
+    assert owned(settings) is has
+
+
 def test_what_is_not_described_is_named(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def silent(turn: Turn) -> WorkingMemory:
         return turn.memory
@@ -245,6 +267,8 @@ SHAPES = {
     "async def look(when: 'Day'):\n    'Look.'": "its types cannot be read (name 'Day' is not defined)",
     "async def look(job: type(print)):\n    'Look.'": "no model can write a builtin_function_or_method",
     "async def Think():\n    'Look.'": "there is another action of this name: give its function another",
+    "async def look() -> list[str]:\n    'Look.'": "it returns a list[str], and only a text is kept: write",
+    "async def look() -> str | int:\n    'Look.'": "it returns a str | int, and only a text is kept",
     "async def _():\n    'Look.'": " is no name for an action: use a-z, A-Z and 0-9, a letter first",
 }
 
@@ -283,11 +307,16 @@ async def look_up(service: str) -> str:
     [
         ("(playbooks=['expert'])", True, ""),
         ("", True, "no playbook offers it: write LookUp into the `actions` of one"),
+        (
+            "(playbooks='expert')",
+            True,
+            '`playbooks` is a text where a list belongs: write `playbooks=["expert"]`',
+        ),
         ("(playbooks=['expret'])", True, "there is no playbook expret; is it expert?"),
         (
             "(playbooks=['expert'], texts={'prompts/looking': Words()})",
             True,
-            "cannot be read (FileNotFoundError",
+            "it is not there, and LookUp needs it: write it",
         ),
         ("(playbooks=['expert'], approval=True)", True, ""),
         ("(playbooks=['expert'], approval=True)", False, "nobody can agree to LookUp: set OWNER_USER_IDS"),
@@ -307,6 +336,7 @@ def test_an_action_of_the_owners_has_to_be_offered_and_agreed_to_by_somebody(
 def test_a_file_that_holds_no_action_is_named(
     words: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
+    (words / "prompts" / "looking.md").write_text("Look.")  # it may be for this file
     [wrong] = [line for line in own(words, capsys, text) if line[0] == "✗"]
     assert wrong.startswith("✗ actions/looking ")
     assert wrong.endswith("take it away")
@@ -317,13 +347,15 @@ def test_a_folder_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.Captur
     assert "is none: name the one that holds soul.md" in capsys.readouterr().out
 
 
-def test_the_command_finds_the_texts_well_and_needs_nothing_but_files() -> None:
-    status, said, wrong = run("check", str(WORDS))
+def test_the_command_finds_the_texts_well_and_needs_nothing_but_files(words: Path) -> None:
+    status, said, wrong = run("check", str(words))
     assert (status, wrong) == (0, ""), said
 
 
 def test_the_page_about_actions_is_what_the_command_prints() -> None:
     status, said, wrong = run("actions")
-    assert (status, wrong) == (0, "")
+    assert (status, wrong, said) == (0, "", catalogue(own_actions(root()).actions).document())
     page = (root() / "docs" / "ACTIONS.md").read_text(encoding="utf-8")
-    assert said == page, "run `python -m daemon actions > docs/ACTIONS.md`"
+    assert catalogue().document() == page, (
+        "run `python -m daemon actions > docs/ACTIONS.md`, without your own"
+    )
