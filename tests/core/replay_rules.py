@@ -63,7 +63,7 @@ REPLAYING: tuple[Mutant, ...] = (
         "engine/asking.py",
         "asked = fingerprint(name, event, within)",
         "asked = fingerprint(name, event, within and self.execution.clock.now() + within)",
-        f"{AGAIN}[sleep]",
+        f"{AGAIN}[expected]",
     ),
 )
 BRANCHING: tuple[Mutant, ...] = (
