@@ -71,7 +71,7 @@ BRANCHING: tuple[Mutant, ...] = (
         "branches: all are awaited, whatever one of them ends with",
         "engine/steps.py",
         "results = await asyncio.gather(*tasks, return_exceptions=True)",
-        "results = await asyncio.gather(*tasks)",
+        "results: list[T | BaseException] = [*await asyncio.gather(*tasks)]",
         f"{FAILING}a_branch_that_suspends_does_not_end_the_turn_before_the_others_are_through",
     ),
     rule(
