@@ -86,7 +86,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "for entry in self._said if",
         "heard",
     ),
-    rule("what was heard is taken once", "soul/past.py", "if entry.seq > since", "if entry.seq", "heard"),
+    rule(
+        "what was heard is taken once",
+        "soul/past.py",
+        "if entry.seq > since",
+        "if entry.seq",
+        "tests/soul/test_past.py::test_what_a_turn_has_taken_is_heard_no_more",
+    ),
     rule(
         "what Slack did not show is asked for again by the next turn",
         "soul/overhearing.py",

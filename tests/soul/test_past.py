@@ -86,6 +86,14 @@ def seqs(past: Past) -> Sequence[int | None]:
     return [memory.seq for memory in past.kept]
 
 
+async def test_what_a_turn_has_taken_is_heard_no_more(life: Life) -> None:
+    await life.hear("one")
+    await life.turn("a")
+    await life.hear("two")
+    past = Pasts(life.journal).of(THREAD, life.journal.last() + 1)
+    assert [entry.event.text for entry in past.heard] == ["two"]
+
+
 async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> None:
     pasts, first = Pasts(life.journal), await life.turn("one")
     assert seqs(now(life, pasts)) == first
