@@ -50,11 +50,18 @@ SUSPECTING: tuple[Mutant, ...] = (
         f"{SUSPECTS}two_poisons_are_given_up_alone",
     ),
     rule(
-        "suspects: the least tried goes first",
+        "suspects: the least counted goes first",
         "engine/suspects.py",
         "return one.standing.counted, len(attempts), one.began.seq",
-        "return 0, len([*attempts][:0]), one.began.seq",
-        f"{SUSPECTS}whoever_was_tried_least_is_not_kept_waiting_by_the_poison",
+        "return 0, 0 * len(attempts), one.began.seq",
+        f"{SUSPECTS}whoever_is_counted_least_is_not_kept_waiting_by_the_poison",
+    ),
+    rule(
+        "suspects: then the least tried",
+        "engine/suspects.py",
+        "return one.standing.counted, len(attempts), one.began.seq",
+        "return one.standing.counted, 0 * len(attempts), one.began.seq",
+        f"{SUSPECTS}whoever_was_tried_least_is_not_kept_waiting_by_what_takes_long",
     ),
     rule(
         "suspects: a worker that was told to stop was not killed",

@@ -41,8 +41,8 @@ class Talk:
     done: int = 0
     ended: bool = False
     given_up: bool = False
-    deaths: int = 0
-    """How often the daemon had died of anybody when this was over."""
+    life: int = 0
+    """The number of the life in which it was over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +78,7 @@ class World:
     stops: bool = False
     now: float = 1_790_000_000.0
     deaths: int = 0
+    life: int = 1
     began: dict[str, Entry[TurnBegan]] = field(default_factory=dict)
 
     async def sleep(self, seconds: float) -> None:
@@ -112,10 +113,9 @@ async def history(
             event = TurnBegan(execution=f"{talk.name}@1", inputs=())
             key = f"{talk.name}@1/began"
             world.began[talk.name], _ = await journal.append(talk.name, event, key=key)
-        lives = 1
-        while lives < MANY_LIVES and await Life(world, journal).killed():
+        while world.life < MANY_LIVES and await Life(world, journal).killed():
             world.now += PAUSE
-            lives += 1
+            world.life += 1
         suspicions = sum(bool(life.event.standings) for life in journal.kind(LifeBegan))
     return History(talks=talks, deaths=world.deaths, suspicions=suspicions)
 
@@ -195,7 +195,7 @@ class Life:
 
     async def _end(self, talk: Talk) -> None:
         talk.ended = True
-        talk.deaths = self._world.deaths
+        talk.life = self._world.life
         self._working.discard(talk.name)
         closes = [self._world.began[talk.name].seq]
         event = TurnEnded(outcome="completed")

@@ -93,6 +93,13 @@ async def test_a_control_outlasts_lives_that_end_at_uneven_times(tmp_path: Path)
     await lived(tmp_path, 1, [Talk(name="t", model=5.0)], [*[0.8] * 3, *[1.6] * 8])
 
 
-async def test_whoever_was_tried_least_is_not_kept_waiting_by_the_poison(tmp_path: Path) -> None:
+async def test_whoever_is_counted_least_is_not_kept_waiting_by_the_poison(tmp_path: Path) -> None:
     found = await lived(tmp_path, 1, [Talk(name="x", deadly=0), *innocents(5, 1)], [])
-    assert [talk.deaths for talk in found.talks] == [7, 3, 3, 3, 3, 3]
+    assert [talk.life for talk in found.talks] == [8, 4, 4, 4, 4, 4]
+
+
+async def test_whoever_was_tried_least_is_not_kept_waiting_by_what_takes_long(tmp_path: Path) -> None:
+    """The poison makes suspects of all; afterwards the daemon is told to stop before the first is through."""
+    talks = [Talk(name="slow", model=5.0, steps=1), *innocents(1, 1), Talk(name="x", deadly=0)]
+    found = await lived(tmp_path, 1, talks, [4.0] * 8, stops=True)
+    assert [talk.life for talk in found.talks if talk.name == "t0"] == [4]
