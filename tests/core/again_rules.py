@@ -199,6 +199,13 @@ BRANCHES = (
         BRANCH + "test_what_the_branch_asks_after_an_edit_is_another_question",
     ),
     rule(
+        "what a branch wishes is wished once, wherever it is cut off",
+        "soul/questions.py",
+        'wished = part(key, "wish")',
+        'wished = part(key, f"wish-{turn.world.journal.last()}")',
+        "approved-for-a-branch/kills",
+    ),
+    rule(
         "what is no message is left to its own turn in an outage",
         "soul/calls.py",
         "    ctx.accept(said)\n",

@@ -28,7 +28,7 @@ from daemon.kinds import (
 )
 from daemon.rules import verify
 from tests.core.living_checks import inner_waits
-from tests.core.outside import FileSlack, PhaseClock
+from tests.core.outside import LOST, FileSlack, PhaseClock
 from tests.core.scenario import Scenario
 from tests.core.waiting import CUT, FAILED, UNREACHABLE
 from tests.lives import read
@@ -48,31 +48,30 @@ def finished(home: Path) -> str | None:
     """Of two daemons that met, one must have come through, up to an outage that lasts: fencing is not to stop
     both."""
 
-    async def left() -> list[str]:
+    async def unfinished() -> list[str]:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
             resumed = Counter(entry.cause for entry in journal.kind(TurnResumed))
             own = len(journal.kind(AttemptFailed))  # a turn that failed by itself is resumed, too
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
             waiting = {entry.thread for entry in journal.pending(Outage)}
             open_yet: list[Entry[Event]] = journal.pending(TurnBegan, Input, SpeechBegan)
-            open_yet = [entry for entry in open_yet if not _came_to_nobody(journal, entry)]
+            left = read(home / LOST)
+            open_yet = [one for one in open_yet if not (one.thread in left and _came_late(journal, one))]
             return fought + [entry.kind for entry in open_yet if entry.thread not in waiting]
 
-    return (
-        f"two daemons met, and one did not finish alone: {kinds}" if (kinds := asyncio.run(left())) else None
-    )
+    kinds = asyncio.run(unfinished())
+    return f"two daemons met, and one did not finish alone: {kinds}" if kinds else None
 
 
-def _came_to_nobody(journal: Journal, entry: Entry[Event]) -> bool:
-    """Had the life that last held its thread ended before this came? The other one had lost that thread, and
+def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
+    """Had the life that last held its thread ended before this came? Another one, which had lost that thread,
     leaves it to the next life. A real daemon has the lock, and meets no other.
     """
     if not isinstance(entry.event, Input):
         return False
     held: list[Entry[Any]] = journal.of(entry.thread, TurnBegan, TurnResumed)
-    lives = [one.event.life for one in held]
     ended = {one.event.life for one in journal.kind(LifeEnded) if one.seq < entry.seq}
-    return len({*lives}) > 1 and lives[-1] in ended and not {*lives} <= ended
+    return bool(held) and held[-1].event.life in ended
 
 
 def check(home: Path, scenario: Scenario) -> None:

@@ -36,7 +36,7 @@ from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
 from tests.core.living_checks import check_folds
-from tests.core.outside import Event, FileModel, FileSlack, PhaseClock
+from tests.core.outside import LOST, Event, FileModel, FileSlack, PhaseClock
 from tests.core.readers import READINGS
 from tests.core.scenario import Scenario
 from tests.lives import MortalWriter, ended, fork, lives_in, note, read
@@ -170,6 +170,8 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
                 await clock.go_on(PAUSE)
                 await end_programs(journal, clock)
                 await quiet(journal, worker, clock)
+            for thread in filter(worker.lost, journal.busy_threads()):
+                note(home / LOST, thread)
         if scenario.plan:
             await check_folds(journal, life.state)
 

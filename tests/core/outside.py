@@ -23,6 +23,8 @@ T0 = 1_790_000_000.0
 CHUNK = 12
 PAGE = 200
 """Characters of one message."""
+LOST = "lost.jsonl"
+"""A line for each thread that a life left to another one, and in which something waited when it ended."""
 LEARN = "L?"
 """What an afterthought asks: it yields to whoever speaks."""
 

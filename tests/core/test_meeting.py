@@ -10,7 +10,8 @@ from daemon.engine.kinds import TurnEnded
 from daemon.engine.lives import LifeEnded
 from daemon.kinds import SOUL_KINDS, Message, TurnBegan
 from tests.core.checks import finished
-from tests.core.outside import PhaseClock
+from tests.core.outside import LOST, PhaseClock
+from tests.lives import note
 
 SAID = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
 TURN = TurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
@@ -21,6 +22,8 @@ def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_lif
     for ended, other, left in ((2, 1, False), (1, 1, True), (2, 2, True), (None, 1, True)):
         home = tmp_path / f"{ended}-{other}"
         home.mkdir()
+        if other != 2:
+            note(home / LOST, "t")
         asyncio.run(come_late(home, [other, 2], ended))
         assert bool(finished(home)) is left
 

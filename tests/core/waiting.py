@@ -19,7 +19,7 @@ from tests.core.enduring import (
 )
 from tests.core.minds import once_effect
 from tests.core.outside import PAGE, Event
-from tests.core.scenario import Scenario, dm, top
+from tests.core.scenario import Scenario, below, dm, top
 from tests.core.seekers import (
     MAY_I,
     asking,
@@ -33,6 +33,7 @@ from tests.core.seekers import (
     waiting,
     wondering,
 )
+from tests.core.wishers import STRANGER, relayed_once, sending, sent, thinking_of_it
 
 UNREACHABLE = "I can't gather my thoughts right now"
 FAILED = "Something in me went wrong"
@@ -40,16 +41,24 @@ CUT = "You said…"
 """The beginning of an answer, with an ellipsis."""
 *PAGES, LAST = [MAY_I[start : start + PAGE] for start in range(0, len(MAY_I), PAGE)]
 YES = "May I?\n[Alice chose “Yes”]"
+MAY_IT = "<@U9>, may I do this? *Remember*\n[Alice chose “Approve”]"
 
 
-def pressed(ts: int, label: str, phase: int, answers: str = "approval", user: str = "U9") -> Event:
+def pressed(
+    ts: int, label: str, phase: int, answers: str = "approval", user: str = "U9", **more: str
+) -> Event:
     """A press of a button; U9 is an owner."""
-    return dm(ts, label, phase=phase, answers=answers, user=user)
+    return dm(ts, label, phase=phase, answers=answers, user=user, **more)
 
 
 def stop(ts: int, **more: int) -> Event:
     """Someone says stop."""
     return dm(ts, "stop", stops=True, **more)
+
+
+def relayed(ts: int, label: str, phase: int, user: str = "U9") -> Event:
+    """A press in the first conversation of a DM, under what its root asks for a branch."""
+    return pressed(ts, label, phase, "wished", user, root="1.000100")
 
 
 WAITING: Mapping[str, Scenario] = {
@@ -304,5 +313,40 @@ WAITING: Mapping[str, Scenario] = {
         events=[dm(1, "hi")],
         endings=[["You said: hi"]],
         processes=brooding,
+    ),
+    "approved-for-a-branch": Scenario(
+        events=[
+            top(1, "delete it", user="U9"),
+            below(1, 2, "keep the logs", phase=1, user="U9"),
+            relayed(3, "no", phase=2, user=STRANGER),
+            relayed(4, "yes", phase=3),
+            relayed(5, "no", phase=3),
+        ],
+        endings=[
+            [YES, "You said: keep the logs", "It came to deleted, said U9"],
+            [YES, "You said: keep the logs", "It came to outcome unknown, said U9"],
+        ],
+        script=deliberate,
+        processes=sending,
+        extra=relayed_once,
+    ),
+    "withdrawn-for-a-branch": Scenario(
+        events=[
+            top(1, "delete it", user="U9"),
+            below(1, 2, "stop", phase=1, user="U9", stops=True),
+            relayed(3, "yes", phase=2),
+        ],
+        endings=[["May I?", "Stopped."]],
+        script=deliberate,
+        processes=sending,
+        extra=relayed_once,
+    ),
+    "approved-in-the-open": Scenario(
+        events=[top(1, "write it down", user="U9"), relayed(2, "approve", phase=1)],
+        endings=[[MAY_IT, "The branch: Written."], [MAY_IT, "The branch: Perhaps."]],
+        script=sent,
+        processes=thinking_of_it,
+        sees_all=True,
+        extra=relayed_once,
     ),
 }

@@ -1,0 +1,112 @@
+"""Minds whose branches want to ask people something, which their roots do for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from daemon.actions.action import ActionContext, Definition
+from daemon.actions.registry import Registry
+from daemon.engine.keys import root_of
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS, Asked, Message, Relayed, Wish
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import remember
+from daemon.ports import Choice
+from daemon.process import Process, Question, Transition, Turn
+from daemon.processes import PROCESSES, thinking
+from daemon.reply import Reply
+from daemon.soul.turn import Turn as SoulTurn
+from tests.core.minds import once_effect
+from tests.core.thinkers import OVER, SPOKEN, final, written
+from tests.lives import Boundary, note
+
+STRANGER = "U8"
+"""Whom a branch asks, too, and who cannot read the DM in which its root is."""
+OFFERED = "Remember"
+"""An action that the playbook of open thought offers."""
+
+
+def sending(home: Path) -> Mapping[str, Process]:
+    """Has a branch delete what an owner has to agree to first, and tells what that came to."""
+
+    async def delete() -> str:
+        Boundary.reach()
+        note(home / "effects.jsonl", "deleted")
+        Boundary.reach()
+        return "deleted"
+
+    async def branch(turn: SoulTurn) -> WorkingMemory:
+        thought = await turn.call("think", turn.memory, "fast")
+        memory = turn.memory.with_memory(remember(thought))
+        people = (*turn.owners, STRANGER)
+        choices = (Choice(label="Yes", value="yes"), Choice(label="No", value="no"))
+        may = Question(text="May I?", to=people, owners=people, choices=choices)
+        answered = await turn.ask("approval", may)
+        memory, result = memory.with_memory(*answered.memories), "nothing"
+        if answered.value == "yes":
+            done = await turn.effect("delete", {}, delete, repeatable=False)
+            memory, result = memory.with_memory(remember(done)), done.event.text.partition(":")[0]
+        again = await turn.call("think", memory, "fast")
+        await turn.ctx.end_thread(f"{result}, said {answered.by or 'nobody'}")
+        return memory.with_memory(remember(again))
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        assert isinstance(turn, SoulTurn)
+        if not turn.addressed:
+            return await branch(turn)
+        if "delete" not in turn.answers[0].event.text:
+            return await PROCESSES["conversation"](turn)
+        thought = await turn.call("think", turn.memory, "fast")
+        wanted = Message(user="", name="itself", text="delete the whole", ts="1.0", address="", bot=True)
+        child = await turn.ctx.spawn("errand", wanted)
+        [came] = await turn.ctx.join([child])
+        spoken = await turn.say(f"It came to {came.result}")
+        return turn.memory.with_memory(remember(thought), *map(remember, spoken))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def thinking_of_it(home: Path) -> Mapping[str, Process]:
+    """Thinks in the open, where one action needs an owner's yes."""
+
+    async def write(_context: ActionContext, _args: object) -> str:
+        Boundary.reach()
+        note(home / "effects.jsonl", "written")
+        Boundary.reach()
+        return "it is written"
+
+    action = Definition(
+        name=OFFERED, description="Write it.", perform=write, approval=True, effect=True, repeatable=False
+    )
+    return thinking(PROCESSES, Registry([action]), "medium")
+
+
+def sent(seen: str, calls: int) -> Reply:
+    """Leaves it to a branch; the branch does what needs a yes, and tells what it came to."""
+    words = SPOKEN.findall(seen)
+    if not words and "it is written" in seen:
+        return final("Written.")
+    if not words and "outcome unknown" in seen:
+        return final("Perhaps.")
+    if not words:
+        return written(f"<{OFFERED}/>")
+    if "<next>" not in seen:
+        return written(OVER)
+    if "<spawn-thread" not in seen:
+        inside = "<initial-payload>write it down</initial-payload>"
+        return written(f'<spawn-thread suggested_sub_id="a">{inside}</spawn-thread>')
+    for end in ("Written.", "Perhaps."):
+        if end in seen:
+            return final(f"The branch: {end}")
+    return written("I wait.")
+
+
+def relayed_once(home: Path) -> None:
+    """The deed is done once at most. Its root asked once, an owner who reads there, and told the branch."""
+    once_effect(home)
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
+        wished = len(journal.kind(Wish))
+        asked = [one.event.to for one in journal.kind(Asked) if one.thread == root_of(one.thread)]
+        told = len(journal.kind(Relayed))
+    assert (wished, asked, told) == (1, [("U9",)], 1), f"wished {wished}, asked {asked}, told {told} times"
