@@ -1,7 +1,7 @@
 """Journals of today's soul, as JSON lines: what later code must replay, or begin again openly.
 
 `python -m tests.core.golden` writes those that are not there yet; one that is there is never written anew.
-The owner's texts, which stand first in each of them, are kept once.
+The owner's texts, which stand first in each of them, are kept once for all that began with the same.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from tests.core.scenarios import SCENARIOS
 from tests.engine.golden import as_line
 
 FOLDER = Path(__file__).parent
-TEXTS = FOLDER / "texts.jsonl"
-KEPT = ("dm", "called-in", "looked", "asked", "approved", "outage", "afterthought", "next-process")
-"""The scenarios of the harness whose journals are kept."""
+FIRST = ("dm", "called-in", "looked", "asked", "approved", "outage", "afterthought", "next-process")
+LATER = ("run", "branches", "card", "reads")
+"""When these were kept, the texts were others."""
+KEPT = {**dict.fromkeys(FIRST, "texts"), **dict.fromkeys(LATER, "texts-later")}
+"""The scenarios of the harness whose journals are kept, and the file of the texts that each began with."""
 
 
 def path_of(name: str) -> Path:
-    """The file of a scenario."""
+    """The file of a scenario, or of texts."""
     return FOLDER / f"{name}.jsonl"
 
 
@@ -42,8 +44,11 @@ def write(name: str) -> None:
                 for entry in journal.since(0, 100_000)
             ]
     first = next(number for number, (entry, _) in enumerate(every) if not _is_text(entry))
-    if not TEXTS.exists():
-        TEXTS.write_text("".join(f"{line}\n" for _, line in every[:first]))
+    texts = "".join(f"{line}\n" for _, line in every[:first])
+    kept = path_of(KEPT[name])
+    if not kept.exists():
+        kept.write_text(texts)
+    assert kept.read_text() == texts, f"{name} begins with other texts than {kept.name}: name another file"
     path_of(name).write_text("".join(f"{line}\n" for _, line in every[first:]))
 
 
@@ -53,5 +58,5 @@ def _is_text(entry: Entry[Any]) -> bool:
 
 def read(name: str) -> Sequence[dict[str, Any]]:
     """The entries of a scenario, in order, the texts first."""
-    files = (TEXTS, path_of(name))
+    files = (path_of(KEPT[name]), path_of(name))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
