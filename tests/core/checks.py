@@ -64,14 +64,16 @@ def finished(home: Path) -> str | None:
 
 
 def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
-    """Had the life that last held its thread ended before this came? Another one, which had lost that thread,
-    leaves it to the next life. A real daemon has the lock, and meets no other.
+    """Has the life that last held its thread ended, and begun nothing since this came? Another one, which had
+    lost that thread, leaves it to the next life. A real daemon has the lock, and meets no other.
     """
     if not isinstance(entry.event, Input):
         return False
     held: list[Entry[Any]] = journal.of(entry.thread, TurnBegan, TurnResumed)
-    ended = {one.event.life for one in journal.kind(LifeEnded) if one.seq < entry.seq}
-    return bool(held) and held[-1].event.life in ended
+    holder = held[-1].event.life if held else 0
+    begun: list[Entry[Any]] = journal.kind(TurnBegan, TurnResumed)
+    later = [one for one in begun if one.event.life == holder and one.seq > entry.seq]
+    return not later and holder in {one.event.life for one in journal.kind(LifeEnded)}
 
 
 def check(home: Path, scenario: Scenario) -> None:
