@@ -314,6 +314,17 @@ WAITING: Mapping[str, Scenario] = {
         endings=[["You said: hi"]],
         processes=brooding,
     ),
+    "withdrawn-for-a-branch": Scenario(
+        events=[
+            top(1, "delete it", user="U9"),
+            below(1, 2, "stop", phase=1, user="U9", stops=True),
+            relayed(3, "yes", phase=2),
+        ],
+        endings=[["May I?", "Stopped."]],
+        script=deliberate,
+        processes=sending,
+        extra=relayed_once,
+    ),
     "approved-for-a-branch": Scenario(
         events=[
             top(1, "delete it", user="U9"),
@@ -326,17 +337,6 @@ WAITING: Mapping[str, Scenario] = {
             [YES, "You said: keep the logs", "It came to deleted, said U9"],
             [YES, "You said: keep the logs", "It came to outcome unknown, said U9"],
         ],
-        script=deliberate,
-        processes=sending,
-        extra=relayed_once,
-    ),
-    "withdrawn-for-a-branch": Scenario(
-        events=[
-            top(1, "delete it", user="U9"),
-            below(1, 2, "stop", phase=1, user="U9", stops=True),
-            relayed(3, "yes", phase=2),
-        ],
-        endings=[["May I?", "Stopped."]],
         script=deliberate,
         processes=sending,
         extra=relayed_once,
