@@ -29,6 +29,7 @@ def project(tmp_path: Path) -> Path:
         shutil.rmtree(project / owned)
     (project / "actions").mkdir()
     texts.copied(project)
+    (project / "prompts" / "standup.md").unlink(missing_ok=True)  # of whoever followed the page here
     return project
 
 

@@ -22,7 +22,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 def test_those_are_offered_that_say_when_and_the_first_is_where_a_thread_begins() -> None:
     found = [*offered(PROCESSES, [])]
-    assert found == ["conversation", "closing", "deep_reading", "deliberation", "problem_solving"]
+    assert found == ["conversation", *sorted(name for name in found if name != "conversation")]
+    assert {*found} == {name for name, process in PROCESSES.items() if process.when}
+    assert {"closing", "deep_reading", "deliberation", "problem_solving"} <= {*found}
     assert offered(PROCESSES, ["mending", "problem_solving"])["problem_solving"] == (
         "playbooks/problem_solving",
         "prompts/when/problem_solving",
