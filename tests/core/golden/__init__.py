@@ -21,7 +21,7 @@ from tests.engine.golden import as_line
 
 FOLDER = Path(__file__).parent
 FIRST = ("dm", "called-in", "looked", "asked", "approved", "outage", "afterthought", "next-process")
-LATER = ("run", "branches", "card", "reads")
+LATER = ("run", "branches", "card", "reads", "inner-life-new-code")
 """When these were kept, the texts were others."""
 KEPT = {**dict.fromkeys(FIRST, "texts"), **dict.fromkeys(LATER, "texts-later")}
 """The scenarios of the harness whose journals are kept, and the file of the texts that each began with."""
