@@ -117,7 +117,8 @@ def _run(_: argparse.Namespace) -> int:
 
 def _read(asked: argparse.Namespace) -> int:
     settings = _settings()
-    from daemon import lifetime, terminal
+    with _loading():
+        from daemon import lifetime, terminal
 
     status = terminal.FAILED
 
@@ -131,7 +132,8 @@ def _read(asked: argparse.Namespace) -> int:
 
 def _rehearse(_: argparse.Namespace) -> int:
     settings = _settings()
-    from daemon import app, lifetime
+    with _loading():
+        from daemon import app, lifetime
 
     rehearsal = _rehearsal(settings, slack=True, claude=True)
     asyncio.run(lifetime.until_told(app.rehearse(settings, rehearsal)))
@@ -200,9 +202,11 @@ def _check(asked: argparse.Namespace) -> int:
 
 
 def _actions(_: argparse.Namespace) -> int:
-    from daemon.actions.built_in import catalogue
-    from daemon.actions.own import own_actions
     from daemon.project import root
+
+    with _loading():
+        from daemon.actions.built_in import catalogue
+        from daemon.actions.own import own_actions
 
     _like_a_filter()
     print(catalogue(own_actions(root()).actions).document(), end="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from daemon.processes import PROCESSES, found
 from tests.core.mutants import copied as project_copied
 from tests.pages.following import Command, printed
 from tests.soak import SOAK
+from tests.source import ROOT
 from tests.texts import copied
 from tests.tools.test_check import REGISTRY
 
@@ -106,10 +108,13 @@ def test_a_start_with_code_that_cannot_be_read_ends_with_a_sentence(
     tmp_path: Path, file: str, named: str
 ) -> None:
     project = project_copied(tmp_path)
+    shutil.copy(ROOT / "manifest.json", project)
     (project / "daemon" / f"{file}.py").write_text("PROCESS = = 1")
     said = printed(Command(line=".venv/bin/python -m daemon", prints=()), project)
     assert said.startswith(named)
     assert len(said.splitlines()) == 1
     said = printed(Command(line=".venv/bin/python -m daemon check", prints=()), project)
-    assert "Traceback" not in said
     assert "it cannot be read (SyntaxError: " in said
+    for command in ("check", "doctor", "actions", "read x -q y"):
+        said = printed(Command(line=f".venv/bin/python -m daemon {command}", prints=()), project)
+        assert "Traceback" not in said
