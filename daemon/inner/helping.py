@@ -24,6 +24,8 @@ ALIASES: Mapping[str, Sequence[str]] = {
 """Names in the HMP seed, and which commands each may mean."""
 KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 """Types of JSON schema, for a person."""
+FORMATS = {"date": '"2026-11-27"', "time": '"14:30:00"', "date-time": '"2026-11-27T14:30:00Z"'}
+"""What a text of this form looks like."""
 DEEPEST = 4
 """So many objects and lists within each other are shown."""
 LONGEST_NAME = 60
@@ -98,8 +100,21 @@ def argument_lines(args: Model) -> Iterator[str]:
     needed = schema.get("required", ())
     for name, one in schema.get("properties", {}).items():
         said = "" if name in needed else ", may be left out"
-        form = _form(one, schema.get("$defs", {}), 0)
+        form = f"{_form(one, schema.get('$defs', {}), 0)}{_bounds(one)}"
         yield f"- `{name}` ({form}{said}): {one.get('description', 'no more is said of it')}"
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    """Between which numbers it has to be."""
+    for one in (schema, *schema.get("anyOf", ())):
+        least, most = one.get("minimum"), one.get("maximum")
+        if least is not None and most is not None:
+            return f", {least} to {most}"
+        if least is not None:
+            return f", at least {least}"
+        if most is not None:
+            return f", at most {most}"
+    return ""
 
 
 @cache  # it takes half a millisecond, and each start tells of all commands
@@ -127,6 +142,8 @@ def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str
         return f"[{_form(schema.get('items', {}), defs, depth + 1)}, …]"
     if schema.get("type") == "object":
         return _fields(schema, defs, depth)
+    if schema.get("format") in FORMATS:
+        return FORMATS[schema["format"]]
     return KINDS.get(schema.get("type", ""), "value")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from daemon.actions.built_in import catalogue
 from daemon.actions.registry import Registry, described
 from daemon.inner.carrying_out import Done
 from daemon.inner.grammar import read
-from daemon.inner.helping import ALIASES, help_line, help_text
+from daemon.inner.helping import ALIASES, argument_lines, help_line, help_text
 from daemon.ism import Refused
 from daemon.limits import Limits
 from daemon.mind.playbook import Playbook
@@ -144,3 +145,19 @@ def test_commands_are_offered_to_nobody_else() -> None:
     assert [one.name for one in both.in_the_open(playbook)] == ["SearchMemory"]
     assert "diary.add" not in both.named
     assert [one.name for one in both.commands] == [*KNOWN]
+
+
+class Visit(BaseModel):
+    """When, and how many."""
+
+    day: date = Field(description="which day")
+    people: int = Field(default=1, ge=1, le=6, description="how many")
+    rooms: int | None = Field(default=None, ge=1, description="how many rooms")
+
+
+def test_the_form_of_a_date_and_between_which_numbers_something_is_are_told() -> None:
+    assert list(argument_lines(Visit)) == [
+        '- `day` ("2026-11-27"): which day',
+        "- `people` (whole number, 1 to 6, may be left out): how many",
+        "- `rooms` (whole number, at least 1, may be left out): how many rooms",
+    ]

@@ -16,6 +16,7 @@ PAGES = {
     "FIRST_ACTION.md": 3,
     "FIRST_PROCESS.md": 4,
     "FIRST_TEST.md": 1,
+    "FIRST_COMMAND.md": 3,
     "ENGINE.md": 4,
 }
 """In the order in which one reads them, with how many commands each has."""
