@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.bare import rows, write
 from benchmarks.figure import Figure, side_by_side
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Remembered
 

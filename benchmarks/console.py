@@ -16,9 +16,9 @@ from benchmarks.ground import message
 from benchmarks.instant import MODEL
 from benchmarks.lag import BREATH
 from benchmarks.resident import Child, child
-from daemon.clock import SystemClock
 from daemon.console.guard import protect
 from daemon.console.routes import Console, mount
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event, Kinds
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds

@@ -16,7 +16,7 @@ from benchmarks.bare import sdk
 from benchmarks.instant import CHOOSER, MODEL, instant
 from benchmarks.slow_slack import status
 from daemon.claude.client import Claude
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.execution import Execution

@@ -21,8 +21,8 @@ from benchmarks.figure import Figure, table
 from benchmarks.ground import Ground, ground
 from benchmarks.lag import BREATH
 from benchmarks.lived import Lived, lived
-from daemon.clock import SystemClock
 from daemon.console.routes import Console, mount
+from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS, reading
 from daemon.engine.worker import Worker

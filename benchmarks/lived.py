@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ground import ground
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Waiting, with_engine_kinds

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.records import FIND, fill_bare, open_one, queries_of, texts_of
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS

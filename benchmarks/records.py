@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from benchmarks.figure import Figure, seconds, side_by_side
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
 from daemon.inner.record import DIARY
 from daemon.inner.records import HITS, Records

@@ -20,7 +20,7 @@ from benchmarks.ism import SPEAKER
 from benchmarks.lag import Held
 from benchmarks.recall import TEXT, turn_of
 from benchmarks.talk import served
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.tables import Stored

@@ -19,7 +19,7 @@ from benchmarks.ground import Ground, ground
 from benchmarks.instant import CHOOSER, MODEL
 from benchmarks.seed import run_seed
 from daemon.actions.run import Player, Run, play
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.ism import DONE, Action
 from daemon.kinds import ModelCall
 from daemon.memory import WorkingMemory

@@ -18,7 +18,7 @@ from aiohttp.typedefs import Handler
 
 from benchmarks.apart import apart
 from benchmarks.instant import streamed
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.server import address, bind, serving
 from rehearsal.people import PEOPLE
 from rehearsal.world import World

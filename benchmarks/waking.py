@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.figure import Figure
 from benchmarks.lag import Held
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds

@@ -142,7 +142,7 @@ def _rehearse(_: argparse.Namespace) -> int:
 
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
     """A local Slack, a local Claude, or both; who needs neither never loads them."""
-    from daemon.clock import SystemClock
+    from daemon.engine.clock import SystemClock
     from daemon.project import name
     from rehearsal.rehearsed import Rehearsed
 
@@ -178,7 +178,7 @@ def _settings() -> Settings:
 
 
 def _doctor(asked: argparse.Namespace) -> int:
-    from daemon.clock import SystemClock
+    from daemon.engine.clock import SystemClock
 
     with _loading():
         from daemon.doctor.doctor import doctor

@@ -16,7 +16,6 @@ from config import Settings
 from daemon.actions.function import ActionFunction
 from daemon.actions.own import own_actions, usable, with_samples
 from daemon.behaviour import processes_of, world_of
-from daemon.clock import SystemClock
 from daemon.connections import (
     Rehearsal,
     access_for,
@@ -28,6 +27,7 @@ from daemon.connections import (
 )
 from daemon.console.guard import protect
 from daemon.console.unrecorded import Thinking
+from daemon.engine.clock import SystemClock
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.worker import Worker

@@ -18,11 +18,11 @@ from typing import Any, TextIO
 from config import KEY_HINT, Settings
 from daemon.behaviour import readings_of
 from daemon.claude.client import Claude
-from daemon.clock import SystemClock
 from daemon.connections import claude_for, models_of, sandboxes_for
 from daemon.documents.citing import check
 from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import is_part

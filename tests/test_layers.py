@@ -21,7 +21,7 @@ ROOMS = (
     ("view", "behaviour", "turn_lines"),
     ("within",),
     ("services",),
-    ("server", "clock", "log", "project", "lifetime", "introduction", "connections"),
+    ("server", "log", "project", "lifetime", "introduction", "connections"),
     ("console", "slack"),
     ("processes",),
     ("actions",),

@@ -11,10 +11,10 @@ from typing import Any
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.clock import SystemClock
 from daemon.console.guard import protect
 from daemon.console.inside import Inside
 from daemon.console.routes import Console, mount
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, Opened

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.app import Awake, awake
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.ports import Open
 from daemon.process import Process
 from daemon.project import root

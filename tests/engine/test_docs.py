@@ -74,3 +74,12 @@ def test_the_verbs_of_the_page_are_called_as_it_says() -> None:
     verbs = re.findall(r"`ctx\.(\w+)(\([^`]*\))`", PAGE[PAGE.index("| verb |") : PAGE.index("**How a child")])
     assert len(verbs) == 22
     assert dict(verbs) == {verb: signature(verb) for verb, _ in verbs}
+
+
+@pytest.mark.parametrize(
+    "name", ["ENGINE.md", "toys.py", "minds.py", "changed.py", "small.py", "test_teaching.py"]
+)
+def test_the_example_and_the_toys_need_nothing_else_of_the_daemon(name: str) -> None:
+    text = PAGE if name == "ENGINE.md" else (Path(__file__).parent / name).read_text(encoding="utf-8")
+    rooms = set(re.findall(r"^(?:from|import) daemon\.(\w+)", text, re.MULTILINE))
+    assert rooms == {"engine"}

@@ -18,7 +18,7 @@ from typing import Any
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.project import root
 from daemon.server import address, bind, serving
 from rehearsal.claude.understudy import Understudy

@@ -21,7 +21,7 @@ from aiohttp import ClientSession
 
 from config import Settings
 from daemon.app import Awake, awake
-from daemon.clock import SystemClock
+from daemon.engine.clock import SystemClock
 from daemon.engine.event import Input
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Outage, TurnBegan, Waiting

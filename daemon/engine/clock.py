@@ -1,4 +1,4 @@
-"""The time of this machine. Handed to everyone by app.py; tests bring a clock of their own."""
+"""The time of this machine. Whoever runs the engine hands it a clock; tests bring one of their own."""
 
 from __future__ import annotations
 
