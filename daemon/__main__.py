@@ -293,12 +293,13 @@ def _loading() -> Iterator[None]:
     try:
         yield
     except UNLOADED as error:
-        files = [Path(frame.filename) for frame in extract_tb(error.__traceback__)]
+        read = [Path(frame.filename) for frame in extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError) and error.filename:
-            files.append(Path(error.filename))
+            read.append(Path(error.filename))
         here = Path(__file__).parent
-        file = [file for file in files if here in file.parents][-1]
-        raise ConfigError(f"{file.relative_to(here.parent)}: {unloaded(error, file)}: mend it") from error
+        ours = [file for file in read if here in file.parents]
+        last = ours[-1]
+        raise ConfigError(f"{last.relative_to(here.parent)}: {unloaded(error, last)}: mend it") from error
 
 
 @contextmanager

@@ -84,8 +84,8 @@ The second argument is an instance of `args`, or None where there are none.
 
 
 class Args(BaseModel):
-    """What the arguments of an action are made of: a text that is only blank counts as none, and a number
-    that no JSON holds (nan, inf) is none."""
+    """What the arguments of an action are made of: a text that is only blank counts as none; nan and inf,
+    which no JSON holds, are refused."""
 
     model_config = ConfigDict(str_strip_whitespace=True, allow_inf_nan=False)
 

@@ -63,8 +63,9 @@ NOTHING_HERE = "There is nothing under this address."
 def protect(app: web.Application, *, host: str, token: str, clock: Clock, url: str = "") -> None:
     """Put the guard before every route of this application, also of those mounted below it.
 
-    `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for; with one,
-    `url` is where people reach the page besides: that of a proxy, which may name itself or us as the host.
+    `host` is what the port is bound to; `token` is CONSOLE_TOKEN, or "" where none is asked for. `url` is
+    CONSOLE_URL, the page's address at a proxy, whose requests may name it or us as the host: only with a
+    token are they let in.
     """
     crowd = app[CROWD] = Crowd()
     page = urlsplit(url).netloc.lower() if token else ""

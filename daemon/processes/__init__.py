@@ -68,9 +68,8 @@ def _faults(process: object) -> Iterator[str]:
         return
     if not PLAIN.fullmatch(str(process.name)):
         yield f"{process.name!r} is no name for a process: use a-z, 0-9 and _ alone, a letter first"
-    if not inspect.iscoroutinefunction(process.run) and not inspect.iscoroutinefunction(
-        type(process.run).__call__
-    ):
+    ways = (process.run, type(process.run).__call__)
+    if not any(map(inspect.iscoroutinefunction, ways)):
         yield "its function does not wait: write `async def`"
     if isinstance(process.leads, str):
         yield f'`leads` is a text where a tuple belongs: write `leads=("{process.leads}",)`, with the comma'

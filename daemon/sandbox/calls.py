@@ -46,9 +46,10 @@ def offers(functions: Mapping[str, Function]) -> dict[str, Offer]:
 
 
 class Calls:
-    """Answers what a cell asks, several at once, as long as they do not hold `most` characters and parts.
+    """Answers what a cell asks, several calls at once.
 
-    `fail` is called when a function fails for good.
+    All that are open hold at most `most` characters and parts, but for one that is larger by itself. `fail`
+    is called when a function fails for good.
     """
 
     def __init__(

@@ -106,9 +106,9 @@ def changed(text: str, changes: list[Change]) -> str:
     at = offsets(text)
     for node, new, _ in sorted(changes, key=lambda change: span(change[0], at), reverse=True):
         start, end = span(node, at)
-        lines = (node.end_lineno or node.lineno) - node.lineno
-        if lines:  # within brackets, as more may follow it on its last line
-            new = "".join([new, "; assert (", "\n" * lines, "True)"])
+        lines = "\n" * ((node.end_lineno or node.lineno) - node.lineno)
+        if lines:  # in brackets, as more may follow on its last line; an assertion is no value of the cell
+            new = f"{new}; assert ({lines}True)"
         raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
 

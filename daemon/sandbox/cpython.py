@@ -123,7 +123,7 @@ async def confines() -> str:
 class Spares:
     """Keeps `count` children ready, so that to open a sandbox takes no time. Each is used once.
 
-    At most so many are open at once: each takes some 20 MB, besides what its cells hold.
+    At most `most` sandboxes are open at once: each takes some 20 MB, besides what its cells hold.
     """
 
     def __init__(self, bounds: Bounds = BOUNDS, count: int = 1, *, most: int = 64) -> None:

@@ -13,8 +13,8 @@ from daemon.sandbox.frames import BITS, PARTS
 CHARACTERS = 64 * 2**20
 """Most characters of a value that leaves a sandbox, in all its texts."""
 HELD = 8
-"""Of a sandbox's memory in bytes so many a part, in characters, may be held by all its calls whose answers
-have not come: the host has a copy of what each is given. Another one waits."""
+"""Bytes of a sandbox's memory to each character that its open calls may hold, all in all: the host has a copy
+of what each is given. A call that would hold more waits until others are answered."""
 SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
 
 

@@ -136,7 +136,8 @@ class Budget:
         Stay inside until what it cost is in the journal. Where only what is in flight stands in the way, it
         waits: a reservation is more than a call costs. After a `stop` it waits for nothing: no call is sent.
         """
-        day, stop = self.today(), stop or asyncio.Event()
+        stop = stop or asyncio.Event()
+        day = self.today()
         while day.fits(amount, self.daily) and not day.fits(amount + self._in_flight, self.daily):
             if stop.is_set():
                 break
