@@ -122,7 +122,8 @@ class Places(Projection):
                 number = len(self._channels) + 1
                 channel = Channel(number=number, team=said.team, channel=said.channel, name=said.place)
                 self._channels[said.team, said.channel] = channel
-            channel.now = said.place
+            if said.place.startswith("#") or not channel.now:  # else Slack did not say how it is called
+                channel.now = said.place
             self._of[entry.thread] = channel
         if channel and said.audience != channel.audience:  # without a channel nobody has said anything there
             channel.seqs.append(entry.seq)

@@ -18,20 +18,22 @@ class Office:
         self.journal = journal
         self._ts = 0
 
-    async def open(self, channel: str, audience: str = "public", team: str = "T1") -> str:
+    async def open(
+        self, channel: str, audience: str = "public", team: str = "T1", place: str | None = None
+    ) -> str:
         """A new conversation in a channel; its thread."""
         ts = self._next()
-        place = Opened(
+        opening = Opened(
             team=team,
             channel=channel,
             ts=ts,
             where="channel",
-            place=f"#{channel}",
+            place=f"#{channel}" if place is None else place,
             audience=audience,
             user="UAlice",
             called_by=ts,
         )
-        opened, _ = await self.journal.open_thread(f"thread:{team}:{channel}:{ts}", place)
+        opened, _ = await self.journal.open_thread(f"thread:{team}:{channel}:{ts}", opening)
         return opened.thread
 
     async def turn(self, channel: str, audience: str, team: str = "T1") -> None:

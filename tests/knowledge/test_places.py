@@ -75,6 +75,16 @@ async def test_so_it_is_where_an_old_conversation_goes_on(office: Office, audien
     assert await channels(Places(office.journal), here, office.journal.last() + 1) == {"C1", "C2"}
 
 
+async def test_a_channel_keeps_its_name_where_slack_does_not_say_it(office: Office) -> None:
+    places = Places(office.journal)
+    names = list[str]()
+    for said in ("a channel", "#attic", "#loft", "a channel"):
+        channel = places.of(await office.open("C1", place=said))
+        assert channel
+        names.append(channel.now)
+    assert names == ["a channel", "#attic", "#loft", "#loft"]
+
+
 async def test_a_channel_in_which_nobody_spoke_is_none(office: Office) -> None:
     here = await office.open("C1", "public")
     await office.turn("C2", "public")
