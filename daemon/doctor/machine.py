@@ -14,6 +14,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 from daemon.doctor.finding import Finding, ill, well
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.lock import holder
+from daemon.engine.opening import RESTORE
 from daemon.engine.reading import reading
 from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS
@@ -29,7 +30,6 @@ LONG = 100_000
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where this machine reaches what listens on every address."""
 PATIENCE = ClientTimeout(total=5)
-RESTORE = "Put a copy back, without the -wal and -shm of this one, or move it away to begin a new one"
 ENV = Path(".env")
 
 
@@ -81,12 +81,12 @@ def journal(path: Path) -> Finding:
     except (JournalDamaged, JournalOther) as error:
         return ill("journal", str(error).rstrip("."))
     except JournalError as error:
-        return ill("journal", f"{error} {RESTORE}")
+        return ill("journal", f"{error} {RESTORE.capitalize()}")
     if verdict.violations:
         said = (
             f"{path}: {verdict.violations[0]}. `python -m daemon verify` lists all {len(verdict.violations)}"
         )
-        return ill("journal", f"{said}. {RESTORE}")
+        return ill("journal", f"{said}. {RESTORE.capitalize()}")
     said, pid = f"{path}: {verdict}", holder(path)
     if pid:
         said = f"{said}; held by process {pid}"

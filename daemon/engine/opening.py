@@ -23,6 +23,11 @@ DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
 )
 """SQLite's codes for a file, or a disk, that does not hold what was written."""
+RESTORE = (
+    "put a copy of the journal back, without the -wal and -shm of this one,"
+    " or move it away to begin a new one"
+)
+"""What to do about a damaged journal: the end of a sentence."""
 NO_JSON = "malformed JSON"
 """What SQLite says where what an entry closes is not what was written: that alone is read as JSON by it."""
 HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
@@ -50,11 +55,7 @@ def unreadable(error: sqlite3.Error) -> JournalError:
 
 def damaged(why: str) -> JournalDamaged:
     """The error that says so, and what to do."""
-    return JournalDamaged(
-        f"The journal is damaged ({why})."
-        " Stop the daemon, and put a copy of the journal back, without the -wal and -shm of this one, or move"
-        " it away to begin a new one."
-    )
+    return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
 
 
 def open_store(path: Path) -> Store:

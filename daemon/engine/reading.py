@@ -17,7 +17,7 @@ from daemon.engine.event import Entry, Event, Input, Kinds
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.keys import restarted
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
-from daemon.engine.opening import damaged, folding, open_readonly, unreadable
+from daemon.engine.opening import RESTORE, damaged, folding, open_readonly, unreadable
 from daemon.engine.rows import entry_of, seqs_in
 from daemon.engine.store import Store
 from daemon.engine.tables import Stored
@@ -300,9 +300,8 @@ class Reading:
             return entry_of(row, self.kinds)
         except ValueError as error:
             raise JournalDamaged(
-                f"The entry {row[0]} cannot be read ({error}). `python -m daemon verify` names all that is"
-                " damaged; put a copy of the journal back, without the -wal and -shm of this one, or move it"
-                " away to begin a new one."
+                f"The entry {row[0]} cannot be read ({error})."
+                f" `python -m daemon verify` names all that is damaged; {RESTORE}."
             ) from error
 
     def _found(self, damage: JournalDamaged) -> None:
