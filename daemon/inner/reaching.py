@@ -15,6 +15,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.inner.neighbours import Neighbours
 from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
+from daemon.knowledge.places import called_now
 from daemon.knowledge.projection import Projection
 from daemon.knowledge.views import Views
 from daemon.limits import midnight
@@ -86,7 +87,9 @@ class Addresses(Projection):
         if isinstance(entry.event, Opened):
             self._channel_of[entry.thread] = entry.event.channel
             if entry.event.where == "channel":
-                self.channels[entry.event.channel] = (entry.event.place, entry.thread)
+                known, _ = self.channels.get(entry.event.channel, ("", ""))
+                name = called_now(known, entry.event.place)
+                self.channels[entry.event.channel] = (name, entry.thread)
             return
         said = entry.event
         if said.bot:

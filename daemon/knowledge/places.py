@@ -29,6 +29,11 @@ def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
     return here.channel == there.channel or open_to_all
 
 
+def called_now(known: str, place: str) -> str:
+    """What a channel is called by now: as before, where Slack did not say its name."""
+    return place if place.startswith("#") or not known else known
+
+
 @dataclass(slots=True, kw_only=True)
 class Channel:
     """A channel or a DM, in which there are conversations. `name` is for a sentence: the one that it had
@@ -122,8 +127,7 @@ class Places(Projection):
                 number = len(self._channels) + 1
                 channel = Channel(number=number, team=said.team, channel=said.channel, name=said.place)
                 self._channels[said.team, said.channel] = channel
-            if said.place.startswith("#") or not channel.now:  # else Slack did not say how it is called
-                channel.now = said.place
+            channel.now = called_now(channel.now, said.place)
             self._of[entry.thread] = channel
         if channel and said.audience != channel.audience:  # without a channel nobody has said anything there
             channel.seqs.append(entry.seq)
