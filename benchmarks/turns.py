@@ -23,6 +23,7 @@ async def turns(folder: Path, *, rounds: int = 100, conversations: int = 200) ->
         async with ground(folder) as here:
             taker, numbers, keys = here.turns(), count(), count()
             request = here.request(await here.turn("any"))
+            await _turn(here, taker, next(numbers))  # the only one that greets, and writes more
             texts = await _written(here, taker, next(numbers))
 
             async def bare_at_once() -> None:
