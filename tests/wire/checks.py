@@ -31,6 +31,8 @@ SAID = "You said: "
 WORD = re.compile(r"\bw(\d+)\b")
 HALF = " …"
 """How a message ends whose answer broke off; another one answers."""
+NO_MORE = "I have reached the limit"
+"""How the sentence begins which says that a bound lets it answer no more."""
 RUN = "work out"
 """What is in a message that asks for a run."""
 
@@ -59,7 +61,8 @@ def verdict(home: Path, scenario: Scenario) -> str | None:
             _check_paid(journal, read(home / ASKED))
             _check_grown(journal, read(home / ASKED))
             _check_questions(journal, said, scenario)
-            _check_answers(said, scenario, given_up(journal) | let_go(journal))
+            unanswered = given_up(journal) | let_go(journal) | at_a_bound(journal)
+            _check_answers(said, scenario, unanswered)
             _check_ending(said, scenario)
         assert len(read(home / DONE)) <= 1, "the deed was done twice"
     except AssertionError as error:
@@ -99,6 +102,12 @@ def let_go(journal: Reading) -> frozenset[str]:
             if isinstance(asked.event, Asked):
                 stopped.add(asked.event.execution)
     return _messages(journal, stopped)
+
+
+def at_a_bound(journal: Reading) -> frozenset[str]:
+    """The messages whose execution told people that a bound lets it answer no more."""
+    told = [spoken for spoken in journal.kind(Spoken) if spoken.event.text.startswith(NO_MORE)]
+    return _messages(journal, {spoken.key.partition("/")[0] for spoken in told})
 
 
 def _messages(journal: Reading, executions: Set[str]) -> frozenset[str]:

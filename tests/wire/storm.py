@@ -23,7 +23,7 @@ from rehearsal.people import PEOPLE
 from tests.lives import ended
 from tests.stories.choosing import looking
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
-from tests.wire.checks import given_up_in, verdict
+from tests.wire.checks import NO_MORE, given_up_in, verdict
 from tests.wire.deciding import (
     ASIDE,
     FOUND,
@@ -62,7 +62,6 @@ SETTINGS = {
     "owner_user_ids": frozenset(person.id for person in PEOPLE),
     "limit_turn": Limits(calls=4),
 }
-NO_MORE = "I have reached the limit"
 PLANS: Sequence[Sequence[object]] = (
     ["Respond"],
     ["Think", "Respond"],
