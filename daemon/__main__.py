@@ -289,10 +289,14 @@ def _backup(asked: argparse.Namespace) -> int:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """While code of the daemon's is loaded. Raises ConfigError with the file of it that cannot be."""
+    """While code of the daemon's is loaded. Raises ConfigError: what is not installed, or which file of it
+    cannot be read."""
     try:
         yield
     except UNLOADED as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and not missing.startswith("daemon"):
+            raise ConfigError(f"{missing} is not installed here: `make install`, then `make run`") from error
         read = [Path(frame.filename) for frame in extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError) and error.filename:
             read.append(Path(error.filename))

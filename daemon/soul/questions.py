@@ -48,7 +48,9 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
     if question.to and not question.resumes and not question.text.strip():
         raise ValueError("a question that someone is to answer needs words")
     if question.to and not question.choices and not turn.alone:
-        raise RuntimeError("what goes on beside other steps asks with choices: nobody could tell whose words")
+        raise RuntimeError(
+            "beside other steps a question needs choices: nobody could tell which one words answer"
+        )
 
     async def say(key: str) -> Asked:
         """Say it under the key of the question, before anybody can answer it."""

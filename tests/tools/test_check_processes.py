@@ -118,3 +118,14 @@ def test_a_start_with_code_that_cannot_be_read_ends_with_a_sentence(
     for command in ("check", "doctor", "actions", "read x -q y"):
         said = printed(Command(line=f".venv/bin/python -m daemon {command}", prints=()), project)
         assert "Traceback" not in said
+
+
+def test_a_start_without_what_it_needs_says_what_to_install(tmp_path: Path) -> None:
+    project = project_copied(tmp_path)
+    shutil.copy(ROOT / "manifest.json", project)
+    gone = "raise ModuleNotFoundError(\"No module named 'aiohttp'\", name='aiohttp')"
+    (project / "aiohttp.py").write_text(gone)
+    for command in ("", " read x -q y", " doctor"):
+        said = printed(Command(line=f".venv/bin/python -m daemon{command}", prints=()), project)
+        assert "aiohttp is not installed here: `make install`" in said
+        assert "Traceback" not in said
