@@ -6,9 +6,16 @@ from collections.abc import Mapping
 
 from tests.core.minds import reworded, rewritten
 from tests.core.scenario import Scenario, dm
-from tests.core.seekers import asking_anew
+from tests.core.seekers import asking_anew, moving
 from tests.core.waiting import CUT
 
+BEGUN = (
+    ["You said: hi"],
+    ["You said: hi", "You said: after a break: hi"],
+    [CUT, "You said: after a break: hi"],
+)
+ASKED = (["You said: hi"], ["You said: hi", "Which one?"], ["You said: hi", "Which one? …"])
+"""What people may have read before `process-gone` goes on without its process."""
 NEW_CODE: Mapping[str, Scenario] = {
     "new-code": Scenario(
         events=[dm(1, "hi")],
@@ -40,6 +47,16 @@ NEW_CODE: Mapping[str, Scenario] = {
             ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
         ],
         processes=asking_anew,
+        restarts=True,
+    ),
+    "process-gone": Scenario(
+        events=[dm(1, "hi"), dm(2, "two", during=1), dm(3, "three", phase=1)],
+        endings=[
+            ["You said: hi", "Which one?", "You said: after a break: two, three"],
+            *([*begun, "You said: two", "You said: three"] for begun in BEGUN),
+            *([*begun, "You said: after a break: two", "You said: three"] for begun in ASKED),
+        ],
+        processes=moving,
         restarts=True,
     ),
 }

@@ -6,6 +6,7 @@ from tests.core.mutant import rule
 
 OWN = "tests/processes/test_own_process.py::"
 CHECK = "tests/tools/test_check.py::"
+CHANGED = "tests/stories/test_changed.py::"
 
 STEPS = (
     rule(
@@ -49,6 +50,13 @@ STEPS = (
         "        if self.call.event.name == MONOLOGUE:\n",
         "        if False:\n",
         OWN + "test_a_monologue_says_nothing_aloud_whatever_stands_in_it",
+    ),
+    rule(
+        "a thread whose process is gone is in the initial one from then on",
+        "soul/program.py",
+        "past.process if past.process in self._world.processes else self._world.initial",
+        "past.process or self._world.initial",
+        CHANGED + "test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one",
     ),
     rule(
         "a process that nothing leads to is named",

@@ -221,6 +221,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "new-code",
     ),
     rule(
+        "an execution whose process is gone begins again in the initial one",
+        "soul/program.py",
+        "return known[name if name in known else self._world.initial]",
+        "return known[name]",
+        "process-gone",
+    ),
+    rule(
         "a watch becomes exactly one perception",
         "engine/waits.py",
         'key=part(waiting.key, "woke"),',

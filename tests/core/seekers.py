@@ -146,6 +146,16 @@ def _asking_after(told: Sequence[Memory]) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation}
 
 
+def moving(home: Path) -> Mapping[str, Process]:
+    """The first answer leads over into a process that asks; since the second life that one is gone."""
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        return Transition(to="moved", memory=(await converse(turn, COGNITIVE_STEPS)).memory)
+
+    moved = {"moved": asking(home)["conversation"]} if lives_in(home) == 1 else {}
+    return {**PROCESSES, "conversation": conversation, **moved}
+
+
 def waiting(_home: Path) -> Mapping[str, Process]:
     """Waits for a time, in the middle of its body."""
 

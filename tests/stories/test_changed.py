@@ -1,16 +1,21 @@
-"""A process is changed while one of its turns is half done: what that had begun is brought to an end."""
+"""A process is changed, or gone, while one of its turns is half done or waits, or a thread is in it."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from daemon.memory import WorkingMemory
-from daemon.process import Process, Transition, Turn
-from daemon.processes import INITIAL
+from daemon.mind.recall import remember
+from daemon.ports import Choice
+from daemon.process import MentalProcess, Process, Question, Transition, Turn
+from daemon.processes import INITIAL, PROCESSES
 from daemon.rules import verify
-from tests.stories.stage import ALICE, Stage
+from tests.soak import later
+from tests.stories.choosing import pressed, shown, turning, whispers
+from tests.stories.stage import ALICE, Stage, reply
 
 
 def deleting(what: str, reached: asyncio.Event, goes_on: bool) -> Process:
@@ -64,3 +69,75 @@ async def test_a_process_that_there_is_not_is_named_in_the_log(
     assert "there is none of that name: it goes on in conversation. There are conversation" in said
     await stage.say("alice", ALICE, "And now?", ts)
     assert await stage.answers(ALICE, ts) == ["Here.", "Here."]
+
+
+# A process whose file was deleted, or renamed
+
+
+async def going_on(stage: Stage, travel: Process | None = None) -> None:
+    """The daemon restarts, with the usual processes and this one."""
+    await stage.sleep()
+    stage.processes = PROCESSES
+    if travel:
+        named = MentalProcess(name="travel", run=travel, when="they want to go somewhere.")
+        stage.processes = {**PROCESSES, "travel": named}
+    await stage.wake()
+
+
+async def travelled(stage: Stage, travel: Process) -> str:
+    """Alice has been led into `travel` and has spoken there, and then that process is gone."""
+    await going_on(stage, travel)
+    stage.model.say(turning("Off!", "travel"))
+    ts = await stage.say("alice", ALICE, "I want to get away from here")
+    await stage.say("alice", ALICE, "So what do you think?", ts)
+    await going_on(stage)
+    assert (await stage.answers(ALICE, ts))[1:] == ["Where to?"]
+    return ts
+
+
+async def test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one(stage: Stage) -> None:
+    async def travel(turn: Turn) -> WorkingMemory:
+        return turn.memory.with_memory(*map(remember, await turn.say("Where to?")))
+
+    ts = await travelled(stage, travel)
+    stage.model.say(reply("Oslo is cold."))
+    await stage.say("alice", ALICE, "To Oslo", ts)
+    assert (await stage.answers(ALICE, ts))[2:] == ["Oslo is cold."]
+    assert "Where to?" in str(stage.prompt()), "it knows what was said there"
+    await going_on(stage, travel)
+    stage.model.say(reply("You are welcome."))
+    await stage.say("alice", ALICE, "Thank you", ts)
+    assert (await stage.answers(ALICE, ts))[3:] == ["You are welcome."], "it is out of there for good"
+    assert not stage.entries("attempt-failed", "restarted")
+    assert verify(stage.soul.journal).violations == []
+
+
+@pytest.mark.parametrize("how", ["words", "button", later("go on")])
+async def test_what_waits_in_a_process_that_is_gone_begins_again_in_the_initial_one(
+    stage: Stage, how: str
+) -> None:
+    kinds: dict[str, dict[str, Any]] = {
+        "words": {},
+        "button": {"choices": (Choice(label="Away", value="away"),)},
+        "go on": {"resumes": True},
+    }
+
+    async def travel(turn: Turn) -> WorkingMemory:
+        answered = await turn.ask("where", Question(text="Where to?", to=turn.people, **kinds[how]))
+        await turn.say(f"Off to {answered.value}.")
+        return turn.memory
+
+    ts = await travelled(stage, travel)
+    stage.model.say(reply("I am still here."))
+    if how == "button":
+        await pressed(stage, "alice", "Away")
+    else:
+        await stage.say("alice", ALICE, "go on" if how == "go on" else "To Oslo", ts)
+    assert not any(buttons for _, buttons in await shown(stage, ALICE, ts))
+    assert (await stage.answers(ALICE, ts))[2:] == ["I am still here."]
+    assert "said: Where to?" in str(stage.prompt()), "its log"
+    assert len(whispers(stage)) == (how == "button"), "that press counts for nothing"
+    assert len(stage.entries("restarted")) == 1
+    assert not stage.pending("asked", "input", "turn-began")
+    assert not stage.entries("attempt-failed", "answered")
+    assert verify(stage.soul.journal).violations == []
