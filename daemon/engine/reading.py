@@ -59,6 +59,11 @@ class Reading:
             found = self._store.get(key)
             return self._entry(found) if found else None
 
+    def has(self, key: str) -> bool:
+        """Is there an entry under this key, damaged or not?"""
+        with self._question:
+            return self._store.seq_of(key) is not None
+
     def at(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""
         return self.many([seq])[0]
@@ -110,9 +115,26 @@ class Reading:
     def latest(self, thread: str, kind: type[E], before: int = ALWAYS) -> Entry[E] | None:
         """A thread's last entry of this kind, before a seq if one is given."""
         with self._question:
-            rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
-            found = [row for row in rows if row is not None]
-            return self._entry(max(found)) if found else None
+            found = self._latest(thread, kind, before)
+            return self._entry(found) if found else None
+
+    def latest_first(self, thread: str, kind: type[E]) -> Iterator[Entry[E]]:
+        """A thread's entries of this kind, from the last one back; a live journal leaves out damaged ones."""
+        with self._question:
+            found = self._latest(thread, kind)
+            while found:
+                yield from self._of_all([found])
+                found = self._latest(thread, kind, before=found[0])
+
+    def last_seq(self, thread: str, kind: type[Event]) -> int:
+        """That of a thread's last entry of this kind, which may be damaged; 0 where there is none."""
+        with self._question:
+            found = self._latest(thread, kind)
+            return found[0] if found else 0
+
+    def _latest(self, thread: str, kind: type[Event], before: int = ALWAYS) -> Stored | None:
+        rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
+        return max((row for row in rows if row), default=None)
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""

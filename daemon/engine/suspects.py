@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, cast
 
 from daemon.engine.attempts import is_overruled, rest, turn_of
 from daemon.engine.event import Entry, Event, StepEvent, only
-from daemon.engine.exceptions import JournalError
+from daemon.engine.exceptions import JournalDamaged, JournalError
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.kinds import TurnBegan, TurnResumed
 from daemon.engine.lives import Controlled, LifeBegan, LifeEnded, Lived
@@ -70,16 +70,16 @@ async def begin_life(
     """
     ours = False
     while not ours:
-        last = journal.latest(thread, LifeBegan)
+        last = journal.last_seq(thread, LifeBegan)
         after: Literal["", "stop", "kill"] = ""
         found = dict[int, Standing]()
         if last:
-            killed = journal.get(_ended(last.seq)) is None
+            killed = not journal.has(_ended(last))
             after = "kill" if killed else "stop"
-            found = _standings(journal, last.seq, killed)
+            found = _standings(journal, last, killed)
         standings = {str(seq): astuple(one) for seq, one in found.items() if one != INNOCENT}
         event = LifeBegan(after=after, standings=standings)
-        began, ours = await journal.append(thread, event, key=f"life:{last.seq if last else 'first'}")
+        began, ours = await journal.append(thread, event, key=f"life:{last or 'first'}")
     return Suspects(journal, clock, began, is_asleep)
 
 
@@ -87,19 +87,19 @@ def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
     """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
     if not life:
         return INNOCENT
-    event = journal.at(life).event
-    known = event.standings.get(str(began.seq)) if isinstance(event, LifeBegan) else None
+    lives = only(LifeBegan, journal.sound([life]))
+    known = lives[0].event.standings.get(str(began.seq)) if lives else None
     if known is None or _has_come_further(journal, began, since=life):
         return INNOCENT
     kills, counted, control = known
-    if control and journal.get(_control(life, began)):
+    if control and journal.has(_control(life, began)):
         return Standing(kills=kills, counted=counted + 1)
     return Standing(kills=kills, counted=counted, control=control)
 
 
 def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]:
     """What each half turn is suspected of when that life is over."""
-    halves = journal.pending(TurnBegan)
+    halves = [began for began in journal.pending(TurnBegan) if _is_sound(journal, began)]
     found = {began.seq: standing(journal, life, began) for began in halves}
     if not killed:
         return found
@@ -114,6 +114,16 @@ def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]
     return found
 
 
+def _is_sound(journal: Reading, began: Entry[TurnBegan]) -> bool:
+    """Can all be read of this half turn? If not, it is not taken up, and the worker cannot die of it."""
+    try:
+        journal.parts(turn_of(began))
+        journal.recorded(began.event.execution)
+    except JournalDamaged:
+        return False
+    return True
+
+
 def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
     """The last attempt at this turn."""
     resumed = only(TurnResumed, journal.parts(turn_of(began)))
@@ -124,7 +134,7 @@ def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | En
 def _is_at_work(journal: Reading, life: int, began: Entry[TurnBegan]) -> bool:
     """Has that life an attempt at this turn that has not failed by itself?"""
     attempt = _attempt(journal, began)
-    return attempt.event.life == life and journal.get(failure_key(began, attempt.seq)) is None
+    return attempt.event.life == life and not journal.has(failure_key(began, attempt.seq))
 
 
 def failure_key(began: Entry[TurnBegan], epoch: int) -> str:

@@ -130,8 +130,8 @@ class Status:
 
     def _mark(self) -> int:
         """The seq up to which no attempt has left anything standing."""
-        last = self._journal.latest(self._home, StatusCleared)
-        return last.event.upto if last else 0
+        cleared = self._journal.latest_first(self._home, StatusCleared)
+        return next((entry.event.upto for entry in cleared), 0)
 
     def _rested(self) -> None:
         """Note now and then that nothing is shown, so that the next start need not look far."""
@@ -147,8 +147,8 @@ class Status:
         self._marking = None
 
     async def _note(self, upto: int) -> None:
-        last = self._journal.latest(self._home, StatusCleared)
-        key = f"{StatusCleared.kind}:{self._team}:{last.seq if last else 'first'}"
+        last = self._journal.last_seq(self._home, StatusCleared)
+        key = f"{StatusCleared.kind}:{self._team}:{last or 'first'}"
         cleared = StatusCleared(upto=upto)
         with suppress(JournalError):  # then the next start looks further back
             await self._journal.append(self._home, cleared, key=key, author="core")

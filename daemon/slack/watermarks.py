@@ -71,8 +71,7 @@ class Marks:
 
     async def _write(self, came: ReadOn) -> None:
         home = _home(self.team)
-        last = self.journal.latest(home, ReadOn)
-        key = f"read-on:{self.team}:{last.seq if last else 'first'}"
+        key = f"read-on:{self.team}:{self.journal.last_seq(home, ReadOn) or 'first'}"
         await self.journal.append(home, came, key=key, author="core")
         self._unwritten = {}
 
@@ -87,8 +86,10 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
     if whole is None:
         return None
     found = Marks(journal=journal, team=team, whole=whole)
-    last = journal.latest(_home(team), CaughtUp)
-    for entry in journal.of(_home(team), ReadOn, since=last.seq if last else 0):
+    home = _home(team)
+    for entry in journal.kind(ReadOn, since=journal.last_seq(home, CaughtUp)):
+        if entry.thread != home:
+            continue
         for channel, until in entry.event.channels.items():
             if until <= now:
                 found._channels[channel] = until
@@ -100,21 +101,20 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
 
 def watermark(journal: Journal, team: str, now: float) -> CaughtUp | None:
     """The last one of the whole workspace that can be believed `now`."""
-    newest = journal.latest(_home(team), CaughtUp)
-    last = newest
-    while last:
-        mark = last.event
+    for entry in journal.latest_first(_home(team), CaughtUp):
+        mark = entry.event
         if max(mark.until, *mark.behind.values(), 0.0) <= now:
             return mark
-        last = journal.latest(last.thread, CaughtUp, before=last.seq)
-    return CaughtUp(until=_first_call(journal, team, now)) if newest else None
+    if not journal.last_seq(_home(team), CaughtUp):
+        return None
+    return CaughtUp(until=_first_call(journal, team, now))
 
 
 async def move(journal: Journal, team: str, mark: CaughtUp) -> None:
     """From now on this is the watermark."""
-    last = journal.latest(_home(team), CaughtUp)
-    key = f"caught-up:{team}:{last.seq if last else 'first'}"
-    await journal.append(_home(team), mark, key=key, author="core")
+    home = _home(team)
+    key = f"caught-up:{team}:{journal.last_seq(home, CaughtUp) or 'first'}"
+    await journal.append(home, mark, key=key, author="core")
 
 
 def _first_call(journal: Journal, team: str, now: float) -> float:

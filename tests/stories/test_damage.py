@@ -48,6 +48,50 @@ async def test_a_damaged_entry_stops_its_own_thread_and_no_other(
     assert [record.levelno for record in told] == [logging.CRITICAL], "said once, and loudly"
 
 
+async def test_what_the_last_life_noted_of_itself_may_be_damaged(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    await stage.clock.advance(3_600)
+    await stage.say("alice", ALICE, "And now?")
+    await stage.sleep()
+    await stage.post("alice", ALICE, "And while you were away?")
+    await stage.wake()
+    await stage.settled()
+    await stage.sleep()
+    noted = ("life-began", "life-ended", "caught-up", "read-on", "status-cleared")
+    with opened(stage.home / "journal.db") as copy:
+        for kind in noted:
+            copy.change(copy.seqs(kind)[-1], body="null")
+    for status in (503, 200):
+        await stage.wake()
+        stage.model.say(reply("Here I am."))
+        bob = await stage.say("bob", BOB, "Are you there?")
+        assert await stage.answers(BOB, bob) == ["Here I am."]
+        assert (await stage.health())[0] == status, "it is said as long as anybody needs it"
+        await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        assert [copy.body(seq)["after"] for seq in copy.seqs("life-began")[-2:]] == ["stop", "stop"]
+
+
+async def test_a_half_turn_that_is_damaged_is_suspected_of_no_kill(stage: Stage) -> None:
+    never = asyncio.Event()
+    for _ in range(2):
+        stage.model.say(reply("Hello."), until=never, first=3)
+    await stage.post("alice", ALICE, "Hello")
+    await stage.passing(0, lambda: stage.pending("turn-began"))
+    await stage.sleep()
+    await stage.wake()
+    await stage.passing(0, lambda: stage.entries("turn-resumed"))
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(copy.seqs("turn-resumed")[-1], body="null")
+        copy.db.execute("delete from entry where seq = ?", [copy.seqs("life-ended")[-1]])  # as a kill would
+    await stage.wake()
+    stage.model.say(reply("Here I am."))
+    bob = await stage.post("bob", BOB, "Are you there?")
+    await stage.passing(1, lambda: [one for one in stage.entries("spoken") if one.event.text == "Here I am."])
+    assert await stage.answers(BOB, bob) == ["Here I am."]
+
+
 async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
     await lived(tmp_path)
     spoil(tmp_path / NAME, "pending_by_kind")
