@@ -59,10 +59,10 @@ class Reading:
             found = self._store.get(key)
             return self._entry(found) if found else None
 
-    def has(self, key: str) -> bool:
-        """Is there an entry under this key, damaged or not?"""
+    def seq_of(self, key: str) -> int:
+        """That of the entry under this key, which may be damaged; 0 where there is none."""
         with self._question:
-            return self._store.seq_of(key) is not None
+            return self._store.seq_of(key) or 0
 
     def at(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""

@@ -74,7 +74,7 @@ async def begin_life(
         after: Literal["", "stop", "kill"] = ""
         found = dict[int, Standing]()
         if last:
-            killed = not journal.has(_ended(last))
+            killed = not journal.seq_of(_ended(last))
             after = "kill" if killed else "stop"
             found = _standings(journal, last, killed)
         standings = {str(seq): astuple(one) for seq, one in found.items() if one != INNOCENT}
@@ -92,7 +92,7 @@ def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
     if known is None or _has_come_further(journal, began, since=life):
         return INNOCENT
     kills, counted, control = known
-    if control and journal.has(_control(life, began)):
+    if control and journal.seq_of(_control(life, began)):
         return Standing(kills=kills, counted=counted + 1)
     return Standing(kills=kills, counted=counted, control=control)
 
@@ -134,7 +134,7 @@ def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | En
 def _is_at_work(journal: Reading, life: int, began: Entry[TurnBegan]) -> bool:
     """Has that life an attempt at this turn that has not failed by itself?"""
     attempt = _attempt(journal, began)
-    return attempt.event.life == life and not journal.has(failure_key(began, attempt.seq))
+    return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
 
 
 def failure_key(began: Entry[TurnBegan], epoch: int) -> str:

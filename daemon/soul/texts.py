@@ -96,11 +96,22 @@ class Texts:
     async def enter(self, name: str, text: str) -> str:
         """The sha256 of a text, which is in the journal from then on."""
         sha = hashlib.sha256(text.encode()).hexdigest()
-        key = f"text:{sha}"
-        if sha not in self._entered and self._journal.get(key) is None:
-            event = Text(name=name, text=text)
-            self._entered[sha], _ = await self._journal.append(SELF, event, key=key, author="core")
+        if sha not in self._entered:
+            self._entered[sha] = await self._entry(f"text:{sha}", Text(name=name, text=text))
         return sha
+
+    async def _entry(self, key: str, text: Text) -> Entry[Text]:
+        """The entry of this text. One that is damaged is as it was: its key says what it held."""
+        try:
+            found = self._journal.get(key)
+        except JournalDamaged:
+            seq = self._journal.seq_of(key)
+            return Entry(
+                seq=seq, thread=SELF, author="core", key=key, cause=None, closes=(), at=0.0, event=text
+            )
+        if found is None:
+            found, _ = await self._journal.append(SELF, text, key=key, author="core")
+        return cast(Entry[Text], found)
 
     def as_it_is(self, name: str) -> str:
         """A text as it is now, whatever the journal holds of it."""

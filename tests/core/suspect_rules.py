@@ -66,7 +66,7 @@ SUSPECTING: tuple[Mutant, ...] = (
     rule(
         "suspects: a worker that was told to stop was not killed",
         "engine/suspects.py",
-        "killed = not journal.has(_ended(last))",
+        "killed = not journal.seq_of(_ended(last))",
         "killed = True",
         f"{SUSPECTS}a_daemon_that_was_told_to_stop_was_not_killed",
     ),

@@ -72,6 +72,20 @@ async def test_what_the_last_life_noted_of_itself_may_be_damaged(stage: Stage) -
         assert [copy.body(seq)["after"] for seq in copy.seqs("life-began")[-2:]] == ["stop", "stop"]
 
 
+async def test_a_damaged_text_of_the_owner_is_read_from_its_file(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        for kind in ("text", "texts"):
+            for seq in copy.seqs(kind):
+                copy.change(seq, body="null")
+    await stage.wake()
+    stage.model.say(reply("Here I am."))
+    bob = await stage.say("bob", BOB, "Are you there?")
+    assert await stage.answers(BOB, bob) == ["Here I am."]
+    assert (await stage.health())[0] == 503
+
+
 async def test_a_half_turn_that_is_damaged_is_suspected_of_no_kill(stage: Stage) -> None:
     never = asyncio.Event()
     for _ in range(2):
