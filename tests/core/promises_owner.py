@@ -148,6 +148,13 @@ ALLOWS = (
         ANSWERS + "test_a_former_owner_s_yes_is_worth_nothing[button]",
     ),
     rule(
+        "who may decide is part of what is asked: what a former owner agreed to is not done",
+        "soul/questions.py",
+        "        _asked(question, ()),\n        answered=keep,",
+        "        _asked(replace(question, to=(), owners=()), ()),\n        answered=keep,",
+        APPROVAL + "test_what_a_former_owner_agreed_to_is_not_done[chat.update-True]",
+    ),
+    rule(
         "whom it was put to answers, and no owner instead",
         "soul/taking.py",
         "    if person not in question.event.to:\n        return False\n",

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition, Run
-from rehearsal.people import CAROL
+from rehearsal.people import BOB, CAROL
 from tests.soak import SOAK, later
 from tests.stories.choosing import (
     ASKED,
@@ -249,3 +249,45 @@ async def test_one_agreement_is_for_one_deed(stage: Stage) -> None:
     await pressed(stage, "carol", "Approve")
     assert published == [NEWS]
     assert len(questions(stage)) == 1, "it asks again before it does it again"
+
+
+async def agreed_and_killed(stage: Stage, published: list[str], method: str) -> str:
+    """Of two owners Carol has agreed, and the daemon ends while it waits for this call of Slack's; the ts of
+    Alice's message."""
+    ts = await asking(stage, published, BOB.id, CAROL.id)
+    stage.wire.held[method] = held = asyncio.Event()
+    await press(stage, "carol", GENERAL, await question_ts(stage), "Approve")
+    await stage.until(lambda: stage.entries("answer") and stage.wire.told(method))
+    await stage.sleep()
+    held.set()
+    stage.wire.held.clear()
+    return ts
+
+
+@pytest.mark.parametrize(("method", "recorded"), [("chat.update", True), later("users.info", False)])
+async def test_what_a_former_owner_agreed_to_is_not_done(stage: Stage, method: str, recorded: bool) -> None:
+    """Neither where the answer is on disk already, nor where it was only taken."""
+    published: list[str] = []
+    ts = await agreed_and_killed(stage, published, method)
+    answers(stage, turning("I am at it again."), publish())
+    await stage.wake(owner_user_ids=frozenset({BOB.id}))
+    await stage.settled()
+    assert published == []
+    assert bool(stage.entries("answered")) == recorded
+    *_, (asked, buttons) = await shown(stage, GENERAL, ts)
+    assert (asked, buttons) == (MAY_I.replace(CAROL.id, BOB.id), ["Approve", "Decline"])
+    answers(stage, choice("Respond"), reply(DONE))
+    await pressed(stage, "bob", "Approve")
+    assert published == [NEWS]
+
+
+@SOAK
+async def test_nor_where_nobody_is_left_to_agree(stage: Stage) -> None:
+    published: list[str] = []
+    ts = await agreed_and_killed(stage, published, "chat.update")
+    answers(stage, turning("I am at it again."), publish(), choice("Respond"), reply("I may not."))
+    await stage.wake(owner_user_ids=frozenset())
+    await stage.settled()
+    assert published == []
+    assert (await stage.answers(GENERAL, ts))[-1] == "I may not."
+    assert not stage.pending("asked", "action", "input", "turn-began")

@@ -86,3 +86,14 @@ async def test_where_nobody_waits_for_an_answer_nothing_is_said(stage: Stage) ->
     await stage.say("alice", GENERAL, "I only said.", ts)
     assert await shown(stage, GENERAL, ts) == [*before, ("I only said.", [])]
     assert len(stage.model.requests) == 3
+
+
+async def test_a_bound_that_the_settings_lift_meanwhile_is_read_back_as_it_was(stage: Stage) -> None:
+    ts = await at_a_bound(stage, "person", OWNED)
+    await stage.sleep()
+    await stage.wake(limit_person=Limits())
+    stage.model.say(reply("Here it is."))
+    await pressed(stage, "carol", "Continue")
+    assert (await stage.answers(GENERAL, ts))[-1] == "Here it is."
+    assert len(stage.entries("asked")) == 1
+    assert not stage.entries("restarted")
