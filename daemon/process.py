@@ -241,7 +241,7 @@ class Turn(Protocol):
         """When one of these entries is closed, one that matches has come, or so many seconds are over, this
         thread hears of it; what it waited for before in this way it waits for no more."""
 
-    async def waiting(self) -> Sequence[Waiting]:
+    async def waiting(self) -> Sequence[Entry[Waiting]]:
         """What this thread waits for in this way."""
 
     async def call(

@@ -164,7 +164,8 @@ class AgentLog(Projection):
             if one.seq >= before:
                 break
             paid.upto = one.seq
-            if root_of(one.thread) == INNER and not one.event.taken_from:
+            of_today = one.at < began + DAY  # else the clock was once ahead
+            if of_today and root_of(one.thread) == INNER and not one.event.taken_from:
                 paid.usd += one.event.cost
         return paid.usd
 

@@ -18,7 +18,7 @@ from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
 from daemon.knowledge.places import called_now
 from daemon.knowledge.projection import Projection
 from daemon.knowledge.views import Views
-from daemon.limits import midnight
+from daemon.limits import DAY, midnight
 from daemon.ports import Clock
 
 PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
@@ -205,8 +205,9 @@ class Reach:
     def sent_today(self) -> int:
         """How many messages the inner life has sent in this UTC day."""
         today = midnight(self._clock.now())
-        ran: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=today)
-        return sum(one.event.name == SEND and one.event.ok and not one.event.taken_from for one in ran)
+        found: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=today)
+        ran = [one.event for one in found if one.at < today + DAY]  # later ones: the clock was once ahead
+        return sum(one.name == SEND and one.ok and not one.taken_from for one in ran)
 
     def met_today(self) -> int:
         """How many messages went to and came from bots in this UTC day."""

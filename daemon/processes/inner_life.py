@@ -42,6 +42,7 @@ COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
+STARTED = "the daemon was started"
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
 FAILED = 300.0
@@ -82,33 +83,29 @@ class Tick:
         self._pause_set = self._state.log.settings.pause.value
         due = only(TickDue, self._turn.inputs)
         if only(InnerBegan, self._turn.inputs):
-            if await self._begins(due):
-                return
+            await self._begins(due)
         elif not due:
             await self._asleep(self._what_came())
             if not await self._turn.waiting():
                 await self._pause(self._life.limits.pause, "the pause is over")
-            return
         elif self._too_early():
             await self._later(due, self._life.limits.pause - self._since_last)
-            return
-        await self._think(system, due)
+        else:
+            await self._think(system, due)
 
     # What happens while it waits
 
-    async def _begins(self, due: Sequence[Entry[TickDue]]) -> bool:
-        """The daemon was started: is nothing to be thought yet? The first tick comes when a pause is over."""
-        pause = self._life.limits.pause
+    async def _begins(self, due: Sequence[Entry[TickDue]]) -> None:
+        """The daemon was started: it sleeps on, or its first tick comes when a pause is over.
+
+        A wait that is dated later than now was set by a clock that was ahead: all of it is left.
+        """
         waits = await self._turn.waiting()
-        if not due and any(one.note.get("idle") for one in waits):
-            await self._asleep("the daemon was started")
-            return True
-        if not pause:
-            return False
-        await self._asleep("the daemon was started")
-        left = [one.due - self._now for one in waits if one.due and not due]
-        await self._later(due, max([pause, *left]), waits)
-        return True
+        await self._asleep(STARTED)
+        if any(one.event.note.get("idle") for one in waits):
+            return
+        left = [one.event.due - max(self._now, one.at) for one in waits if one.event.due]
+        await self._later(due, max([self._life.limits.pause, *left]), waits)
 
     async def _asleep(self, why: str) -> None:
         """A line of the log, without a call."""
@@ -136,14 +133,15 @@ class Tick:
         return 0 <= self._since_last < self._life.limits.pause - NEARLY
 
     async def _later(
-        self, due: Sequence[Entry[TickDue]], seconds: float, waits: Sequence[Waiting] = ()
+        self, due: Sequence[Entry[TickDue]], seconds: float, waits: Sequence[Entry[Waiting]] = ()
     ) -> None:
         """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
-        why = due[-1].event.why if due else "the daemon was started"
+        why = due[-1].event.why if due else STARTED
         woke = [seq for entry in due for seq in entry.event.notes]
         for wait in waits:
-            if not due and wait.note.get("woke"):
-                why, woke = wait.note[INNER_WAIT], wait.note["woke"]
+            note = wait.event.note
+            if note.get("woke"):
+                why, woke = note[INNER_WAIT], note["woke"]
         await self._turn.wait(within=seconds, note={INNER_WAIT: why, "woke": woke})
 
     async def _pause(self, seconds: float, why: str) -> None:
@@ -183,7 +181,7 @@ class Tick:
         now = Now(
             tick=turn.number,
             at=self._now,
-            why=due[-1].event.why if due else "the daemon was started",
+            why=due[-1].event.why,
             view=self._view(due),
             name=name_of(turn.text(SOUL)),
             owners=turn.owners,

@@ -140,11 +140,10 @@ class Voice(Scope):
             await self.ctx.unwatch(before.event.inputs)
         await self.ctx.watch(closed=closed, want="any", matching=matching, within=within, note=note)
 
-    async def waiting(self) -> Sequence[Waiting]:
+    async def waiting(self) -> Sequence[Entry[Waiting]]:
         """What this thread waits for in this way."""
         found = await self.ctx.notice("waits", self._waits)
-        seqs = found.event.inputs if found else ()
-        return [entry.event for entry in self.world.journal.many(seqs)]
+        return self.world.journal.many(found.event.inputs if found else ())
 
     def _waits(self) -> Received | None:
         waits = self.world.journal.pending(Waiting, thread=self.thread)

@@ -124,8 +124,8 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: what woke it is kept over more than one start",
         LIFE,
-        'if not due and wait.note.get("woke"):',
-        'if due and wait.note.get("woke"):',
+        'if note.get("woke"):',
+        'if due and note.get("woke"):',
         f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
     ),
     rule(

@@ -175,6 +175,20 @@ async def test_the_least_pause_may_be_none(asleep: Stage) -> None:
     assert shown(stage)[-1].setting("pause that you set") == "none; at least 0 seconds"
 
 
+async def test_where_the_least_pause_is_none_the_one_that_it_set_goes_on_after_a_restart(
+    asleep: Stage,
+) -> None:
+    stage = asleep
+    thinks(stage, "I rest.", do("cycle.pause", seconds=600))
+    await live(stage, inner_life_min_pause=0)
+    await stage.sleep()
+    await live(stage, inner_life_min_pause=0)
+    await passes(stage, 599)
+    assert len(shown(stage)) == 1
+    thinks(stage, unlike(1), do("cycle.idle", seconds=3_600))
+    await tick(stage, 1)
+
+
 async def test_the_first_tick_comes_a_pause_after_the_start(asleep: Stage) -> None:
     stage = asleep
     await live(stage, inner_life_min_pause=300)

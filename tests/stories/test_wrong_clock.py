@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from rehearsal.people import ALICE as ALICE_HERSELF
+from tests.stories.mending import unasked
 from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.ticking import did, do, live, thinks, tick, unlike
 
 YEAR = 365 * 86_400.0
 
@@ -58,3 +61,22 @@ async def test_a_clock_that_is_set_makes_nobody_deaf(stage: Stage) -> None:
     assert not stage.soul.slack.hearing.deaf
     stage.clock.set_ahead(-YEAR)
     assert stage.soul.slack.hearing.inbound_age == 0
+
+
+async def test_the_inner_life_neither_sleeps_nor_is_silent_for_as_long_as_the_clock_was_ahead(
+    asleep: Stage,
+) -> None:
+    owned = {"owner_user_ids": frozenset({ALICE_HERSELF.id}), "inner_life_daily_messages": 1}
+    asleep.clock.set_ahead(YEAR)
+    await live(asleep, **owned)
+    await did(asleep, do("message.send", to=ALICE_HERSELF.id, text="The lift is stuck."))
+    await asleep.sleep()
+    asleep.clock.set_ahead(0)
+    await live(asleep, **owned)
+    await did(asleep, do("message.send", to=ALICE_HERSELF.id, text="The lift works again."))
+    spent = asleep.soul.budget.today().inner
+    thinks(asleep, unlike(1))
+    asked = await tick(asleep)
+    assert asked.setting("messages sent today") == "1 of 1"
+    assert asked.setting("spent today") == f"${spent:.2f} of $1.00"
+    assert {*await unasked(asleep, "alice", ALICE)} == {"The lift is stuck.", "The lift works again."}
