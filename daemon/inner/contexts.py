@@ -27,6 +27,8 @@ LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
 LONGEST_RESULT = 6_000
 """Characters of what one command came to."""
+LONGEST_LIST = 50_000
+"""Characters of the processes, the results, the records or the notes that are in sight."""
 LONGEST_MEMORY = 12_000
 """Characters of llm_memory that are in sight, the newest first."""
 LISTED = 50
@@ -121,13 +123,12 @@ class Contexts:
 
     def _processes(self) -> str:
         """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
-        lines = []
-        for process in self.state.processes.processes(self.knows):
-            lines.append(_process(process))
-            self.saw.append(process.id)
+        processes = self.state.processes.processes(self.knows)
+        self.saw += [process.id for process in processes]
+        lines = _fitting([_process(process) for process in processes])
         last = self.state.log.last
         if last:
-            lines += [self._result(one.event, one.seq) for one in last.commands]
+            lines += _fitting([self._result(one.event, one.seq) for one in last.commands])
         lines += self.state.said.lines()
         return "\n".join(lines)
 
@@ -161,7 +162,7 @@ class Contexts:
             asked += last.entry.event.shows
         shown = self.state.records.shown(asked, self.now.view)
         self.saw += [record.wrote for record in shown]
-        return "\n".join(map(line, shown))
+        return "\n".join(_fitting([line(record) for record in shown]))
 
     def _shown(self, *families: str) -> list[int]:
         """What the commands of these families of the last tick asked to see."""
@@ -178,7 +179,7 @@ class Contexts:
         if self.state.log.settings.mode.value == "auto":
             asked = replace(Filter.of(self.state.log.settings.filter.value), unread=True)
             wanted = notes.matching(asked, self.knows, LISTED)
-            lines += [self._note_in_words(seq) for seq in wanted]
+            lines += _fitting([self._note_in_words(seq) for seq in wanted])
             hidden = sum(notes.counts().values()) - len(wanted)
             lines.append(f"not shown: {hidden}")
         else:
@@ -186,7 +187,7 @@ class Contexts:
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")
-        lines += [self._note_in_words(seq) for seq in self._shown("notes.read")]
+        lines += _fitting([self._note_in_words(seq) for seq in self._shown("notes.read")])
         return "\n".join(lines)
 
     def _note_in_words(self, seq: int) -> str:
@@ -238,6 +239,16 @@ class Contexts:
         text, shown = self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
         self.saw += [record.wrote for record in shown]
         return text
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """The first of them, as many as a model can be sent with all else, and how many more there are."""
+    size = 0
+    for place, one in enumerate(lines):
+        size += len(one)
+        if size > LONGEST_LIST:
+            return [*lines[:place], element("left-out", more=len(lines) - place)]
+    return [*lines]
 
 
 def _process(process: Process) -> str:

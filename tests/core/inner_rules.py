@@ -162,8 +162,8 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: so are processes",
         CONTEXTS,
-        "processes.processes(self.knows):",
-        "processes.processes(lambda *_: True):",
+        "processes.processes(self.knows)",
+        "processes.processes(lambda *_: True)",
         f"{ELSEWHERE}[process_log-bob]",
     ),
     rule(

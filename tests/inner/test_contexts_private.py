@@ -12,7 +12,7 @@ import pytest
 from daemon.engine.journal import Journal
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.state import State
-from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProcessStarted, Ticked
+from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProcessEnded, ProcessStarted, Ticked
 from daemon.knowledge.views import PUBLIC
 from daemon.limits import INNER as LIMITS
 from daemon.within import index_of, state_of
@@ -146,6 +146,33 @@ async def test_it_is_known_whose_words_it_was_shown(ticking: Ticking) -> None:
     elsewhere = await ticking.contexts(ticking.bob)
     elsewhere.regions()
     assert not elsewhere.saw
+
+
+# However much there is
+
+
+async def test_of_more_than_a_model_can_be_sent_the_first_are_shown_and_the_rest_is_counted(
+    ticking: Ticking,
+) -> None:
+    office, alice = ticking.office, ticking.alice
+    long = "word " * 800
+    notes = [(await office.say(alice, "Alice", long)).seq for _ in range(20)]
+    diary = [await ticking.ran("diary.add", alice, text=long) for _ in range(20)]
+    for _ in range(20):
+        started = await office.write(INNER, ProcessStarted(name="count", view=alice))
+        ended = ProcessEnded(process=started.seq, name="count", status="ok", result=long)
+        await office.write(INNER, ended)
+    commands = (
+        await ticking.ran("notes.read", alice, shows=tuple(notes)),
+        await ticking.ran("diary.read", alice, shows=tuple(diary)),
+    )
+    call = await office.write(INNER, answered("I look at all of it."))
+    line = Ticked(tick=3, outcome="thought", answer=call.seq, commands=commands, view=alice)
+    await office.write(INNER, line)
+    shown = await ticking.shown(alice)
+    for name in ("notes", "records", "process_log"):
+        assert (shown[name].count(long), '<left-out more="8"/>' in shown[name]) == (12, True), name
+    assert f'<note id="{notes[0]}"' in shown["notes"]
 
 
 # After a restart, what was done before it is copied under keys of the tick that began again
