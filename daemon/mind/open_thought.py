@@ -87,7 +87,18 @@ class Final:
             return
         if QUOTED.match(line):
             return
-        self._sections.feed(SAYS_NOTHING.sub("", line))
+        at = 0
+        for silent in SAYS_NOTHING.finditer(line):
+            self._hear(line[at : silent.start()])
+            if self.opened:
+                at = silent.start()
+                break
+            at = silent.end()
+        self._hear(line[at:])
+
+    def _hear(self, text: str) -> None:
+        """Text that is neither code nor a quotation, or stands in the final answer."""
+        self._sections.feed(text)
         self.opened = self._sections.is_open(self._tag) or bool(self.text)
 
 

@@ -13,6 +13,7 @@ SAID = {
         "<ada-response>So:\n```\nx > 1\n```\n> quoted</ada-response>",
         "So:\n```\nx > 1\n```\n> quoted",
     ),
+    "with code in its first line": ("By `x`: <ada-response>Run `ls`<br/>.</ada-response>", "Run `ls`<br/>."),
     "after code": ("```\n<ada-response>No.</ada-response>\n```\n<ada-response>Yes.</ada-response>", "Yes."),
     "after code in a line": ("I write `<ada-response>`. <ada-response>Yes.</ada-response>", "Yes."),
     "after a quotation": ("> <ada-response>No.</ada-response>\n<ada-response>Yes.</ada-response>", "Yes."),
