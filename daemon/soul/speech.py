@@ -183,8 +183,9 @@ class Speech:
         while len(pages) < least:
             since = pages[-2].upto if len(pages) > 1 else 0
             middle = speaker.cut(text[: (since + len(text)) // 2], since)
-            if not since < middle < len(text):
-                return pages + [Page(text="…", upto=len(text))] * (least - len(pages))
             ends = [page.upto for page in pages[:-1]]
-            pages = list(speaker.pages(text, [*ends, middle]))
+            more = list(speaker.pages(text, [*ends, middle]))
+            if len(more) <= len(pages):  # what is left cannot be divided
+                return pages + [Page(text="…", upto=len(text))] * (least - len(pages))
+            pages = more
         return pages
