@@ -10,9 +10,9 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 import stat
+import subprocess
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry
+from daemon.engine.writable import writable
 from daemon.kinds import ProcessStarted
 
 LONG = 2**16
@@ -69,7 +70,8 @@ def folder_of(home: Path, started: Entry[ProcessStarted]) -> Path:
 def holder(folder: Path) -> int | None:
     """The pid of the wrapper that lives in this folder; None: none does, or its file names what is none.
 
-    A program can write there, too: 0 and what is below stand for many processes, and 1 is nobody's to end.
+    A program can write there, too: 0 and what is below stand for many processes, 1 is nobody's to end, and
+    no system has so large a one.
     """
     try:
         held = os.open(folder / "wrapper", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -80,7 +82,7 @@ def holder(folder: Path) -> int | None:
     except BlockingIOError:
         with suppress(ValueError):
             pid = int(os.read(held, 20))
-            return pid if pid > 1 else None
+            return pid if 1 < pid < 2**31 else None
     finally:
         os.close(held)
     return None
@@ -94,7 +96,7 @@ def ending(folder: Path) -> Ending | None:
         return None
     match said:
         case {"why": "unstartable", "error": str(error)}:
-            return Ending(why="unstartable", error=error[:200])
+            return Ending(why="unstartable", error=writable(error[:200]))
         case {
             "why": str(why),
             "exit": int(code),
@@ -121,7 +123,7 @@ def written(folder: Path, name: str, total: int, most: int) -> Written:
 def remove(folder: Path) -> None:
     """Take it away, if nobody lives in it."""
     if holder(folder) is None:
-        shutil.rmtree(folder, ignore_errors=True)
+        _take_down(folder)
 
 
 def end_and_remove(folder: Path) -> None:
@@ -133,7 +135,14 @@ def end_and_remove(folder: Path) -> None:
     last = time.monotonic() + ENDS
     while holder(folder) is not None and time.monotonic() < last:
         time.sleep(0.05)
-    shutil.rmtree(folder, ignore_errors=True)
+    _take_down(folder)
+
+
+def _take_down(folder: Path) -> None:
+    """A program may have made folders that it let nobody write to, and more within each other than Python can
+    take away."""
+    for tool in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+        subprocess.run([*tool, "--", folder], check=False, stderr=subprocess.DEVNULL)
 
 
 def tidy(home: Path, needed: Collection[str]) -> bool:

@@ -223,6 +223,8 @@ class Supervisor:
                 return await told(folder, end, self._secrets, stopped=stop.is_set())
             if pid is not None:
                 await self._wait(pid, stop)
+                if holder(folder) == pid:  # a program wrote there that it is somebody who is gone
+                    await self._clock.sleep(PAUSE)
             elif claimed:
                 return "offline", LOST
             elif stop.is_set():

@@ -25,7 +25,10 @@ UNSTARTED = "It was not started: its folder cannot be made."
 async def told(folder: Path, end: Ending, secrets: Collection[str], *, stopped: bool) -> tuple[Status, str]:
     """The status of this run and what is told of it. `stopped`: did the inner life want it to end?"""
     if end.why == "unstartable":
-        return "error", f"It was not started: {masked(harmless(end.error.encode()), secrets)}."
+        return (
+            "error",
+            f"It was not started: {masked(harmless(end.error.encode(errors='replace')), secrets)}.",
+        )
     return await asyncio.to_thread(_told, folder, end, secrets, stopped)  # the output may be long
 
 

@@ -29,6 +29,8 @@ GRACE = 2.0
 """Seconds from the signal to end to the one that nobody can ignore."""
 LOOK = 1.0
 """Seconds between two looks at the size of its folder."""
+DEEP = 3_800
+"""Bytes of a path to which one more name can be added."""
 DRAIN = 1.0
 PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 """The names that prctl has for these."""
@@ -85,7 +87,7 @@ class Stream:
     def __init__(self, source: IO[bytes], path: Path, most: int) -> None:
         self.source = source
         self._path = path
-        self._file = path.open("xb")
+        self._file = path.open("xb", buffering=0)
         self._room = most
         self._tail = b""
         self._total = 0
@@ -95,8 +97,8 @@ class Stream:
         data = os.read(self.source.fileno(), CHUNK)
         self._total += len(data)
         if data and self._room:
-            self._file.write(data[: self._room])
-            self._file.flush()
+            with suppress(OSError):  # the disk is full: it is counted, and not kept
+                self._file.write(data[: self._room])
         self._tail = (self._tail + data[self._room :])[-TAIL:]
         self._room = max(0, self._room - len(data))
         return bool(data)
@@ -105,7 +107,8 @@ class Stream:
         """Keep the end of it, too. Returns how many bytes there were."""
         self._file.close()
         if self._tail:
-            self._path.with_suffix(".tail").write_bytes(self._tail)
+            with suppress(OSError):
+                self._path.with_suffix(".tail").write_bytes(self._tail)
         return self._total
 
 
@@ -255,14 +258,20 @@ def tasks() -> int:
 
 
 def grown(folder: Path, most: int) -> bool:
-    """Do its files take more than so many bytes? Each takes a block at least."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += max(4096, os.lstat(Path(place) / name).st_size)
-            if total > most:
-                return True
+    """Does what is in it take more than so many bytes? Each file and folder takes a block at least, and what
+    is too deep for a path could not be counted."""
+    total, places = 0, [str(folder)]
+    for place in places:  # more come meanwhile
+        if len(os.fsencode(place)) > DEEP:
+            return True
+        with suppress(OSError), os.scandir(place) as found:
+            for one in found:
+                if one.is_dir(follow_symlinks=False):
+                    places.append(one.path)
+                with suppress(OSError):
+                    total += max(4096, one.stat(follow_symlinks=False).st_size)
+                if total > most:
+                    return True
     return False
 
 

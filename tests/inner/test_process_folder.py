@@ -1,17 +1,20 @@
-"""The folder of a program: who lives in it is who its file names, if that is one process."""
+"""The folder of a program, which can write what it likes into it: who lives in it, how it ended, its end."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
-from daemon.inner.process_folder import holder
+from daemon.inner.process_folder import end_and_remove, ending, holder
+from daemon.inner.wrapper import grown
 
 
 @pytest.mark.parametrize(
-    ("written", "lives"), [("4711", 4711), ("-1", None), ("0", None), ("1", None), ("me", None)]
+    ("written", "lives"),
+    [("4711", 4711), ("-1", None), ("0", None), ("1", None), ("9" * 20, None), ("me", None)],
 )
 def test_a_number_that_is_no_process_names_nobody(tmp_path: Path, written: str, lives: int | None) -> None:
     wrapper = tmp_path / "wrapper"
@@ -20,3 +23,43 @@ def test_a_number_that_is_no_process_names_nobody(tmp_path: Path, written: str, 
         fcntl.flock(held, fcntl.LOCK_EX)
         assert holder(tmp_path) == lives
     assert holder(tmp_path) is None, "nobody holds it"
+
+
+def test_why_it_could_not_be_started_is_a_text(tmp_path: Path) -> None:
+    (tmp_path / "status").write_text(r'{"why": "unstartable", "error": "half of \ud83d"}')
+    end = ending(tmp_path)
+    assert end
+    assert end.error.encode().startswith(b"half of ")
+
+
+def nested(folder: Path, deep: int, name: str = "d") -> None:
+    """A program makes so many folders within each other."""
+    folder.mkdir()
+    place = os.open(folder, os.O_RDONLY)
+    for _ in range(deep):
+        os.mkdir(name, dir_fd=place)
+        within = os.open(name, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = within
+    os.close(place)
+
+
+def test_all_of_it_goes_however_deep_and_whatever_may_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    nested(folder, 1_200)
+    (folder / "closed").mkdir()
+    (folder / "closed" / "file").touch()
+    (folder / "closed").chmod(0o500)
+    end_and_remove(folder)
+    assert not folder.exists()
+
+
+def test_folders_are_counted_and_what_is_too_deep_to_count_is_too_much(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    nested(work, 20)
+    assert (grown(work, 20 * 4096), grown(work, 19 * 4096)) == (False, True)
+    nested(work / "deep", 1_000)
+    assert not grown(work, 10**9)
+    nested(work / "deeper", 20, "d" * 250)
+    assert grown(work, 10**9)
+    end_and_remove(work)

@@ -18,14 +18,14 @@ import pytest
 from config import Settings
 from daemon.connections import clearing
 from daemon.engine.journal import Journal
-from daemon.inner.process_folder import ending, folder_of, holder
+from daemon.inner.process_folder import ending, folder_of, holder, written
 from daemon.inner.supervising import WRAPPER, Supervisor
 from daemon.inner.wrapper import claim
 from daemon.kinds import INNER, SOUL_KINDS, ProcessEnded, ProcessStarted
 from daemon.recipe import Recipe
 from daemon.soul.eraser import Gone
 from tests.clock import FakeClock
-from tests.inner.workshop import PATIENCE, Workshop, opened, shell, until
+from tests.inner.workshop import PATIENCE, SHELL, Workshop, opened, shell, until
 from tests.lives import Boundary, MortalWriter, ended, fork
 
 KEY = f"{INNER}@1/process-started#1"
@@ -171,6 +171,35 @@ def test_one_that_comes_too_late_does_not_start_it(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(counted(tmp_path), -1)]
     assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0
     assert (starts(tmp_path), folder.exists()) == (0, False)
+
+
+def test_where_the_disk_is_full_what_it_writes_is_counted_and_it_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "processes" / "f"
+    recipe = counted(tmp_path, "head -c 3000 /dev/zero; exit 3")
+    full = [SHELL, "-c", 'ulimit -f 1; exec "$@"', "sh"]  # as a full disk: files have 1,024 bytes at the most
+    command = [*full, sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(recipe, 60)]
+    assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0
+    end = ending(folder)
+    assert end
+    assert (end.why, end.exit, end.stdout) == ("exited", 3, 3000)
+    assert written(folder, "stdout", end.stdout, 2000).lost > 0
+
+
+async def test_who_says_to_be_somebody_who_is_gone_is_looked_at_once_a_second(workshop: Workshop) -> None:
+    started = await workshop.start("it")
+    folder = workshop.folder(started)
+    folder.mkdir(parents=True)
+    gone = await asyncio.create_subprocess_exec("true")
+    await gone.wait()
+    (folder / "wrapper").write_text(str(gone.pid))
+    with (folder / "wrapper").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        async with workshop.supervised({}):
+            await until(lambda: workshop.clock.sleepers)
+            fcntl.flock(held, fcntl.LOCK_UN)
+            await workshop.clock.advance(1)
+            end = await workshop.end(started)
+    assert end.status == "offline"
 
 
 async def test_what_a_program_writes_over_its_status_does_no_harm(workshop: Workshop) -> None:
