@@ -8,7 +8,6 @@ import gc
 import json
 import logging
 import math
-import os
 import shutil
 import signal
 import sys
@@ -23,7 +22,7 @@ from config import Settings, is_set, load, misspelt
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
 from daemon.errors import UNLOADED, ConfigError, unloaded
 from daemon.log import begin_log
-from daemon.private import create, keep_private
+from daemon.private import keep_private, made_whole
 
 if TYPE_CHECKING:
     from daemon.connections import Rehearsal
@@ -308,21 +307,12 @@ def _loading() -> Iterator[None]:
 
 @contextmanager
 def _written(path: Path | None) -> Iterator[TextIO]:
-    """A new file at this path, for its owner alone, kept if it gets whole; stdout where none is named."""
+    """The new file at this path, for its owner alone; stdout where none is named."""
     if path is None:
         yield sys.stdout
         return
-    try:
-        with os.fdopen(create(path), "w", encoding="utf-8") as file:
-            yield file
-    except FileExistsError as error:
-        raise JournalError(f"{path} is there already. Name another file, or take it away.") from error
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise JournalError(f"{path} cannot be written ({error.strerror}).") from error
-    except BaseException:
-        path.unlink()
-        raise
+    with made_whole(path) as part, part.open("w", encoding="utf-8") as file:
+        yield file
 
 
 def _like_a_filter() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
 from daemon.engine.exceptions import JournalError
 from daemon.engine.opening import open_readonly
 from daemon.engine.reading import reading
+from daemon.engine.verify import Verdict
 from daemon.kinds import SOUL_KINDS
-from daemon.private import create
+from daemon.private import made_whole
 from daemon.rules import verify
 
 
@@ -20,23 +20,13 @@ def backup(journal: Path, out: Path) -> str:
     Raises JournalError where it cannot be read or written, or the copy is not sound; then no file is left.
     """
     open_readonly(journal).close()  # what is no journal is said as such, before anything is made
-    try:
-        os.close(create(out))
-    except FileExistsError as error:
-        raise JournalError(f"{out} is there already. Name another file, or take it away.") from error
-    except OSError as error:
-        raise JournalError(f"{out} cannot be written ({error.strerror}).") from error
-    try:
-        _copy(journal, out)
-        return _checked(out)
-    except BaseException:
-        for path in (out, Path(f"{out}-wal"), Path(f"{out}-shm")):
-            path.unlink(missing_ok=True)
-        raise
+    with made_whole(out) as copy:
+        _copy(journal, copy)
+        return f"{out}: {_checked(copy)}"
 
 
 def _copy(journal: Path, out: Path) -> None:
-    """`vacuum into` reads one moment of a journal that others go on writing, and syncs nothing itself."""
+    """`vacuum into` reads one moment of a journal that others go on writing."""
     store = sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         store.execute("vacuum into ?", (str(out),))
@@ -44,17 +34,15 @@ def _copy(journal: Path, out: Path) -> None:
         raise JournalError(f"{journal} could not be copied to {out} ({error}).") from error
     finally:
         store.close()
-    with out.open("rb") as file:
-        os.fsync(file.fileno())
 
 
-def _checked(out: Path) -> str:
+def _checked(copy: Path) -> Verdict:
     """Raises JournalError where the copy breaks a rule of the journal."""
-    with reading(out, SOUL_KINDS) as copied:
+    with reading(copy, SOUL_KINDS) as copied:
         verdict = verify(copied)
     if verdict.violations:
         raise JournalError(
             f"The copy breaks rules of the journal, as the journal itself may: {verdict.violations[0]}."
             " Run `python -m daemon verify`; a copy of the files of a stopped daemon keeps all that there is."
         )
-    return f"{out}: {verdict}"
+    return verdict

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from daemon.engine.exceptions import JournalError
 
 OURS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock")
 """The files that the daemon makes in its home."""
@@ -19,9 +23,36 @@ def keep_private() -> None:
     os.umask(OTHERS)
 
 
-def create(path: Path) -> int:
-    """Make a file that nobody but its owner can read, to be written; raises OSError where one is already."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
+@contextmanager
+def made_whole(path: Path) -> Iterator[Path]:
+    """A new file that nobody but its owner can read, to be written beside this path: it takes its name when
+    it is whole. Raises JournalError where it cannot be written, or something has that name."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "", path)
+        part.touch(stat.S_IRUSR | stat.S_IWUSR, exist_ok=False)
+        try:
+            yield part
+            _sync(part)
+            part.rename(path)
+            _sync(path.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    except FileExistsError as error:
+        taken = f"{error.filename} is there already. Name another file, or take it away."
+        raise JournalError(taken) from error
+    except OSError as error:
+        raise JournalError(f"{path} cannot be written ({error.strerror}).") from error
+
+
+def _sync(path: Path) -> None:
+    """What this file holds, or which files this folder does, is on disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def is_shown(path: Path) -> bool:

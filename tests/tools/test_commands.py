@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon.backup import backup
+from daemon.engine.exceptions import JournalError
+from daemon.private import made_whole
 from daemon.project import root
 from tests.soak import SOAK, later
 from tests.tools.forgeries import Forge, delete_an_answer, double_a_receipt, open_what_was_closed
@@ -148,6 +151,16 @@ def test_a_backup_is_checked_private_and_never_takes_the_place_of_anything(
     assert run("export", "--journal", str(out)) == run("export", "--journal", str(talked))
     status, _, wrong = run("backup", str(out), "--journal", str(talked))
     assert (status, wrong.startswith(f"{out} is there already.")) == (74, True)
+
+
+def test_what_a_kill_leaves_of_a_file_has_another_name(talked: Path, tmp_path: Path) -> None:
+    out = tmp_path / "copy"
+    with made_whole(out) as part:
+        part.write_text("half")
+        assert not out.exists()
+        with pytest.raises(JournalError, match=r"copy\.part is there already\."):
+            backup(talked, out)
+    assert (out.read_text(), part.exists()) == ("half", False)
 
 
 @SOAK
