@@ -29,6 +29,8 @@ HEADER = "X-Console-Token"
 COOKIE = "console_token"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
 PORT = re.compile(r":\d+$")
+USUAL = {"http": ":80", "https": ":443"}
+"""The port that a browser names in no header."""
 POLICY = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
@@ -68,7 +70,8 @@ def protect(app: web.Application, *, host: str, token: str, clock: Clock, url: s
     token are they let in.
     """
     crowd = app[CROWD] = Crowd()
-    page = urlsplit(url).netloc.lower() if token else ""
+    at = urlsplit(url if token else "")
+    page = at.netloc.lower().removesuffix(USUAL.get(at.scheme, ""))
     named = {host, PORT.sub("", page)} - {""}
     hosts = None if token and host not in LOCAL else LOCAL | named
     gate = Gate(hosts=hosts, page=page, token=token, brake=Brake(clock), crowd=crowd)

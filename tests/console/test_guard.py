@@ -133,6 +133,21 @@ async def test_behind_a_proxy_the_page_is_where_its_owner_says(
                 assert answer.status == (303 if named and own else 403), (origin, await answer.text())
 
 
+@pytest.mark.parametrize(
+    ("page", "origin"),
+    [
+        ("https://Soul.example:443", "https://soul.example"),
+        ("http://soul.example:80/", "http://soul.example"),
+        ("https://soul.example:80", "https://soul.example:80"),
+    ],
+)
+async def test_a_browser_does_not_name_the_usual_port(tmp_path: Path, page: str, origin: str) -> None:
+    async with console(tmp_path, token=TOKEN, page=page) as site:
+        sent = {"Host": "127.0.0.1:8765", "Origin": origin, "X-Console-Token": TOKEN}
+        async with site.http.get(f"{site.url}/console/state", headers=sent) as answer:
+            assert answer.status == 200, await answer.text()
+
+
 async def test_another_loopback_address_is_a_name_of_ours_but_no_other_is(tmp_path: Path) -> None:
     async with console(tmp_path, host="127.0.0.2") as site:
         for name, status in (("127.0.0.2:8765", 200), ("localhost", 200), ("evil.example", 403)):
