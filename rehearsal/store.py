@@ -67,7 +67,7 @@ def open_store(path: Path) -> sqlite3.Connection:
     except (OSError, sqlite3.Error) as error:
         raise OSError(
             f"{path} cannot be opened as a rehearsed workspace ({error}). "
-            "Make it and its folder this user's, or move it away to begin a new one."
+            "Make it and its folder this user's, make room on the disk, or move it away to begin a new one."
         ) from error
     return db
 

@@ -64,7 +64,7 @@ def _taken(file: FileIO) -> bool:
 def _useless(path: Path, error: OSError) -> JournalError:
     return JournalError(
         f"The lock {path} cannot be used ({error.strerror})."
-        " Make it and its folder this user's, or put the journal in a folder that is."
+        " Make it and its folder this user's, make room on the disk, or put the journal in another folder."
     )
 
 

@@ -60,9 +60,8 @@ def damaged(why: str) -> JournalDamaged:
 
 def open_store(path: Path) -> Store:
     """The tables in this file, made where there are none. Raises JournalError for what is no journal."""
-    with _as_journal(
-        path, "opened", " Make it this user's, put a copy back, or move it away to begin a new one."
-    ):
+    mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
+    with _as_journal(path, "opened", mend):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
         connection.text_factory = _text
         version = _version_of(connection)  # before anything is written to what may be no journal
