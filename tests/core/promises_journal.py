@@ -149,8 +149,8 @@ PRIVATE = (
     rule(
         "an export is private",
         "private.py",
-        "os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)",
-        "os.O_EXCL, 0o777 + 0 * os.umask(0))",
+        "part.touch(stat.S_IRUSR | stat.S_IWUSR, exist_ok=False)",
+        "part.touch(0o777 + 0 * os.umask(0), exist_ok=False)",
         "tests/tools/test_commands.py::test_export_makes_a_file_that_nobody_else_can_read",
     ),
 )
