@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from daemon.engine.event import Entry, only
 from daemon.kinds import Message, Said, StopAsked
 from daemon.memory import Memory, working_memory
-from daemon.mind.asking import quiet
+from daemon.mind.asking import ended_by, quiet
 from daemon.mind.figures import traced
 from daemon.mind.recall import remember
 from daemon.mind.steps import extract
@@ -38,19 +38,19 @@ class News:
 
 async def look(turn: Turn, goal: str) -> News:
     """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
-    seen = [entry for entry in await turn.look() if not _has_own_turn(entry)]
+    seen = await turn.look()
     stops = only(StopAsked, seen)
-    commands = [entry for entry in only(Message, seen) if entry.event.command]
-    messages = [entry for entry in seen if entry not in stops and entry not in commands]
     if stops:
-        ended = [one for one in messages if _was_stopped(one, stops)]
-        ended += stops
+        ended = ended_by(stops, seen)
         turn.absorb(ended)  # what others said, or was said after it, has its own turn
         said = [entry for entry in ended if entry.event.text]
         return News(stopped=True, memories=tuple(map(remember, said)))
+    commands = [entry for entry in only(Message, seen) if entry.event.command]
     for asked in commands:
-        await turn.whisper("trace", asked.event.user, traced(turn))
-        turn.absorb([asked])
+        if asked.event.command == "trace":  # what is about memory has a turn of its own
+            await turn.whisper("trace", asked.event.user, traced(turn))
+            turn.absorb([asked])
+    messages = [entry for entry in seen if entry not in commands]
     if not messages:
         return News()
     if await _is_new(turn, goal, messages):
@@ -79,14 +79,3 @@ async def _set_aside(turn: Turn, messages: Sequence[Entry[Said]]) -> tuple[Memor
         wait=SET_ASIDE,
     )
     return (await turn.ask("aside", aside)).memories
-
-
-def _has_own_turn(entry: Entry[Said]) -> bool:
-    """Is it a command about memory? No run hears of it: it is taken afterwards."""
-    return isinstance(entry.event, Message) and entry.event.command in ("memory", "forget")
-
-
-def _was_stopped(message: Entry[Said], stops: Sequence[Entry[Said]]) -> bool:
-    """Did whoever said this say stop afterwards, whichever of them came first?"""
-    after = [stop for stop in stops if stop.event.ts.zfill(24) > message.event.ts.zfill(24)]
-    return any(message.event.user == stop.event.user for stop in after)

@@ -6,12 +6,12 @@ nobody waits: `quiet`, once. A run of the ISM brings a way of its own.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from daemon.engine.event import Entry, only
-from daemon.kinds import ModelCall, Spoken, StopAsked, Unsaid
+from daemon.kinds import Message, ModelCall, Said, Spoken, StopAsked, Unsaid
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.prompting import feeling, situated
@@ -76,15 +76,32 @@ async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str 
 
     Only the first step after a stop sees it; what comes after that ends in silence.
     """
-    stops = only(StopAsked, await turn.look())
+    came = await turn.look()
+    stops = only(StopAsked, came)
     if not stops and not heard:
         await speech.settle()
         return memory
     spoken = await speech.close(f"{heard} …" if heard else sentence(turn, "stopped"))
-    turn.absorb(stops)
+    ended = ended_by(stops, came)
+    turn.absorb(ended)
     await turn.withdraw()
-    words = [entry for entry in stops if entry.event.text]
+    words = [entry for entry in ended if entry.event.text]
     return memory.with_memory(*map(remember, words), *map(remember, standing(spoken)))
+
+
+def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> list[Entry[Said]]:
+    """Of what came, these stops, and what whoever said stop had said before, whichever of them came first.
+
+    A command has a turn of its own, and a reminder still comes.
+    """
+    return [entry for entry in came if entry in stops or _is_ended(entry, stops)]
+
+
+def _is_ended(said: Entry[Said], stops: Sequence[Entry[StopAsked]]) -> bool:
+    if not isinstance(said.event, Message) or said.event.command:
+        return False
+    after = [stop for stop in stops if stop.event.ts.zfill(24) > said.event.ts.zfill(24)]
+    return any(stop.event.user == said.event.user for stop in after)
 
 
 async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

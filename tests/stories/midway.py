@@ -41,14 +41,16 @@ points = pytest.mark.parametrize(
 
 
 @asynccontextmanager
-async def amid(stage: Stage, point: Point, channel: str = ALICE) -> AsyncIterator[str]:
+async def amid(
+    stage: Stage, point: Point, channel: str = ALICE, root: str | None = None
+) -> AsyncIterator[str]:
     """While inside, a run stands at this point; the ts of what it answers."""
-    held = asyncio.Event()
+    held, before = asyncio.Event(), len(stage.model.requests)
     answers(stage, turning(), *point.before)
     stage.model.say(point.held, until=held)
     asked = ASKED if channel == ALICE else f"{ME} {ASKED}"
-    ts = await stage.post("alice", channel, asked)
-    await stage.until(lambda: len(stage.model.requests) == len(point.before) + 2)
+    ts = await stage.post("alice", channel, asked, root)
+    await stage.until(lambda: len(stage.model.requests) == before + len(point.before) + 2)
     yield ts
     held.set()
     await stage.settled()

@@ -24,6 +24,7 @@ from tests.stories.choosing import (
 )
 from tests.stories.midway import POINTS, Point, amid, heard, points
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
+from tests.stories.test_asking import SCHEDULE
 
 DONE = "It is the new timetable."
 STOPPED = "Stopped."
@@ -135,6 +136,32 @@ async def test_a_stop_of_an_ordinary_answer_closes_it_too(
     assert await stage.answers(ALICE, ts) == [read, "Six."]
     assert f"<say>{read}</say>" in stage.asked()[-1], "it knows how far it came"
     assert "Private thoughts" not in stage.asked()[-1]
+
+
+async def test_what_was_said_before_the_stop_of_an_answer_ends_with_it(stage: Stage) -> None:
+    said = reply("One, two, three.")
+    stage.model.say(said, until=asyncio.Event(), first=said.index("two,") + 4)
+    ts = await stage.post("alice", ALICE, "Count to three.")
+    await stage.until(lambda: stage.entries("speech-started"))
+    await heard(stage, "alice", ALICE, "And what is seven?", ts)
+    await stage.say("alice", ALICE, "stop", ts)
+    assert await stage.answers(ALICE, ts) == ["One, two, …"]
+    stage.model.say(reply("Odd."))
+    await stage.say("alice", ALICE, "Well?", ts)
+    assert "And what is seven?" in stage.asked()[-1]
+
+
+async def test_a_reminder_that_comes_while_a_run_is_stopped_is_not_lost(stage: Stage) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(SCHEDULE, "Respond"), reply("I will be back."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    await stage.clock.advance(SCHEDULE["args"]["minutes"] * 60 - 5)
+    async with amid(stage, POINTS["before a choice"], root=ts):
+        await stage.passing(1, lambda: stage.pending("timer"))
+        await stage.clock.advance(1)
+        stage.model.say(reply("The ferry, again."))
+        await heard(stage, "alice", ALICE, "stop", ts)
+    assert (await stage.answers(ALICE, ts))[-2:] == [STOPPED, "The ferry, again."]
 
 
 @pytest.mark.parametrize("way", [later(typed), signed, later(pressed)])
