@@ -106,7 +106,7 @@ class Final:
 class Thought:
     """What came of one step: the memory with what was heard meanwhile, the call, and what is in its answer.
 
-    `final` is what people are to read; empty: this was not the end.
+    `final` is what people are to read, or have read of it where it broke off; empty: this was not the end.
     """
 
     memory: WorkingMemory
@@ -165,15 +165,21 @@ class Thinking:
         """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
         in no tag.
         """
+        aloud = self._speaks and not alone
         async with self._turn.showing(feeling(self._turn).status):
-            call = await self._listening.ask(DELIBERATE, role, instruction, aloud=self._speaks and not alone)
+            call = await self._listening.ask(DELIBERATE, role, instruction, aloud=aloud)
         heard = self._listening.memory.conversation[len(self._before.conversation) :]
         text = call.event.text if call.event.outcome in ("ok", "cut") else ""
+        final = said_finally(text, self._slug, alone=alone)
+        if aloud and call.event.outcome == "cancelled":
+            feed, said = self._reader()
+            feed(call.event.text)
+            final = said()
         return Thought(
             memory=self._before.with_memory(*heard),
             call=call,
             parsed=parse(text, slug=self._slug, actions=self._actions),
-            final=said_finally(text, self._slug, alone=alone),
+            final=final,
         )
 
 

@@ -11,7 +11,7 @@ from tests.stories.stage import ALICE, Stage, reply
 from tests.stories.test_approval import publish, publishing
 from tests.stories.test_asking import SCHEDULE
 from tests.stories.test_open_deeds import may_delete
-from tests.stories.test_open_thought import OPEN, calls_itself, final, goes_on, prompts, spawns, thinks
+from tests.stories.test_open_thought import OPEN, OVER, calls_itself, final, goes_on, prompts, spawns, thinks
 
 OWNED = {"owner_user_ids": frozenset({ALICE_HERSELF.id})}
 MAY_I = "<Delete><name>the old plan</name></Delete>"
@@ -63,6 +63,19 @@ async def test_a_stop_of_a_turn_that_fails_ends_the_branches_too(stage: Stage) -
     stage.model.say(reply("You are welcome."))
     await stage.say("alice", ALICE, "Thanks.", ts)
     assert (await stage.answers(ALICE, ts))[-1] == "You are welcome.", "it does not think on"
+
+
+async def test_what_people_have_read_of_a_final_answer_stays_when_it_is_stopped(stage: Stage) -> None:
+    stage.model.say(OVER)
+    said = final("One, two, three.")
+    stage.model.say(said, until=asyncio.Event(), first=said.index("two,") + 4)
+    ts = await stage.post("alice", ALICE, "Count, but think first.")
+    await stage.until(lambda: stage.entries("speech-started"))
+    await stage.say("alice", ALICE, "stop", ts)
+    assert await stage.answers(ALICE, ts) == ["One, two, …"]
+    stage.model.say(reply("Three."))
+    await stage.say("alice", ALICE, "And then?", ts)
+    assert "<say>One, two, …</say>" in stage.asked()[-1], "it knows how far it came"
 
 
 async def test_what_is_answered_beside_it_ends_no_thought(stage: Stage) -> None:
