@@ -58,7 +58,8 @@ def processes_of(
         soul_home=settings.soul_home,
     )
     registry = registry_of(given, own, inner=commands(means) if means else ())
-    processes = reading(thinking(PROCESSES, registry, settings.iteration_capacity), slack.shelf)
+    processes = thinking(PROCESSES, registry, settings.iteration_capacity)
+    processes = reading(processes, slack.shelf, library)
     if means:
         processes = living(processes, alive(means, registry, journal, slack.neighbours))
     if not settings.ism_enabled:

@@ -29,6 +29,7 @@ from daemon.ports import Library
 WEEK = 7
 MOST_LINES = 10_000_000
 """Of a file in the owner's folders; those are small enough."""
+NO_PATHS = "Name the paths of the files in the owner's folders that are to be read."
 
 
 class ToRead(Args):
@@ -99,6 +100,8 @@ class Reading:
             case "thread":
                 return await self._shelf.thread(turn.thread, until)
             case "folders":
+                if not wish.names:
+                    raise DocumentError(NO_PATHS)
                 return [await self._in_folders(path) for path in wish.names]
         name = (wish.names or [""])[0]
         return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)

@@ -17,7 +17,7 @@ from daemon.errors import UNLOADED, ConfigError, unloaded
 from daemon.mind.playbook import NAME as PLAIN
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import WHEN, are_texts
-from daemon.ports import Role
+from daemon.ports import Library, Role
 from daemon.process import MentalProcess, Process
 from daemon.processes.deep_reading import NAME as DEEP_READING
 from daemon.processes.deep_reading import DeepReading
@@ -96,9 +96,12 @@ def thinking(
     return {**processes, DELIBERATION: replace(processes[DELIBERATION], run=run)}
 
 
-def reading(processes: Mapping[str, MentalProcess], shelf: Shelf) -> Mapping[str, MentalProcess]:
-    """All of these, where what people share can be read."""
-    return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=DeepReading(shelf=shelf))}
+def reading(
+    processes: Mapping[str, MentalProcess], shelf: Shelf, folders: Library | None
+) -> Mapping[str, MentalProcess]:
+    """All of these, where what people share can be read, and what stands in the owner's folders."""
+    run = DeepReading(shelf=shelf, folders=folders)
+    return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=run)}
 
 
 def living(processes: Mapping[str, MentalProcess], life: Life) -> Mapping[str, MentalProcess]:

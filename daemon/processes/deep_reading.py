@@ -19,6 +19,7 @@ from daemon.mind.consent import consent
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import fenced, remember
 from daemon.mind.steps import extract
+from daemon.ports import Library
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 NAME = "deep_reading"
@@ -49,6 +50,7 @@ class DeepReading:
     """The process, over what there is to read."""
 
     shelf: Shelf | None = None
+    folders: Library | None = None
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
         """Find out what is to be read and what for, read it, and tell them."""
@@ -56,7 +58,7 @@ class DeepReading:
         if wish is None or self.shelf is None:
             return Transition(to=THEN, memory=memory)
         run = Heedful(turn, memory, wish.question)
-        reading = Reading(self.shelf, run, wish)
+        reading = Reading(self.shelf, run, wish, self.folders)
         so_far = ""
         while True:
             run.doing("ReadDeeply")

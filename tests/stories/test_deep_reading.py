@@ -71,6 +71,21 @@ async def test_what_cannot_be_read_is_told_as_it_is(stage: Stage) -> None:
     assert "cat.png" in stage.asked()[-1]
 
 
+async def test_what_stands_in_the_owners_folders_is_read(stage: Stage, tmp_path: Path) -> None:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    (folder / "book.txt").write_text("The magic number is 77.")
+    await stage.sleep()
+    await stage.wake(knowledge_dirs=(folder,))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number?", "folders", names=["shelf/book.txt"]))
+    stage.model.say("77")
+    stage.model.say(reply("It is 77."))
+    ts = await stage.say("alice", ALICE, "What is the magic number in your book?")
+    assert await stage.answers(ALICE, ts) == ["I am reading it.", "It is 77."]
+    assert endings(stage) == [("answered", False)]
+
+
 @SOAK
 async def test_a_thread_is_read_to_its_beginning_with_links(stage: Stage) -> None:
     root = await stage.post("bob", GENERAL, "The ferry leaves at nine.")

@@ -56,16 +56,16 @@ async def test_a_run_that_chooses_it_goes_on_from_what_it_found(stage: Stage) ->
     assert "line 2000" not in str(stage.asked())
 
 
-@SOAK
 async def test_a_run_is_told_what_it_cannot_read(stage: Stage) -> None:
     await offered(stage, ism_enabled=True)
-    wishes = [reading(), reading(source="channel", names=["#attic"])]
+    wishes = [reading(), reading(source="channel", names=["#attic"]), reading(source="folders")]
     answers(stage, turning(), choice(*wishes), choice("Respond"), reply("Share it, please."))
     ts = await stage.say("alice", ALICE, "please work out the magic number")
     assert (await stage.answers(ALICE, ts))[-1] == "Share it, please."
     assert "share one here, and ask again" in told(stage)
     assert "I cannot read #attic from here" in told(stage)
-    assert endings(stage) == [("unreadable", True)] * 2
+    assert "Name the paths of the files" in told(stage)
+    assert endings(stage) == [("unreadable", True)] * 3
 
 
 @SOAK
