@@ -120,9 +120,16 @@ class Stage:
         blocks = [(m["role"], block["text"]) for m in messages for block in m["content"]]
         return blocks[:-1]
 
-    async def settled(self) -> None:
+    async def settled(self, patience: float = PATIENCE) -> None:
         """Everything that was sent is acked, and no turn is running or due."""
-        await self.until(self._is_settled)
+        try:
+            async with asyncio.timeout(patience):
+                await self.until(self._is_settled)
+        except TimeoutError:
+            undone = ", ".join(entry.key for entry in self.undone())
+            raise AssertionError(
+                f"not over, and it may wait for time to pass (see passing): {undone}"
+            ) from None
 
     def _is_settled(self) -> bool:
         if self.soul.worker.busy or self.soul.slack.speaker.busy:

@@ -25,6 +25,8 @@ async def test_what_is_tried_again_within_the_call_is_posted_and_time_let_pass(s
     stage.model.say(reply("Nobody looks at these words."), asks="Good morning")
     stage.model.say(reply("Here I am."))
     ts = await stage.post("alice", ALICE, "Good morning")
+    with pytest.raises(AssertionError, match=r"may wait for time to pass \(see passing\)"):
+        await stage.settled(patience=0.2)
     await stage.passing(1, lambda: stage.entries("turn-ended"))
     assert await stage.answers(ALICE, ts) == ["Here I am."]
 
