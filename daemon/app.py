@@ -14,7 +14,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.actions.function import ActionFunction
-from daemon.actions.own import own_actions, usable, with_samples
+from daemon.actions.own import Own, own_actions, with_samples
 from daemon.behaviour import processes_of, world_of
 from daemon.connections import (
     Rehearsal,
@@ -32,13 +32,14 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.worker import Worker
 from daemon.engine.writer import Writer
+from daemon.errors import ConfigError
 from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live, meanwhile
 from daemon.mind.wording import SOUL, catalogue, name_of
 from daemon.ports import Clock, Open
 from daemon.process import Process
-from daemon.processes import PROCESSES, sound
+from daemon.processes import FAULTS, PROCESSES
 from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.services import Services
@@ -109,8 +110,7 @@ async def awake(
     for.
     """
     found = own_actions(words or root())
-    own = usable(with_samples(found, samples) if samples else found)
-    sound()
+    own = _usable(with_samples(found, samples) if samples else found)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         app, listener, here = await _port(stack, settings, clock, rehearsal)
@@ -137,6 +137,15 @@ async def awake(
             budget=services.budget,
             worker=worker,
         )
+
+
+def _usable(own: Own) -> Sequence[ActionFunction]:
+    """The owner's actions. Raises ConfigError with a line for each fault of an action's or process's file."""
+    faults = {**own.faults, **{f"processes/{name}": said for name, said in FAULTS.items()}}
+    lines = [f"{name}: {line}" for name, said in faults.items() for line in said]
+    if lines:
+        raise ConfigError("\n".join(lines))
+    return own.actions
 
 
 async def _services(

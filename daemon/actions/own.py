@@ -13,7 +13,7 @@ from pathlib import Path
 
 from daemon.actions.built_in import catalogue
 from daemon.actions.function import ActionFunction
-from daemon.errors import UNLOADED, ConfigError, unloaded
+from daemon.errors import UNLOADED, unloaded
 from daemon.mind.choice import DONE
 
 ACTIONS = "actions/"
@@ -60,14 +60,6 @@ def with_samples(own: Own, folder: Path) -> Own:
     taken = {one.name.casefold() for one in own.actions}
     samples = [one for one in own_actions(folder).actions if one.name.casefold() not in taken]
     return replace(own, actions=[*own.actions, *samples])
-
-
-def usable(own: Own) -> Sequence[ActionFunction]:
-    """All of them. Raises ConfigError with a line for each fault: a start ends with it."""
-    lines = [f"{name}: {said}" for name, faults in own.faults.items() for said in faults]
-    if lines:
-        raise ConfigError("\n".join(lines))
-    return own.actions
 
 
 def _in(file: Path) -> Iterator[ActionFunction]:

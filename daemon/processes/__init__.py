@@ -13,7 +13,7 @@ from typing import Any
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
 from daemon.actions.shelf import Shelf
-from daemon.errors import UNLOADED, ConfigError, unloaded
+from daemon.errors import UNLOADED, unloaded
 from daemon.mind.playbook import NAME as PLAIN
 from daemon.mind.playbook import PLAYBOOKS
 from daemon.mind.wording import WHEN, are_texts
@@ -79,13 +79,6 @@ def _faults(process: object) -> Iterator[str]:
 
 PROCESSES, FAULTS = found()
 """Everything in fixed steps, as it is without the ISM; and of each file that can be no process, why not."""
-
-
-def sound() -> None:
-    """Raises ConfigError with a line for each fault: a start ends with it."""
-    lines = [f"processes/{name}: {said}" for name, faults in FAULTS.items() for said in faults]
-    if lines:
-        raise ConfigError("\n".join(lines))
 
 
 def thinking(

@@ -120,6 +120,16 @@ def test_a_start_with_code_that_cannot_be_read_ends_with_a_sentence(
         assert "Traceback" not in said
 
 
+@SOAK
+def test_a_start_names_what_is_wrong_of_actions_and_of_processes_at_once(tmp_path: Path) -> None:
+    project = project_copied(tmp_path)
+    shutil.copy(ROOT / "manifest.json", project)
+    for folder in ("actions", "daemon/processes"):
+        (project / folder / "trial.py").write_text("x = = 1")
+    said = printed(Command(line=".venv/bin/python -m daemon", prints=()), project)
+    assert [line.partition(":")[0] for line in said.splitlines()] == ["actions/trial", "processes/trial"]
+
+
 def test_a_start_without_what_it_needs_says_what_to_install(tmp_path: Path) -> None:
     project = project_copied(tmp_path)
     shutil.copy(ROOT / "manifest.json", project)
