@@ -13,10 +13,11 @@ from pydantic import Field, StringConstraints
 
 from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.note import Filter, Knows, Note, Priority, Source, tag_name
+from daemon.inner.note import Filter, Note, Priority, Source, tag_name
 from daemon.inner.note_words import states
 from daemon.inner.notes import Notes
 from daemon.ism import Refused
+from daemon.knowledge.views import Knows
 from daemon.limits import DAY
 from daemon.mind.recall import plain
 

@@ -77,9 +77,9 @@ class Contexts:
             for name, (number, text) in made.items()
         }
 
-    def knows(self, view: str, wrote: int = ALWAYS) -> bool:
+    def knows(self, there: str, wrote: int = ALWAYS) -> bool:
         """May what was written in this view be shown in this tick?"""
-        return self.state.views.may_know(self.now.view, view, self.now.tick, wrote)
+        return self.state.views.may_know(self.now.view, there, self.now.tick, wrote)
 
     def new_notes(self) -> bool:
         """Has any note come since the tick before this one began?"""

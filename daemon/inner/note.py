@@ -7,7 +7,7 @@ that has just come fits a filter. HMP seed, section 2, context 4.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -15,7 +15,9 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from daemon.engine.event import Entry
+from daemon.engine.reading import ALWAYS
 from daemon.kinds import INNER, Heard, InnerMessage, Message, Noticed, Reacted, Said, is_context
+from daemon.knowledge.views import Knows
 
 Priority = Literal["low", "normal", "important", "urgent"]
 Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
@@ -28,8 +30,6 @@ PRIORITY_OF: Mapping[Source, Priority] = {
     "bot": "low",
 }
 """Of a note when it comes; of all other sources it is normal."""
-Knows = Callable[[str], bool]
-"""May what was written in this view, or said in this thread, be known now?"""
 HASHTAG = re.compile(r"(?<![\w#&/])#(?=[\w-]*[^\W\d_])([\w-]{1,40})(?![\w-])")
 MOST_HASHTAGS = 10
 COLLECTED = "fan-out-complete"
@@ -39,10 +39,12 @@ CHANGES = ("edited", "deleted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """A tag of a note, and the view that it was set under. A hashtag is `written` where its words are."""
+    """A tag of a note, and the view and the entry that it was set in. A hashtag is `written` where its words
+    are."""
 
     name: str
     view: str
+    wrote: int = ALWAYS
     written: bool = False
 
 
@@ -73,7 +75,7 @@ class Note:
 
     def tagged(self, knows: Knows) -> tuple[str, ...]:
         """The tags that may be known now."""
-        return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view)))
+        return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view, tag.wrote)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

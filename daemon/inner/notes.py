@@ -18,7 +18,6 @@ from daemon.engine.event import Entry, Event
 from daemon.inner.note import (
     PRIORITIES,
     Filter,
-    Knows,
     Note,
     Priority,
     Tag,
@@ -42,7 +41,7 @@ from daemon.kinds import (
     TurnEnded,
 )
 from daemon.knowledge.projection import Projection
-from daemon.knowledge.views import anywhere
+from daemon.knowledge.views import Knows, anywhere
 from daemon.limits import DAY
 
 GAVE_UP = ("failed", "abandoned")
@@ -298,7 +297,7 @@ class Notes(Projection):
                 self._mark(args["ids"], hidden=True)
             case "notes.tag":
                 for id in args["ids"]:
-                    self._tag(id, args.get("tags", ()), command.view)
+                    self._tag(id, args.get("tags", ()), entry)
             case "cleanup.notes":
                 days = args.get("older_than_days")
                 self._drop(self.outdated(None if days is None else entry.at - days * DAY))
@@ -307,13 +306,13 @@ class Notes(Projection):
         for id in ids:
             self._set(self._also.get(id, id), **marks)
 
-    def _tag(self, id: int, names: Collection[str], view: str) -> None:
+    def _tag(self, id: int, names: Collection[str], entry: Entry[CommandRan]) -> None:
         """These are its tags in this view from now on; none: it has none that was set there by a command."""
-        note = self.get(id)
+        note, view = self.get(id), entry.event.view
         if note is None:
             return
         others = [tag for tag in note.tags if tag.written or tag.view != view]
-        mine = [Tag(name=tag_name(name), view=view) for name in names]
+        mine = [Tag(name=tag_name(name), view=view, wrote=entry.seq) for name in names]
         self._set(note.id, tags=tuple(dict.fromkeys([*others, *mine])))
 
     # Where a note stands

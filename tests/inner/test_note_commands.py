@@ -160,8 +160,19 @@ async def test_a_tag_shows_only_where_the_view_it_was_set_in_may_be_known(here: 
     assert str(note) not in (await here.do("notes.list", bob, tags=["alice-is-ill"])).text
     found = here.notes.get(note)
     assert found
-    words = here.notes.words(found, lambda view: here.views.may_know(bob, view))
+    words = here.notes.words(found, here.views.knowing(bob))
     assert 'tags="bobs food"' in words
+
+
+async def test_a_tag_is_hidden_in_its_channel_when_others_come_to_read_there(here: Inbox) -> None:
+    board = await here.open("C9", "private")
+    note = (await here.notice(board, "lunch?")).seq
+    await here.do("notes.tag", board, ids=[note], tags=["before-the-merger"])
+    shared = AudienceNoted(team="T1", channel="C9", audience="shared")
+    await here.write("slack:T1", shared, "others came")
+    assert "merger" not in (await here.do("notes.list", board)).text
+    await here.do("notes.tag", board, ids=[note], tags=["food"])
+    assert "#food" in (await here.do("notes.list", board)).text
 
 
 async def test_what_may_not_be_known_beside_the_last_one_is_withheld_and_stays_unread(here: Inbox) -> None:

@@ -60,7 +60,7 @@ def looks(here: Inbox) -> dict[str, Callable[[], object]]:
         "none": lambda: notes.matching(Filter(priority="urgent", unread=True), anywhere),
         "tag": lambda: notes.matching(Filter(tags=("there-is-none",)), anywhere),
         "lately": lambda: notes.matching(Filter(since=here.clock.now()), anywhere),
-        "unknown": lambda: notes.matching(Filter(), lambda view: False),
+        "unknown": lambda: notes.matching(Filter(), lambda there, wrote=0: False),
         "unread": lambda: notes.matching(Filter(source="channel", unread=True), anywhere, most=200),
     }
 
