@@ -137,8 +137,7 @@ class History:
             return None
         if self.workspace.me.said(message.user, message.bot):
             return None
-        forgotten = self.workspace.forgotten.until(message.author)
-        return message if moment(message.ts) > forgotten else None
+        return None if self.workspace.is_forgotten(message) else message
 
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
         known = self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")

@@ -60,7 +60,7 @@ class Inbox:
         self._owners = workspace.owners
         self._meetings = workspace.meetings
         self._places = workspace.places
-        self._forgotten = workspace.forgotten
+        self._is_forgotten = workspace.is_forgotten
         self.audiences = Audiences(self._journal, self._people, self._me.team)
         self._noticing = Noticing(workspace, self.audiences) if notes else None
         self._order = Order()
@@ -166,8 +166,6 @@ class Inbox:
         where = self._where(message)
         if self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"):
             return set()
-        if moment(message.changed or message.ts) <= self._forgotten.until(message.author):
-            return set()
         return await self._message(message, late=late)
 
     async def _message(self, message: Message, *, late: bool = False) -> set[str]:
@@ -193,7 +191,12 @@ class Inbox:
             return woken
 
     async def _judge(self, key: str, message: Message, *, late: bool = False) -> Judged:
-        """One message of a bot at a time, wherever it is: they are counted."""
+        """What its author wants forgotten is not taken, however late it comes, or how often.
+
+        One message of a bot at a time, wherever it is: they are counted.
+        """
+        if self._is_forgotten(message):
+            return set(), None
         if not message.by_bot:
             return await self._judged(key, message, late=late)
         async with self._order.of(BOTS):

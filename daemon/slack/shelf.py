@@ -172,7 +172,7 @@ class SlackShelf:
         conversation = Conversation(id=place.channel, kind=place.where)
         found = [one for one in (_message(item, conversation) for item in items) if one]
         gone = self.workspace.forgotten.unsaid()
-        messages = [one for one in found if one.ts not in gone and not self._is_forgotten(one)]
+        messages = [one for one in found if one.ts not in gone and not self.workspace.is_forgotten(one)]
         for message in sorted(messages, key=lambda one: moment(one.ts)):
             words = await self.workspace.people.describe(message)
             when = datetime.fromtimestamp(float(message.ts), UTC)
@@ -180,9 +180,6 @@ class SlackShelf:
             name = me.name if me.said(message.user, message.bot) else words["name"]
             text = f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
             yield self._link(message), text
-
-    def _is_forgotten(self, message: Message) -> bool:
-        return moment(message.ts) <= self.workspace.forgotten.until(message.author)
 
     def _link(self, message: Message) -> str:
         """The permalink of a message, as Slack makes it."""

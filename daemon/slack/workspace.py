@@ -9,7 +9,9 @@ from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
+from daemon.slack.message import Message
 from daemon.slack.names import People
+from daemon.slack.place import moment
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.web import Web
 
@@ -33,6 +35,10 @@ class Workspace:
     forgotten: ForgottenWords
     meetings: Neighbours
     """How much there is between the bots that it answers and the soul."""
+
+    def is_forgotten(self, message: Message) -> bool:
+        """Does whoever said this, or changed it so, want it forgotten?"""
+        return moment(message.changed or message.ts) <= self.forgotten.until(message.author)
 
     @property
     def mentioned(self) -> frozenset[str]:

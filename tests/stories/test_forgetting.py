@@ -9,7 +9,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 from daemon.within import index_of
-from tests.stories.choosing import FAST, pressed
+from tests.stories.choosing import FAST, IDS, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_deep_reading import READING, wanting
 from tests.stories.test_reading import cell
@@ -114,6 +114,36 @@ async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
     await stage.wake()
     await stage.settled()
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    assert traces(stage, *SECRETS) == []
+
+
+async def test_what_slack_sends_again_does_not_come_back_with_its_file(stage: Stage) -> None:
+    shared = {"subtype": "file_share", "files": [{"id": "F1", "name": "Zinnwald.pdf"}]}
+    said = {"token": "xoxp-alice", "channel": ALICE, "text": BEES, **shared}
+    await stage.session.post(f"{stage.url}/rehearsal/message", json=said)
+    await stage.settled()
+    await forgotten(stage)
+    sent = stage.world.workspace.courier.deliveries()[0]["event_id"]
+    await stage.session.post(f"{stage.url}/rehearsal/event", json={"again": sent})
+    await stage.settled()
+    assert traces(stage, *SECRETS) == []
+
+
+async def test_nor_does_what_comes_late(stage: Stage) -> None:
+    """An edit; and a reply that came in time, in a thread in which the call comes late."""
+    root = await stage.say("alice", GENERAL, f"{ME} hello")
+    edited = {"user": IDS["alice"], "text": BEES, "ts": root, "edited": {"ts": f"{stage.clock.now():.6f}"}}
+    edit = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "message": edited}
+    lunch = await stage.post("bob", RANDOM, "lunch?")
+    call = {"channel": RANDOM, "user": IDS["bob"], "text": f"{ME} well?", "thread_ts": lunch}
+    called = {"type": "message", "ts": f"{stage.clock.now() + 1:.6f}", **call}
+    await stage.clock.advance(2)
+    await stage.say("alice", RANDOM, BEES, lunch)
+    await forgotten(stage)
+    for late in (edit, called):
+        await stage.session.post(f"{stage.url}/rehearsal/event", json={"event": late})
+    await stage.settled()
+    assert len(stage.entries("message")) == 3, "Bob is answered"
     assert traces(stage, *SECRETS) == []
 
 
