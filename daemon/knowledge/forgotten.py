@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, only
-from daemon.kinds import Spoken, ToForget
+from daemon.engine.reading import Reading
+from daemon.kinds import Press, Spoken, ToForget
 from daemon.knowledge.projection import Projection
 
 
@@ -19,7 +22,7 @@ class ForgottenWords(Projection):
         self._unsaid = set[str]()
 
     def until(self, person: str) -> float:
-        """Until when this person was forgotten, in Unix seconds; 0 for who was not."""
+        """Until when this person was forgotten, as Slack dates it; 0 for who was not."""
         self.fold()
         return self._until.get(person, 0.0)
 
@@ -28,10 +31,17 @@ class ForgottenWords(Projection):
         self.fold()
         return frozenset(self._unsaid)
 
-    def _take(self, entry: Entry[ToForget | Forgotten]) -> None:
+    def _take(self, entry: Entry[Any]) -> None:
         wanted = entry.event
         if isinstance(wanted, Forgotten):
             said = only(Spoken, self.journal.sound(wanted.seqs))
             self._unsaid.update(one.event.ts for one in said)
         elif not wanted.seqs:
-            self._until[wanted.person] = max(entry.at, self._until.get(wanted.person, 0.0))
+            since = float(confirmed(self.journal, entry))
+            self._until[wanted.person] = max(since, self._until.get(wanted.person, 0.0))
+
+
+def confirmed(journal: Reading, asked: Entry[ToForget]) -> str:
+    """When they confirmed it, as Slack dates it: the clock of this machine may be wrong."""
+    presses = [press for press in journal.tree(asked.thread, Press) if press.seq < asked.seq]
+    return presses[-1].event.ts if presses else f"{asked.at:.6f}"

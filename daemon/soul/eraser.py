@@ -32,6 +32,7 @@ from daemon.kinds import (
     TickDue,
     ToForget,
 )
+from daemon.knowledge.forgotten import confirmed
 from daemon.knowledge.lineage import Lineage, Wanted
 from daemon.knowledge.traces import Traces
 from daemon.ports import Clock
@@ -181,9 +182,9 @@ class Forgetting:
         half = [entry for entry in self._journal.pending(TurnBegan) if self._may_mind(entry, found)]
         if not half:
             return False
-        until = self._clock.now() + PATIENCE
+        until = self._clock.steady() + PATIENCE
         while self._journal.still_pending([entry.seq for entry in half]):
-            left = until - self._clock.now()
+            left = until - self._clock.steady()
             if left <= 0:
                 break
             await self._pause(left)
@@ -223,11 +224,11 @@ class Forgetting:
         return (gone is None or began.seq < gone.seq) and began.seq not in self._passed
 
     async def _stop(self, began: Entry[TurnBegan]) -> None:
-        """As if somebody had said so."""
+        """As if they had said so when they confirmed it."""
         key = part(self._key, f"stop:{began.seq}")
         if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
-            person = self._asked.event.person
-            stop = StopAsked(user=person, name="", text="", ts=f"{self._clock.now():.6f}", by="forgetting")
+            person, ts = self._asked.event.person, confirmed(self._journal, self._asked)
+            stop = StopAsked(user=person, name="", text="", ts=ts, by="forgetting")
             await self._journal.append(began.thread, stop, key=key, author=person, cause=self._asked.seq)
             self._wake(began.thread)
 

@@ -50,20 +50,39 @@ async def test_a_turn_that_has_it_in_mind_may_end_first(stage: Stage) -> None:
     assert not verify(stage.soul.journal).violations
 
 
-async def test_one_that_does_not_end_is_stopped(stage: Stage) -> None:
+async def test_one_that_does_not_end_is_stopped_also_where_the_clock_is_set_back_meanwhile(
+    stage: Stage,
+) -> None:
     root = await lived(stage)
+    await stopped_by_it(stage, root, ahead=-600)
+    assert [entry.event.by for entry in stage.entries("stop")] == ["forgetting"]
+    assert traces(stage, *SECRETS) == []
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_that_stop_is_dated_as_slack_would(stage: Stage) -> None:
+    """Else a message whose answer is lost would not be found again, and be said twice."""
+    root = await lived(stage)
+    await stopped_by_it(stage, root, ahead=86_400)
+    before = await stage.answers(GENERAL, root)
+    stage.world.faults.switch("answer-lost", method="chat.startStream", times=1)
+    stage.model.say(reply("Hello, Bob."))
+    await stage.say("bob", GENERAL, f"{ME} hello", root)
+    assert await stage.answers(GENERAL, root) == [*before, "Hello, Bob."]
+
+
+async def stopped_by_it(stage: Stage, root: str, ahead: float) -> None:
+    """Bob's turn has Alice's words in mind, and does not end, while our clock is set."""
     await stage.say("alice", ALICE, "!forget me")
     stage.model.say(reply("She keeps beehives."), until=asyncio.Event())
     calls = len(stage.model.requests)
     await stage.post("bob", GENERAL, f"{ME} again?", root)
     await stage.until(lambda: len(stage.model.requests) > calls)
-    [question] = questions(stage)
-    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
+    await pressed_soon(stage)
     await stage.until(lambda: stage.pending("to-forget"))
+    stage.clock.set_ahead(ahead)
     await stage.passing(5, lambda: stage.entries("forget-done"))
     await stage.settled()
-    assert traces(stage, *SECRETS) == []
-    assert not verify(stage.soul.journal).violations
 
 
 @SOAK

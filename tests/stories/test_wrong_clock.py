@@ -5,6 +5,8 @@ from __future__ import annotations
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.stories.mending import unasked
 from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.test_away import lose
+from tests.stories.test_forgetting import forgotten
 from tests.stories.ticking import did, do, live, thinks, tick, unlike
 
 YEAR = 365 * 86_400.0
@@ -80,3 +82,16 @@ async def test_the_inner_life_neither_sleeps_nor_is_silent_for_as_long_as_the_cl
     assert asked.setting("messages sent today") == "1 of 1"
     assert asked.setting("spent today") == f"${spent:.2f} of $1.00"
     assert {*await unasked(asleep, "alice", ALICE)} == {"The lift is stuck.", "The lift works again."}
+
+
+async def test_who_was_forgotten_is_heard_again_at_once(stage: Stage) -> None:
+    stage.clock.set_ahead(YEAR)
+    await forgotten(stage)
+    await stage.sleep()
+    ts = await stage.post("alice", ALICE, "Anybody there?")
+    lose(stage)
+    stage.model.say(reply("Yes."))
+    await stage.wake()
+    await stage.until(lambda: stage.entries("message")[-1].event.ts == ts)
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["Yes."]
