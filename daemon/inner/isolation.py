@@ -22,22 +22,23 @@ ENV = Path(".env")
 EMPTY = "/dev/null"
 
 
-def hidden(soul_home: Path) -> list[Path]:
-    """The files that no process should read: journals, and the owner's settings."""
-    return [path.absolute() for path in (*files(soul_home), ENV) if path.is_file()]
-
-
 def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
     """This command, kept from the network, from all files but to read them, and from the other processes'
-    folders in `home`; it may write to `work`, which stands below that."""
-    covers = [word for path in hidden(home.parent) for word in ("--ro-bind", EMPTY, str(path))]
-    reads = home.parent / READS
-    if reads.is_dir():
-        covers += ["--tmpfs", str(reads)]
+    folders in `home`; it may write to `work`, which stands below that.
+
+    The soul's folder is empty but for what others put there: a journal that is made anew meanwhile is not
+    seen either.
+    """
+    soul_home = home.parent.absolute()
+    ours = {*files(soul_home), soul_home / READS, home.absolute()}
+    others = [path for path in soul_home.iterdir() if path not in ours]
+    shown = [word for path in others for word in ("--ro-bind-try", str(path), str(path))]
+    if ENV.is_file():
+        shown += ["--ro-bind", EMPTY, str(ENV.absolute())]
     return [
         *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
-        *(*covers, "--tmpfs", str(home)),
+        *("--tmpfs", str(soul_home), *shown),
         *("--bind", str(work), str(work), "--chdir", str(work), "--", *argv),
     ]
 
