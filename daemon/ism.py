@@ -64,10 +64,10 @@ async def run_ism(
 ) -> ISMResult:
     """Let a model choose actions until the goal is reached, an action ends the run, or a bound does.
 
-    `check_interrupt` is asked before each choice, when the model has answered, and before each action; it
-    belongs to a function, since a Chooser says itself what came. More context makes what is left of a choice
-    stale: it is not carried out, and the chooser is asked again with it. An answer that cannot be read is
-    asked for again, three times at the most.
+    `check_interrupt` is asked before each choice, when the model has answered, before each action and before
+    DONE; it belongs to a function, since a Chooser says itself what came. More context makes what is left of
+    a choice stale: it is not carried out, and the chooser is asked again with it. An answer that cannot be
+    read is asked for again, three times at the most.
 
     Raises ValueError where two actions share a name, TypeError where `invoke_llm` is neither a Chooser nor an
     async function to a str, what the callables raise, and of what handlers raise only EngineErrors and what
@@ -200,7 +200,7 @@ class _Run:
                 return came
         came += [Came(note=filled(self.wording.twice, name=plain(one.name))) for one in choice.twice()]
         if choice.ends():
-            came.append(self.end(came))
+            came.append(await self.end(came))
         return came
 
     async def act(self, chosen: Chosen, place: int, *, alone: bool) -> Came:
@@ -239,8 +239,10 @@ class _Run:
         self.log.append(note)
         return Came(note=note, ok=False, end=end)
 
-    def end(self, beside: Sequence[Came]) -> Came:
+    async def end(self, beside: Sequence[Came]) -> Came:
         """DONE, unless something new came, or something that was chosen beside it was not carried out."""
+        if await self.stopped():
+            return self.refuse(DONE, self.wording.stopped, end="interrupted")
         if self.news:
             return self.refuse(DONE, self.wording.stale)
         if not all(one.ok for one in beside):

@@ -57,7 +57,7 @@ class Chooser(ABC):
         """The answer to this; None where there is none to be had, and asking again is of no use."""
 
     async def interrupt(self) -> Meanwhile:
-        """Asked before each choice, when it is made, and before each action."""
+        """Asked before each choice, when it is made, before each action and before DONE."""
         return Meanwhile()
 
     async def bound(self) -> Bound | None:

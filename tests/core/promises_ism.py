@@ -151,8 +151,8 @@ INTERRUPTS = (
     rule(
         "after a stop nothing more of a choice is done",
         "ism.py",
-        "        if await self.stopped():\n            return self.refuse(",
-        "        if False:\n            return self.refuse(",
+        "        if await self.stopped():\n            return self.refuse(chosen",
+        "        if False:\n            return self.refuse(chosen",
         "tests/ism/test_interrupts.py::test_a_stop_ends_the_run",
     ),
     rule(

@@ -96,6 +96,13 @@ async def test_done_is_stale_too_when_something_new_came_first() -> None:
     assert "wait, one more thing" in chooser.added[0]
 
 
+@pytest.mark.parametrize(("came", "reason", "calls"), [("wait", "done", 2), (True, "interrupted", 1)])
+async def test_what_comes_while_something_is_done_before_done(came: object, reason: str, calls: int) -> None:
+    deeds, chooser = Deeds(), Chooser(choose("A", "DONE"), choose("DONE"))
+    result = await run(chooser, deeds.actions("A"), check_interrupt=in_turn(None, None, None, came))
+    assert (result.stop_reason, result.calls, deeds.done) == (reason, calls, ["A"])
+
+
 async def test_context_that_comes_for_ever_does_not_run_for_ever() -> None:
     deeds = Deeds()
     result = await run(Chooser(choose("A")), deeds.actions("A"), check_interrupt=lambda: "more")
