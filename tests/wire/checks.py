@@ -232,7 +232,8 @@ def _also(text: str, scenario: Scenario) -> bool:
 def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[str]) -> None:
     """In its thread, each line is answered once, after it was said; those of one answer in Slack's order.
 
-    In a storm what comes during a run, or while no model can be reached, is heard as it comes.
+    In a storm what comes during a run, also one that another conversation of its DM wants, or while no
+    model can be reached, is heard as it comes.
     """
     for root in {message.root for message in said}:
         talk = [message for message in said if message.root == root]
@@ -243,7 +244,7 @@ def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[st
         places = [place for line in lines if (place := _answered(line, answers, line.ts in lost))]
         by_answer = sorted(places, key=lambda place: place[0])  # a stable sort: Slack's order within each
         was_away = any(text.startswith(UNREACHABLE) for text in texts)
-        as_it_comes = was_away or any(RUN in line.text for line in lines)
+        as_it_comes = was_away or any(RUN in message.text for message in talk)
         assert by_answer == sorted(places) or (scenario.storm and as_it_comes), f"in a wrong order: {texts}"
         answered = {answers[n].text for n, _ in places}
         told = [text for text in texts if text not in answered and not WORD.search(text)]
