@@ -107,9 +107,10 @@ def ended(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def paused(pid: int) -> bool:
-    """Wait until a life is stopped; False where it ended before."""
-    return os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1])
+def paused(pid: int) -> int | None:
+    """Wait until a life is stopped; its exit status where it ended before."""
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    return None if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status)
 
 
 def wake(*pids: int) -> list[int]:

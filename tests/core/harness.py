@@ -36,7 +36,7 @@ class Soul(Harness[Scenario]):
             for path in (home / "texts" / "soul.md", home / "texts" / "prompts" / "pipeline.md"):
                 path.write_text(path.read_text() + "\nEdited.\n")
 
-    def scenario_of(self, case: Case) -> Scenario:
+    def scenario_of(self, case: Case[int]) -> Scenario:
         scenario = super().scenario_of(case)
         if case.way != "meeting":
             return scenario
@@ -48,7 +48,7 @@ class Soul(Harness[Scenario]):
     def verdict(self, home: Path, scenario: Scenario) -> str | None:
         return verdict(home, scenario)
 
-    def meetings(self, name: str) -> list[Case]:
+    def meetings(self, name: str) -> list[Case[int]]:
         firsts = [case for case in self.pauses(name) if not case.phase]
         return [replace(case, way="meeting", other=other) for case in firsts for other in OTHERS]
 

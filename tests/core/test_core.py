@@ -17,7 +17,7 @@ import pytest
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Restarted
 from daemon.kinds import SOUL_KINDS
-from tests.cases import Case, problems
+from tests.cases import Case, problems, replay
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.mutants import ALL
@@ -88,7 +88,7 @@ def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
 @pytest.mark.parametrize("name", [*SHOWN, *but(READ_BACK, ASIDE)])
 def test_each_step_may_be_read_back_at_once(name: str) -> None:
     """Each execution runs again from the top after each of its steps: replay hangs on no accident."""
-    assert SOUL.outcome(Case(scenario=name, way="replay")) is None
+    assert SOUL.outcome(replay(name)) is None
 
 
 @pytest.mark.parametrize("name", ["dm", "effect", later("fickle")])
@@ -118,7 +118,7 @@ async def restarted(home: Path) -> bool:
         return bool(journal.kind(Restarted))
 
 
-def a_kill(number: int, name: str) -> Case:
+def a_kill(number: int, name: str) -> Case[int]:
     """A kill in the first phase; or kills in all phases, in each second scenario."""
     if number % 2 == 0:
         return Case(scenario=name, way="kill", at=FIRST + number // 2 % (LAST - FIRST))
@@ -126,6 +126,5 @@ def a_kill(number: int, name: str) -> Case:
     return Case(scenario=name, way="stutter", at=stutters[number % len(stutters)])
 
 
-def assert_none_goes_wrong(cases: Sequence[Case]) -> None:
-    assert cases
+def assert_none_goes_wrong(cases: Sequence[Case[int]]) -> None:
     assert problems(cases, SOUL.outcome) == {}

@@ -11,7 +11,7 @@ from daemon.engine.kinds import Asked, Restarted, Waiting
 from daemon.engine.reading import reading
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
-from tests.cases import Case, Harness
+from tests.cases import Case, Harness, replay
 from tests.clock import FakeClock
 from tests.engine.changed import CHANGED
 from tests.engine.minds import MINDS
@@ -74,16 +74,16 @@ class Engine(Harness[Scenario]):
                 return f"still waits: {[entry.key for entry in waits]}"
             return scenario.check(World(home), journal.since(0, 100_000))
 
-    def pauses(self, name: str) -> list[Case]:
+    def pauses(self, name: str) -> list[Case[int]]:
         """Those in the first phase."""
         return [case for case in super().pauses(name) if not case.phase]
 
-    def meetings(self, name: str) -> list[Case]:
+    def meetings(self, name: str) -> list[Case[int]]:
         """Both are stopped at the same boundary."""
         return [replace(case, way="meeting", other=case.at) for case in self.pauses(name)]
 
-    def cases(self, name: str) -> list[Case]:
-        return [*super().cases(name), Case(scenario=name, way="replay")]
+    def cases(self, name: str) -> list[Case[int]]:
+        return [*super().cases(name), replay(name)]
 
 
 async def _bring(journal: Journal, scenario: Scenario, phase: int) -> None:

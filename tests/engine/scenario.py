@@ -52,9 +52,9 @@ class World:
 
     async def do(self, name: str, **more: Any) -> str:
         """An effect, after which one may be killed."""
-        await asyncio.sleep(0)
         note(self._path, {"name": name, **more})
         Boundary.reach()
+        await asyncio.sleep(0)
         return f"{name} done"
 
     def done(self) -> list[dict[str, Any]]:

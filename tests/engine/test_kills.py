@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cases import Case
+from tests.cases import UNREACHED, Case, Way, replay
 from tests.engine.harness import ENGINE, SCENARIOS
 from tests.soak import but, later
 
@@ -22,7 +22,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", but(SCENARIOS, {*KILLED} - SHOWN))
 def test_an_execution_that_runs_again_after_each_step_comes_to_the_same(name: str) -> None:
-    assert ENGINE.outcome(Case(scenario=name, way="replay")) is None
+    assert ENGINE.outcome(replay(name)) is None
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,9 @@ def test_a_worker_that_wakes_from_a_pause_does_no_harm(name: str, at: int) -> No
 @pytest.mark.parametrize("at", [later(3), 5, later(8)])
 def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
     assert ENGINE.outcome(Case(scenario="order", way="meeting", at=at, other=at)) is None
+
+
+@pytest.mark.parametrize("way", ["kill", "stutter", later("pause")])
+def test_a_case_that_comes_to_no_boundary_shows_nothing(way: Way) -> None:
+    """Else a kill that never happens would pass for one that does no harm."""
+    assert ENGINE.outcome(Case(scenario="order", way=way, at=999)) == UNREACHED

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
 
 from daemon.engine.event import Input
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
+from tests.cases import UNREACHED, Case, Unreached, tried
 from tests.lives import ended, paused, wake
 from tests.wire.checks import verdict
 from tests.wire.lives import home_for, soul, world
 from tests.wire.mark import Boundary, Mark, passed
 from tests.wire.scenarios import SCENARIOS
 
-TRIES = 5
-"""How often a scenario is told until it comes to a boundary: a status line may come once later or earlier."""
 NEVER_ALONE = ("before apps.", "before chat.", "before /", "setStatus")
 """Where a pause could fall into the length of one HTTP request, which is what remains of a fenced daemon's
 power: on the way to an effect, and at a status line, which is shown while the model is being asked."""
-
-
-@dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class Case:
-    """A way to tell a scenario, as in tests/cases.py, and where."""
-
-    scenario: str
-    way: Literal["kill", "pause"]
-    at: Boundary
-
-
-class Unreached(Exception):
-    """This time the daemon did not come to the boundary of its case."""
 
 
 @functools.cache
@@ -53,28 +36,34 @@ def boundaries(name: str) -> Sequence[Boundary]:
         return passed(home)
 
 
-def _killed(name: str, boundary: Boundary) -> str | None:
+def _killed(case: Case[Boundary]) -> str | None:
     """SIGKILL there, then another life. Returns what went wrong."""
-    scenario = SCENARIOS[name]
-    with home_for(name) as (home, page):
-        mark = Mark(home, boundary)
+    scenario = SCENARIOS[case.scenario]
+    with home_for(case.scenario) as (home, page):
+        mark = Mark(home, case.at)
         with world(page, scenario, mark):
-            if ended(soul(page, scenario, mark)) != -signal.SIGKILL:
+            status = ended(soul(page, scenario, mark))
+            if not status:
                 raise Unreached
-            if status := ended(soul(page, scenario, Mark(home))):
-                return f"the next life ended with exit {status}"
+            if status == -signal.SIGKILL:
+                status = ended(soul(page, scenario, Mark(home)))
+            if status:
+                return f"a life ended with exit {status}"
         return verdict(home, scenario)
 
 
-def _stopped(name: str, boundary: Boundary) -> str | None:
+def _stopped(case: Case[Boundary]) -> str | None:
     """SIGSTOP there, the lock deleted, a second daemon takes over; then the first one wakes up again."""
-    scenario = SCENARIOS[name]
-    with home_for(name) as (home, page):
-        mark = Mark(home, boundary, signal.SIGSTOP)
+    scenario = SCENARIOS[case.scenario]
+    with home_for(case.scenario) as (home, page):
+        mark = Mark(home, case.at, signal.SIGSTOP)
         with world(page, scenario, mark):
             first = soul(page, scenario, mark)
-            if not paused(first):
+            end = paused(first)
+            if end == 0:
                 raise Unreached
+            if end:
+                return f"the first life ended with exit {end}"
             (home / "journal.db.lock").unlink(missing_ok=True)
             second = ended(soul(page, scenario, Mark(home)))
             if any(statuses := (second, *wake(first))):
@@ -90,23 +79,20 @@ def _left(home: Path) -> bool:
         return bool(journal.pending(Input))
 
 
-def outcome(case: Case) -> str | None:
+def outcome(case: Case[Boundary]) -> str | None:
     """What a case came to: nothing, or what went wrong."""
-    tell = _killed if case.way == "kill" else _stopped
-    for _ in range(TRIES):
-        with contextlib.suppress(Unreached):
-            return tell(case.scenario, case.at)
-    if "setStatus" in case.at:
+    wrong = tried(case, _killed if case.way == "kill" else _stopped)
+    if wrong == UNREACHED and "setStatus" in case.at:
         return None  # how often Slack is told depends on how fast it was told before
-    return "a boundary that was never reached"
+    return wrong
 
 
-def kills(name: str) -> list[Case]:
+def kills(name: str) -> list[Case[Boundary]]:
     """A kill at each boundary."""
     return [Case(scenario=name, way="kill", at=one) for one in boundaries(name)]
 
 
-def pauses(name: str) -> list[Case]:
+def pauses(name: str) -> list[Case[Boundary]]:
     """A pause at each boundary where its turn waits for nothing else."""
     if SCENARIOS[name].crowded:
         return []
@@ -114,12 +100,12 @@ def pauses(name: str) -> list[Case]:
     return [Case(scenario=name, way="pause", at=one) for one in alone]
 
 
-def cases(name: str) -> list[Case]:
+def cases(name: str) -> list[Case[Boundary]]:
     """All that there are to be tried."""
     return [*kills(name), *pauses(name)]
 
 
-def covering(name: str) -> list[Case]:
+def covering(name: str) -> list[Case[Boundary]]:
     """One case for each commit and effect: a kill before it or after it, or a pause, in turn."""
     chosen = []
     for number, (_, found) in enumerate(groupby(sorted(cases(name), key=_what), key=_what)):
@@ -128,5 +114,5 @@ def covering(name: str) -> list[Case]:
     return chosen
 
 
-def _what(case: Case) -> str:
+def _what(case: Case[Boundary]) -> str:
     return case.at.partition(" ")[2]

@@ -86,20 +86,21 @@ def told(scenario: Scenario, kills: Sequence[float] = (), speed: float = 1.0) ->
         page.speed = speed
         mark = Mark(home)
         with world(page, scenario, mark):
-            for seconds in kills:
-                _cut_short(soul(page, scenario, mark), seconds)
+            ends = {_cut_short(soul(page, scenario, mark), seconds) for seconds in kills}
             deaths, status = 0, -signal.SIGKILL
             while status == -signal.SIGKILL and deaths <= MOST_DEATHS:
                 status = ended(soul(page, scenario, mark, 120.0))
                 deaths += status == -signal.SIGKILL
-        problem = f"the last life ended with exit {status}" if status else verdict(home, scenario)
+        failed = (ends - {0, -signal.SIGKILL}) | ({status} - {0})
+        problem = f"lives ended with exit {failed}" if failed else verdict(home, scenario)
         return Outcome(kills=len(kills), deaths=deaths, given_up=lost_in(home), problem=problem)
 
 
-def _cut_short(pid: int, seconds: float) -> None:
+def _cut_short(pid: int, seconds: float) -> int:
+    """Kill it after so long; its exit status, which is another one where it ended before."""
     time.sleep(seconds)
     os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    return ended(pid)
 
 
 def lost_in(home: Path) -> list[str]:

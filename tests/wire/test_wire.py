@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cases import problems
+from tests.cases import Case, problems
 from tests.soak import SOAK, but
-from tests.wire.harness import Case, boundaries, cases, covering, kills, outcome
+from tests.wire.harness import boundaries, cases, covering, kills, outcome
 from tests.wire.mark import Boundary
 from tests.wire.scenarios import SCENARIOS
 from tests.wire.storm import weathered
@@ -42,7 +42,7 @@ SOAKED = [case for case in WHERE if case.scenario not in TOLD and case not in WH
 
 
 @pytest.mark.parametrize("case", but(WHERE, SOAKED), ids=lambda case: f"{case.scenario} {case.way} {case.at}")
-def test_where_it_hurts_each_scenario_goes_on(case: Case) -> None:
+def test_where_it_hurts_each_scenario_goes_on(case: Case[Boundary]) -> None:
     assert outcome(case) is None
 
 
