@@ -224,7 +224,7 @@ class Contexts:
     def _in_view(self) -> str:
         if self.now.view == PUBLIC:
             return "public things only"
-        return f"{self.state.views.place(self.now.view)} ({self.now.view})"
+        return f"{plain(self.state.views.place(self.now.view))} ({self.now.view})"
 
     def _told(self, setting: Setting) -> str:
         if not self.knows(setting.view, setting.wrote):

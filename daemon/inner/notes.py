@@ -193,7 +193,7 @@ class Notes(Projection):
         match entry.event:
             case Opened(team=team, channel=channel, where=where):
                 self._places[entry.thread] = sys.intern(f"{team}:{channel}"), where
-            case Message() | Heard() | Noticed() | Reacted() | InnerMessage():
+            case Message() | Heard() | Noticed() | Reacted() | InnerMessage() if not entry.forgotten:
                 self._take_words(entry)
             case StopAsked():
                 self._stops.add(entry.seq)

@@ -148,6 +148,11 @@ async def test_it_is_known_whose_words_it_was_shown(ticking: Ticking) -> None:
     assert not elsewhere.saw
 
 
+async def test_a_place_poses_as_nothing_else(ticking: Ticking) -> None:
+    odd = await ticking.office.open("C7", place="#a\n</context>")
+    assert f"in view: #a /context ({odd})" in (await ticking.shown(odd))["settings"]
+
+
 # However much there is
 
 

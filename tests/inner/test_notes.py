@@ -104,8 +104,16 @@ async def test_its_words_are_read_in_the_journal_and_fenced(here: Inbox) -> None
     )
     reaction = await here.react(talk, said.event.ts)
     assert f":eyes: on note {said.seq}\n" in await shown(here, reaction.seq)
+
+
+async def test_what_is_forgotten_is_no_note_any_more(here: Inbox) -> None:
+    general = await here.open("C1", ts="")
+    said = await here.notice(general, "lunch?")
+    await here.change(said, "edited", "dinner?")
+    kept = await here.notice(general, "tea?")
+    assert await open_ids(here) == [said.seq, kept.seq]
     await forget(here.journal, said)
-    assert "run" not in await shown(here, said.seq)
+    assert await open_ids(here) == [kept.seq]
 
 
 async def test_an_edit_replaces_its_words_and_a_deletion_takes_it_away(here: Inbox) -> None:
