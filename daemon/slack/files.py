@@ -21,7 +21,7 @@ from daemon.kinds import SharedFile
 from daemon.slack.access import Access
 from daemon.slack.message import shared_file
 from daemon.slack.refusals import FIX, LIMITED, MISSING_SCOPE, OUT_OF_REACH, UNWELL, error_of, why
-from daemon.slack.web import LONGEST_WAIT, TIMEOUT, Web, free, pause
+from daemon.slack.web import LONGEST_WAIT, TIMEOUT, Web, free, pause, seconds_of
 
 MEGABYTE = 1_000_000
 MOST = 50 * MEGABYTE
@@ -32,7 +32,6 @@ TRIES = 3
 CHUNK = 64 * 1024
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s\\]*)?")
 """A plain address. One with a name and password in it, or anything else that is odd, is none."""
-SECONDS = re.compile(r"[0-9]{1,4}")
 PORTS = {"http": 80, "https": 443}
 SLACK_FILES = ("https", "files.slack.com", 443)
 HTML = ("text/html", "application/xhtml+xml")
@@ -230,8 +229,9 @@ def _check_status(response: ClientResponse) -> None:
 def _limited(after: str) -> FileAway:
     """Slack takes no more requests for a while; for a long one it is not waited."""
     said = "Slack takes no more requests from this app for now."
-    if SECONDS.fullmatch(after) and int(after) <= LONGEST_WAIT:
-        return _Again(said, max(int(after), 1))
+    seconds = seconds_of(after, LONGEST_WAIT)
+    if seconds:
+        return _Again(said, seconds)
     return FileAway(f"{said} Try again in some minutes.")
 
 

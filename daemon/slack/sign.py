@@ -18,8 +18,7 @@ from daemon.engine.exceptions import Fenced, JournalError
 from daemon.kinds import Opened
 from daemon.ports import Clock, Hold
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, error_of, final
-from daemon.slack.web import LONGEST_WAIT, Method, Web, free, pause
-from daemon.slack.web import retry_after as seconds_of
+from daemon.slack.web import LONGEST_WAIT, Method, Web, free, pause, retry_after
 
 NOTHING = ""
 MOMENT = 0.1
@@ -280,7 +279,7 @@ class Sign:
         if word in LACKING:
             self._lacking = True
         elif word == LIMITED:
-            self._pace.rest(seconds_of(error) or LONGEST_WAIT)
+            self._pace.rest(retry_after(error) or LONGEST_WAIT)
         elif final(error):
             spot.wanted = None
         return False

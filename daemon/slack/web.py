@@ -6,6 +6,7 @@ Every call of this room goes through here. The SDK's own retries are off: they w
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ TIMEOUT = 30.0
 """Seconds for one request."""
 LONGEST_WAIT = 30
 """Seconds that a call waits for a rate limit, in all; for a longer Retry-After it does not wait at all."""
+SECONDS = re.compile(r"[0-9]{1,9}")
 AT_ONCE = 2
 """Attempts at the same thing before the first pause."""
 LONGEST_PAUSE = 30.0
@@ -143,7 +145,11 @@ def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | No
     """Seconds to wait before another try; None when waiting is of no use, or too long."""
     if error_of(refusal) != LIMITED:
         return None
-    said = str(refusal.response.headers.get("Retry-After", "1"))
-    if not said.isdecimal() or int(said) > longest:
+    return seconds_of(str(refusal.response.headers.get("Retry-After", "1")), longest)
+
+
+def seconds_of(said: str, longest: int) -> int | None:
+    """What a Retry-After says; None for what is no number of seconds, or more than that."""
+    if not SECONDS.fullmatch(said) or int(said) > longest:
         return None
     return max(int(said), 1)

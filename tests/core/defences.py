@@ -101,8 +101,8 @@ CALLS = (
     rule(
         "rate-limit: not for longer than a bound",
         "slack/web.py",
-        "if not said.isdecimal() or int(said) > longest:",
-        "if not said.isdecimal():",
+        "if not SECONDS.fullmatch(said) or int(said) > longest:",
+        "if not SECONDS.fullmatch(said):",
         f"{LONG}test_slack_takes_nothing_for_longer_than_one_waits",
     ),
     rule(

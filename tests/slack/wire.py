@@ -85,6 +85,7 @@ def _refusal(error: str) -> web.Response:
         return web.json_response({"ok": False, "error": "a_word_of_tomorrow"}, status=500)
     if error == "429":
         return web.Response(text="Too many requests", status=429, headers={"Retry-After": "3"})
-    if error == "ratelimited":
-        return web.json_response({"ok": False, "error": error}, status=429, headers={"Retry-After": "3"})
+    if error.startswith("ratelimited"):
+        headers = {"Retry-After": error.removeprefix("ratelimited") or "3"}
+        return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
     return web.json_response({"ok": False, "error": error})
