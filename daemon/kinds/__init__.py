@@ -49,6 +49,7 @@ from daemon.kinds.perceptions import (
     Wish,
     context_key,
     is_context,
+    moment,
     thread_key,
 )
 from daemon.kinds.readings import CellBegan, CellRan, Ending, ReadingBegan, ReadingEnded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 from daemon.engine import kinds as engine
@@ -13,6 +14,11 @@ from daemon.engine.event import Event, Input, Rank
 def thread_key(team: str, channel: str, root: str) -> str:
     """The natural key of a conversation, by its first message; what is said in no thread has none."""
     return f"thread:{team}:{channel}:{root}"
+
+
+def moment(ts: str) -> Decimal:
+    """When something was said, for comparing: a ts is a string id, and a float loses its last digits."""
+    return Decimal(ts)
 
 
 CONTEXT = "context:"

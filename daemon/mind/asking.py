@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from daemon.engine.event import Entry, only
-from daemon.kinds import Message, ModelCall, Said, Spoken, StopAsked, Unsaid
+from daemon.kinds import Message, ModelCall, Said, Spoken, StopAsked, Unsaid, moment
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.prompting import feeling, situated
@@ -100,7 +100,7 @@ def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> 
 def _is_ended(said: Entry[Said], stops: Sequence[Entry[StopAsked]]) -> bool:
     if not isinstance(said.event, Message) or said.event.command:
         return False
-    after = [stop for stop in stops if stop.event.ts.zfill(24) > said.event.ts.zfill(24)]
+    after = [stop for stop in stops if moment(stop.event.ts) > moment(said.event.ts)]
     return any(stop.event.user == said.event.user for stop in after)
 
 

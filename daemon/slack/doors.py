@@ -15,11 +15,11 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.engine.journal import Journal
 from daemon.errors import SpeechFailed
-from daemon.kinds import AudienceNoted, Opened
+from daemon.kinds import AudienceNoted, Opened, thread_key
 from daemon.ports import Hold
 from daemon.slack.audience import Audiences
 from daemon.slack.names import DM, GROUP
-from daemon.slack.place import open_channel, place_of, thread_key
+from daemon.slack.place import open_channel, place_of
 from daemon.slack.refusals import NOT_SLACK, OUT_OF_REACH, final, why
 from daemon.slack.web import Web, free
 from daemon.slack.workspace import Workspace

@@ -12,11 +12,11 @@ from slack_sdk.errors import SlackApiError
 
 from daemon import kinds
 from daemon.engine.event import only
-from daemon.kinds import context_key
+from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Earlier, Heard
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.payload import Malformed
-from daemon.slack.place import moment, opened, place_of, thread_key
+from daemon.slack.place import opened, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item, free, pages
 from daemon.slack.words import command

@@ -19,6 +19,7 @@ from slack_bolt.response import BoltResponse
 from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
+from daemon.kinds import moment, thread_key
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.meant import meant
 from daemon.slack.message import Message, message_of
@@ -26,7 +27,7 @@ from daemon.slack.names import Words
 from daemon.slack.noticing import Noticing, reaction_of
 from daemon.slack.order import Order
 from daemon.slack.payload import Malformed, part, stamp
-from daemon.slack.place import moment, opened, thread_key
+from daemon.slack.place import opened
 from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
 from daemon.slack.stopping import Stop, heeded, is_late, stop_of, thread_of

@@ -16,12 +16,12 @@ from math import inf
 
 from slack_sdk.errors import SlackApiError
 
+from daemon.kinds import moment
 from daemon.ports import Clock
 from daemon.slack.archive import Archive, Conversation, at, live_threads
 from daemon.slack.inbox import Inbox
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.payload import Malformed
-from daemon.slack.place import moment
 from daemon.slack.refusals import LIMITED, error_of
 from daemon.slack.watermarks import Marks
 from daemon.slack.web import Item

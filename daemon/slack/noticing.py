@@ -12,11 +12,11 @@ from typing import Any
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.keys import root_of
-from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken
+from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken, thread_key
 from daemon.slack.audience import Audiences
 from daemon.slack.message import Message
 from daemon.slack.payload import identity, part, stamp, told
-from daemon.slack.place import conversation_with, open_channel, opened, thread_key
+from daemon.slack.place import conversation_with, open_channel, opened
 from daemon.slack.text import named
 from daemon.slack.workspace import Workspace
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from functools import lru_cache, partial
 from typing import cast
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
-from daemon.kinds import Opened
-from daemon.kinds import thread_key as thread_key
+from daemon.kinds import Opened, thread_key
 
 MOST = 2_000
 """Threads of which it is at hand where they are, about a kilobyte each."""
@@ -76,8 +74,3 @@ async def open_channel(
     )
     entry, _ = await journal.open_thread(thread_key(team, channel, ""), said)
     return entry
-
-
-def moment(ts: str) -> Decimal:
-    """When a message was written, for comparing: a ts is a string id, and a float loses its last digits."""
-    return Decimal(ts)

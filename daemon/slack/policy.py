@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from daemon.kinds import moment
 from daemon.slack.message import Message
-from daemon.slack.place import moment
 
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
 ANSWERED = ("dm", "mention", "follow-up")

@@ -16,13 +16,13 @@ from daemon.documents.document import Document, DocumentError, in_parts
 from daemon.documents.loading import read_document
 from daemon.engine.keys import root_of
 from daemon.errors import FileRefused
-from daemon.kinds import Opened, Said, SharedFile
+from daemon.kinds import Opened, Said, SharedFile, moment
 from daemon.limits import DAY
 from daemon.ports import Files
 from daemon.slack.archive import Archive, Conversation, at
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.payload import Malformed
-from daemon.slack.place import moment, permalink, place_of
+from daemon.slack.place import permalink, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
 from daemon.slack.workspace import Workspace

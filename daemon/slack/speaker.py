@@ -16,13 +16,12 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
-from daemon.kinds import CardShown, Planned, SpeechStarted, Spoken
+from daemon.kinds import CardShown, Planned, SpeechStarted, Spoken, moment
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.checklist import checklist
 from daemon.slack.doors import open_direct
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.pages import cut, pages
-from daemon.slack.place import moment
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
 from daemon.slack.status import Status

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from daemon.engine.event import Entry, Event, Input, Rank
 from daemon.engine.journal import Journal
-from daemon.kinds import Asked, CardShown, Opened, Said, SpeechStarted, Spoken, TurnBegan
+from daemon.kinds import Asked, CardShown, Opened, Said, SpeechStarted, Spoken, TurnBegan, moment, thread_key
 from daemon.slack.payload import identity, part, stamp, told
-from daemon.slack.place import conversation_with, moment, opened, thread_key
+from daemon.slack.place import conversation_with, opened
 from daemon.slack.words import STOP_EMOJIS
 
 AT_WORK: tuple[type[Event], ...] = (Input, TurnBegan, Asked)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
+from daemon.kinds import moment
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
 from daemon.slack.message import Message
 from daemon.slack.names import People
-from daemon.slack.place import moment
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.web import Web
 

@@ -31,6 +31,7 @@ from daemon.kinds import (
     Timer,
     ToSay,
     Wish,
+    moment,
 )
 
 STOPPING, REFUSING, TRACING, RELAYING = "stopping", "refusing", "tracing", "relaying"
@@ -97,7 +98,7 @@ def _words(entry: Entry[Input]) -> str:
 
 
 def _ts(entry: Entry[Input]) -> str:
-    return entry.event.ts if isinstance(entry.event, Said) else ""
+    return entry.event.ts if isinstance(entry.event, Said) else "0"
 
 
 def _ended_by(stops: Sequence[Entry[Input]], waiting: Sequence[Entry[Input]]) -> list[Entry[Input]]:
@@ -172,19 +173,14 @@ def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
     """Was what was written then written after the question was said? What was before answers nothing."""
     said = question.event.said
     asked = journal.at(said[0]).event if said else None
-    return not isinstance(asked, Spoken) or _written(ts) > _written(asked.ts)
+    return not isinstance(asked, Spoken) or moment(ts) > moment(asked.ts)
 
 
 def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:
     """Was this said before the stop, whichever of them came first?"""
     if isinstance(said.event, Said) and isinstance(stop.event, Said):
-        return _written(said.event.ts) < _written(stop.event.ts)
+        return moment(said.event.ts) < moment(stop.event.ts)
     return said.seq < stop.seq
-
-
-def _written(ts: str) -> str:
-    """When it was written, for comparing."""
-    return ts.zfill(24)
 
 
 def awaited(
@@ -227,4 +223,4 @@ def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
 
 def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:
     """Messages in Slack's order; what was changed about one stands after it."""
-    return sorted(messages, key=lambda entry: (_written(entry.event.ts), entry.seq))
+    return sorted(messages, key=lambda entry: (moment(entry.event.ts), bool(entry.event.note), entry.seq))

@@ -96,7 +96,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "words from before a question answer it nowhere",
         "soul/taking.py",
-        "return not isinstance(asked, Spoken) or _written(ts) > _written(asked.ts)",
+        "return not isinstance(asked, Spoken) or moment(ts) > moment(asked.ts)",
         "return True",
         "tests/stories/test_came_late.py::test_words_that_were_missed_are_no_answer_to_a_newer_question",
     ),

@@ -125,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "messages are answered in Slack's order",
         "soul/taking.py",
-        "(_written(entry.event.ts), entry.seq)",
+        "(moment(entry.event.ts), bool(entry.event.note), entry.seq)",
         "entry.seq",
         "burst",
     ),

@@ -14,9 +14,19 @@ from typing import Any
 from daemon.engine.event import Entry, Rank, digest
 from daemon.engine.kinds import Received, Restarted, Withdrawn
 from daemon.engine.reading import Reading, reading
-from daemon.kinds import SOUL_KINDS, Answered, Asked, ModelCall, Said, Spoken, StopAsked, TurnBegan, TurnEnded
+from daemon.kinds import (
+    SOUL_KINDS,
+    Answered,
+    Asked,
+    ModelCall,
+    Said,
+    Spoken,
+    StopAsked,
+    TurnBegan,
+    TurnEnded,
+    moment,
+)
 from daemon.rules import verify
-from daemon.slack.place import moment
 from rehearsal.people import SOUL, TEAM
 from rehearsal.store import open_store, ts_of
 from tests.core.waiting import UNREACHABLE
