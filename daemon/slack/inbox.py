@@ -37,7 +37,7 @@ from daemon.slack.workspace import Workspace
 BOTS = "bots"
 """Stands for all of them where messages are put in order."""
 EARLY = 200
-"""Replies in threads without the soul that are remembered for a while: Slack promises no order."""
+"""Replies, and changes, where the soul is not called yet, that are remembered: Slack promises no order."""
 
 Written = kinds.Heard | kinds.Message | kinds.StopAsked
 Judged = tuple[set[str], Entry[kinds.Opened] | None]
@@ -187,7 +187,7 @@ class Inbox:
             woken, known = await self._judge(key, message, late=late)
             if known:
                 woken |= await self._again(known)
-            elif message.root != message.ts:
+            elif message.change or message.root != message.ts:
                 self._early.append((key, message))
             return woken
 
@@ -257,10 +257,10 @@ class Inbox:
         return bool(known and self._journal.pending(kinds.TurnBegan, thread=known.thread))
 
     async def _again(self, known: Entry[kinds.Opened]) -> set[str]:
-        """Judge again the replies that came before the call they follow; older ones are the history's."""
+        """Judge again what came before the call that it follows, or changes; older ones are the history's."""
         woken = set[str]()
         here = [one for one in self._early if one[0] == known.key]
-        for early in [one for one in here if moment(one[1].ts) > moment(known.event.called_by)]:
+        for early in [one for one in here if moment(one[1].ts) >= moment(known.event.called_by)]:
             again, _ = await self._judge(*early)
             woken |= again
             with suppress(ValueError):  # younger ones pushed it out meanwhile

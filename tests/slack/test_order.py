@@ -50,6 +50,21 @@ async def test_a_reply_that_comes_before_its_call_is_answered(here: Office) -> N
     assert addresses(here)[1:] == [("follow-up", "and me?"), ("follow-up", "hello?")]
 
 
+@pytest.mark.parametrize("said", [CALL, {**CALL, "channel_type": "im", "channel": "D0ALICE0001"}])
+@pytest.mark.parametrize("kind", ["message_changed", "message_deleted"])
+async def test_so_is_a_change_that_comes_before_what_it_changes(
+    here: Office, said: dict[str, Any], kind: str
+) -> None:
+    new = {"user": ALICE.id, "ts": ROOT, "text": "goodbye", "edited": {"ts": LATER}}
+    change = {**said, "subtype": kind, "message": new, "previous_message": said, "deleted_ts": ROOT}
+    await here.event(event={**change, "ts": LATER})
+    assert here.taken() == []
+    await here.event(event=said)
+    assert addresses(here) == [(here.one(Message).event.address, "@Claudius hello")]
+    heard = here.one(Heard).event
+    assert (heard.note, heard.text) in [("edited", "goodbye"), ("deleted", "")]
+
+
 async def test_what_was_said_before_the_call_stays_context(here: Office) -> None:
     await here.event(event=ANSWER)
     await here.event(event={**CALL, "ts": LATER, "thread_ts": ROOT})

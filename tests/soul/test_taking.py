@@ -6,8 +6,8 @@ from pathlib import Path
 
 from daemon.engine.event import Input
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Afterthought, Message
-from daemon.soul.taking import taking
+from daemon.kinds import SOUL_KINDS, Afterthought, Heard, Message
+from daemon.soul.taking import in_order, taking
 from tests.clock import FakeClock
 
 THREAD = "sess-00000001"
@@ -31,3 +31,12 @@ async def test_a_message_drops_the_afterthoughts_that_wait(tmp_path: Path) -> No
 
 async def test_where_nobody_speaks_afterthoughts_are_taken_one_by_one(tmp_path: Path) -> None:
     assert await taken(tmp_path, AFTER, AFTER) == [AFTER]
+
+
+async def test_what_was_changed_stands_after_what_it_was_whichever_came_first(tmp_path: Path) -> None:
+    changed = Heard(user="U1", name="Alice", text="Goodbye", ts=MESSAGE.ts, note="edited")
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        await journal.append(THREAD, changed, key="changed")
+        await journal.append(THREAD, MESSAGE, key="said")
+        told = [entry.event.text for entry in in_order(journal.of(THREAD))]
+    assert told == ["Hello", "Goodbye"]
