@@ -242,19 +242,23 @@ class Deeds:
 
 
 def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
-    """The arguments in this payload: an element each, a list by several. Raises ValidationError."""
+    """The arguments in this payload: an element each, of a list one for each part. Raises ValidationError."""
     if definition.args is None:
         return None
-    given: dict[str, Any] = {}
+    known = definition.args.model_json_schema().get("properties", {})
+    texts: dict[str, list[str]] = {}
     for child in payload.children:
-        if child.tag in given:
-            before = given[child.tag]
-            if not isinstance(before, list):
-                before = [before]
-            given[child.tag] = [*before, child.text]
-        else:
-            given[child.tag] = child.text
+        texts.setdefault(child.tag, []).append(child.text)
+    given: dict[str, Any] = {}
+    for name, found in texts.items():
+        is_list = len(found) > 1 or _may_be_list(known.get(name, {}))
+        given[name] = found if is_list else found[0]
     return definition.args.model_validate(given)
+
+
+def _may_be_list(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("anyOf", [schema])
+    return any(kind.get("type") == "array" for kind in kinds)
 
 
 def _faults(error: ValidationError) -> str:

@@ -14,6 +14,7 @@ from tests.inner.workshop import python, shell, until
 from tests.soak import SOAK, but, later
 from tests.stories.stage import Stage
 from tests.stories.test_open_thought import OPEN, final
+from tests.stories.test_reading import endings
 from tests.stories.ticking import (
     LASTS,
     Shown,
@@ -277,3 +278,22 @@ async def test_a_train_of_thought_is_a_process_too(alive: Stage) -> None:
     asked = await thought(stage)
     assert 'name="think"' in asked.context(2)
     assert "Because of the humidity." in asked.context(2)
+
+
+@SOAK
+async def test_a_reading_of_the_owners_folders_is_a_process_too(asleep: Stage) -> None:
+    stage = asleep
+    folder = stage.home.parent / "library"
+    folder.mkdir()
+    (folder / "lift.md").write_text("The lift needs oil each spring.\n")
+    book = stage.words / "playbooks" / "deliberation.md"
+    book.write_text(book.read_text().replace("ReadThread,", "ReadThread, ReadDeeply,"))
+    await live(stage, knowledge_dirs=(folder,))
+    stage.model.say("In March.", asks="needs oil each spring")
+    stage.model.say(final("March, then."), asks=OPEN)
+    slots = {"question": "When does the lift need oil?", "path": "library/lift.md"}
+    await did(stage, do("process.start", name="read", slots=slots))
+    asked = await thought(stage)
+    assert 'name="read"' in asked.context(2)
+    assert "March, then." in asked.context(2)
+    assert endings(stage) == [("answered", False)]

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from daemon.actions.action import ActionContext, Args, Definition
+from daemon.actions.deeds import arguments
 from daemon.actions.registry import Registry
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
+from daemon.mind.payloads import parse
 from daemon.process import Transition, Turn
 from daemon.processes import DELIBERATION, PROCESSES, thinking
 from tests.soak import SOAK, but
@@ -155,6 +157,20 @@ async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
     results = {entry.event.sender: entry.event.text for entry in stage.entries("inner-message")}
     assert "RuntimeError" in results["Fail"]
     assert "name" in results["Count"]
+
+
+@pytest.mark.parametrize("names", [["tea"], ["tea", "mate"]])
+def test_of_a_list_each_part_is_an_element(names: list[str]) -> None:
+    class Which(Args):
+        names: list[str] | None = None
+
+    async def look(_context: ActionContext, _args: object) -> str:
+        return "seen"
+
+    definition = Definition(name="Look", description="Look.", perform=look, args=Which)
+    written = "".join(f"<names>{name}</names>" for name in names)
+    [payload] = parse(f"<Look>{written}</Look>", slug="ada", actions=["Look"]).payloads
+    assert arguments(definition, payload) == Which(names=names)
 
 
 async def test_what_an_action_with_steps_of_its_own_raises_is_told_too(stage: Stage) -> None:
