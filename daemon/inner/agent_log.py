@@ -125,32 +125,26 @@ class AgentLog(Projection):
             self.owner_asked = line.entry.at
 
     def _set(self, entry: Entry[CommandRan]) -> None:
-        event = entry.event
-        args: Mapping[str, Any] = event.args
-        now = self.settings
+        args: Mapping[str, Any] = entry.event.args
+        new: dict[str, Any] = {}
         if entry.forgotten:
             return
-        match event.name:
+        match entry.event.name:
             case "cycle.responses":
-                self.settings = replace(
-                    now, responses=Setting(value=args["n"], view=event.view, wrote=entry.seq)
-                )
+                new["responses"] = args["n"]
             case "cycle.mode":
-                self.settings = replace(
-                    now, mode=Setting(value=args["mode"], view=event.view, wrote=entry.seq)
-                )
+                new["mode"] = args["mode"]
                 if args.get("filter") is not None:
-                    self.settings = replace(
-                        self.settings, filter=Setting(value=args["filter"], view=event.view, wrote=entry.seq)
-                    )
+                    new["filter"] = args["filter"]
             case "cycle.filter":
-                self.settings = replace(now, filter=Setting(value=args, view=event.view, wrote=entry.seq))
+                new["filter"] = args
             case "cycle.pause":
-                self.settings = replace(
-                    now, pause=Setting(value=args["seconds"], view=event.view, wrote=entry.seq)
-                )
+                new["pause"] = args["seconds"]
             case "cleanup.responses":
                 self.cleared = entry.seq
+        for name, value in new.items():
+            setting = Setting(value=value, view=entry.event.view, wrote=entry.seq)
+            self.settings = replace(self.settings, **{name: setting})
 
     def spent(self, now: float, before: int) -> float:
         """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound

@@ -73,29 +73,28 @@ class Tick:
         self._life = life
         self._state = life.state
         self._now = turn.began_at
-        self._pause_set: float | None = None
-        """The pause that the soul had set as the tick began."""
+        self._due = only(TickDue, turn.inputs)
+        self._woke = [seq for entry in self._due for seq in entry.event.notes]
+        """The notes that woke it."""
 
     async def run(self) -> None:
         """Think, if the time has come; else write down what came, and wait on."""
         system = await self._system()
         await self._state.update(self._turn.number)
-        self._pause_set = self._state.log.settings.pause.value
-        due = only(TickDue, self._turn.inputs)
         if only(InnerBegan, self._turn.inputs):
-            await self._begins(due)
-        elif not due:
+            await self._begins()
+        elif not self._due:
             await self._asleep(self._what_came())
             if not await self._turn.waiting():
-                await self._pause(self._life.limits.pause, "the pause is over")
+                await self._pause(self._life.limits.pause)
         elif self._too_early():
-            await self._later(due, self._life.limits.pause - self._since_last)
+            await self._later(self._life.limits.pause - self._since_last)
         else:
-            await self._think(system, due)
+            await self._think(system)
 
     # What happens while it waits
 
-    async def _begins(self, due: Sequence[Entry[TickDue]]) -> None:
+    async def _begins(self) -> None:
         """The daemon was started: it sleeps on, or its first tick comes when a pause is over.
 
         A wait that is dated later than now was set by a clock that was ahead: all of it is left.
@@ -105,7 +104,7 @@ class Tick:
         if any(one.event.note.get("idle") for one in waits):
             return
         left = [one.event.due - max(self._now, one.at) for one in waits if one.event.due]
-        await self._later(due, max([self._life.limits.pause, *left]), waits)
+        await self._later(max([self._life.limits.pause, *left]), waits)
 
     async def _asleep(self, why: str) -> None:
         """A line of the log, without a call."""
@@ -132,20 +131,21 @@ class Tick:
         """Less than a pause after the last tick; one that is dated later than now says nothing of that."""
         return 0 <= self._since_last < self._life.limits.pause - NEARLY
 
-    async def _later(
-        self, due: Sequence[Entry[TickDue]], seconds: float, waits: Sequence[Entry[Waiting]] = ()
-    ) -> None:
+    @property
+    def _why(self) -> str:
+        return self._due[-1].event.why if self._due else STARTED
+
+    async def _later(self, seconds: float, waits: Sequence[Entry[Waiting]] = ()) -> None:
         """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
-        why = due[-1].event.why if due else STARTED
-        woke = [seq for entry in due for seq in entry.event.notes]
+        why, woke = self._why, self._woke
         for wait in waits:
             note = wait.event.note
             if note.get("woke"):
                 why, woke = note[INNER_WAIT], note["woke"]
         await self._turn.wait(within=seconds, note={INNER_WAIT: why, "woke": woke})
 
-    async def _pause(self, seconds: float, why: str) -> None:
-        await self._turn.wait(within=seconds, note={INNER_WAIT: why})
+    async def _pause(self, seconds: float) -> None:
+        await self._turn.wait(within=seconds, note={INNER_WAIT: "the pause is over"})
 
     # What it is asked
 
@@ -159,12 +159,11 @@ class Tick:
         ]
         return working_memory(texts)
 
-    def _view(self, due: Sequence[Entry[TickDue]]) -> str:
+    def _view(self) -> str:
         """The conversation whose note woke it or was read last; after a sleep that no note ended: none."""
-        notes = [seq for entry in due for seq in entry.event.notes]
         last = self._state.log.last
-        if notes:
-            return self._thread_of(notes[-1])
+        if self._woke:
+            return self._thread_of(self._woke[-1])
         if last is None or any(one.event.ok and one.event.name == "cycle.idle" for one in last.commands):
             return PUBLIC
         done = [one.event for one in last.commands if one.event.ok and one.event.name == "notes.read"]
@@ -176,13 +175,13 @@ class Tick:
         note = self._state.notes.get(seq)
         return root_of(note.thread) if note else PUBLIC
 
-    def _contexts(self, due: Sequence[Entry[TickDue]]) -> Contexts:
+    def _contexts(self) -> Contexts:
         life, turn = self._life, self._turn
         now = Now(
             tick=turn.number,
             at=self._now,
-            why=due[-1].event.why,
-            view=self._view(due),
+            why=self._why,
+            view=self._view(),
             name=name_of(turn.text(SOUL)),
             owners=turn.owners,
             limits=life.limits,
@@ -193,11 +192,10 @@ class Tick:
 
     # It thinks
 
-    async def _think(self, system: WorkingMemory, due: Sequence[Entry[TickDue]]) -> None:
-        contexts = self._contexts(due)
-        limited = await self._turn.limit()
-        if limited:
-            await self._over(contexts, due)
+    async def _think(self, system: WorkingMemory) -> None:
+        contexts = self._contexts()
+        if await self._turn.limit():
+            await self._over(contexts)
             return
         memory = system
         if self._turn.log:  # what it did before its code changed: no context holds that yet
@@ -209,23 +207,22 @@ class Tick:
         if call.event.outcome == "refused":
             _, call = await self._turn.talk("tick", memory, "fallback")
         if call.event.outcome == "over-budget":
-            await self._over(contexts, due)
+            await self._over(contexts)
         elif call.event.outcome not in ("ok", "cut"):
             refused = call.event.outcome == "refused"
             line = Ticked(tick=contexts.now.tick, outcome="refused" if refused else "failed")
             await self._write_line(contexts, line)
-            await self._later(due, max(FAILED, self._pause_after(())))
+            await self._later(max(FAILED, self._least_pause))
         else:
             await self._follow(contexts, call)
 
-    async def _over(self, contexts: Contexts, due: Sequence[Entry[TickDue]]) -> None:
+    async def _over(self, contexts: Contexts) -> None:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
         await self._write_line(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
         left = DAY - self._now % DAY
-        notes = [seq for entry in due for seq in entry.event.notes]
-        why = f"{due[-1].event.why}; a new day has begun" if notes else "a new day has begun"
+        why = f"{self._why}; a new day has begun" if self._woke else "a new day has begun"
         within = max(left, self._life.limits.pause)
-        await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": notes})
+        await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": self._woke})
 
     async def _write_line(self, contexts: Contexts, line: Ticked) -> None:
         """The line of the log with which the tick ends."""
@@ -238,13 +235,17 @@ class Tick:
         known = {name: one.args for name, one in self._life.definitions.items()}
         answer = without_thoughts(call.event.text)
         written = read(answer, known)
-        line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq)
         wrong = [fault for fault in written.faults if not fault.repaired]
         names = [one.name for one in written.commands]
         waits = only_waits(names) and not wrong
         reflex = BreakingOut(turn=self._turn, contexts=contexts)
         repeated, found = await reflex.judged(answer, names, waits)
-        line = replace(line, novelty=found.novelty, outcome="waiting" if waits else "thought")
+        line = Ticked(
+            tick=contexts.now.tick,
+            outcome="waiting" if waits else "thought",
+            answer=call.seq,
+            novelty=found.novelty,
+        )
         if repeated:
             await self._break_out(contexts, line, reflex, answer)
             return
@@ -254,11 +255,10 @@ class Tick:
 
     async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
         """It went in a circle: its commands are not run again, and the next tick is another one."""
-        pause = self._pause_after(())
-        effect, advice = reflex.effect(answer, pause)
+        effect, advice = reflex.effect(answer, self._least_pause)
         line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
         await self._write_line(contexts, line)
-        await self._pause(max(pause, effect.pause or 0.0), "the pause is over")
+        await self._pause(max(self._least_pause, effect.pause or 0.0))
 
     # What it wants done
 
@@ -282,10 +282,9 @@ class Tick:
 
     async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
         """Until the pause is over, or as long as it wants to sleep."""
-        done = [one.event for one in ran if one.event.ok]
-        idle = [one.args for one in done if one.name == "cycle.idle"]
+        idle = [one.event.args for one in ran if one.event.ok and one.event.name == "cycle.idle"]
         if not idle:
-            await self._pause(self._pause_after(done), "the pause is over")
+            await self._pause(self._least_pause)
             return
         wanted = idle[-1]
         matching = None
@@ -298,13 +297,10 @@ class Tick:
             note={INNER_WAIT: "the time of your sleep is over", "idle": True},
         )
 
-    def _pause_after(self, done: Sequence[CommandRan]) -> float:
-        """How long the pause is, by what the soul set, and by what its owner wants at the least."""
-        wanted = self._pause_set
-        for one in done:
-            if one.name == "cycle.pause":
-                wanted = one.args["seconds"]
-        return max(wanted or 0.0, self._life.limits.pause)
+    @property
+    def _least_pause(self) -> float:
+        """What the soul set, or its owner wants, whichever is longer."""
+        return max(self._state.log.settings.pause.value or 0.0, self._life.limits.pause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
