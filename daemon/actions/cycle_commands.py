@@ -8,9 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from daemon.actions.action import Definition, Nothing, Perform, Strict, command
-from daemon.actions.note_commands import TagName
+from daemon.actions.note_commands import NoteFilter
 from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.note import Priority, Source
 from daemon.inner.process_log import ProcessLog
 from daemon.ism import Refused
 from daemon.limits import DAY
@@ -22,15 +21,6 @@ class Responses(Strict):
     """How many."""
 
     n: int = Field(description="how many of your own last replies you see", ge=0, le=20)
-
-
-class NoteFilter(Strict):
-    """Which notes: all that is given has to hold."""
-
-    priority: Priority | None = Field(default=None, description="of this priority or a higher one")
-    source: Source | None = Field(default=None, description="where they come from")
-    tags: list[TagName] = Field(default=[], max_length=20, description="with each of these tags")
-    since: float | None = Field(default=None, description="that came then or later, in Unix seconds")
 
 
 class Mode(Strict):

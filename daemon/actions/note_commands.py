@@ -30,13 +30,18 @@ Ids = Annotated[list[int], Field(min_length=1, max_length=AT_ONCE, description="
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^#?[\w-]{1,40}$")]
 
 
-class Which(Strict):
-    """Which notes to list."""
+class NoteFilter(Strict):
+    """Which notes: all that is given has to hold."""
 
     priority: Priority | None = Field(default=None, description="of this priority or a higher one")
     source: Source | None = Field(default=None, description="where they come from")
     tags: list[TagName] = Field(default=[], max_length=MOST_TAGS, description="with each of these tags")
     since: float | None = Field(default=None, description="that came then or later, in Unix seconds")
+
+
+class Which(NoteFilter):
+    """Which notes to list."""
+
     until: float | None = Field(default=None, description="that came then or before, in Unix seconds")
     unread: bool = Field(default=True, description="false: those that were read, hidden or answered, too")
     more: int = Field(default=0, ge=0, description="leave out so many of the newest: to see those before")

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 
 from daemon.actions.action import Definition, Nothing, Strict, command
 from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, Record, brief
+from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, brief
 from daemon.inner.records import Records
 from daemon.ism import Refused
 
@@ -225,14 +225,10 @@ async def _added(_tick: Tick, _args: _Args) -> Done:
 async def _there(records: Records, tick: Tick, family: str, ids: Sequence[int]) -> None:
     """Look whether all of them may be known here. Raises Refused, in the same words if they are not there."""
     await records.update()
-    seen = {record.id for record in _of(family, records.those(ids, tick.view))}
+    seen = {record.id for record in records.those(ids, tick.view) if record.family == family}
     missing = [number for number in ids if number not in seen]
     if missing:
         raise Refused(_absent(family, _named(missing)))
-
-
-def _of(family: str, found: Sequence[Record]) -> Sequence[Record]:
-    return [record for record in found if record.family == family]
 
 
 async def _check_name(records: Records, tick: Tick, name: str, own: int) -> None:
