@@ -20,6 +20,8 @@ from daemon.console.address import whose
 from daemon.console.crowd import CROWD, MOST, Crowd
 from daemon.errors import ConfigError
 
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Where this machine reaches what listens on every address."""
 BODY = 16 * 1024 * 1024
 """The largest request that is read, in bytes: a long prompt on its way to the rehearsed model."""
 WAITING = 1_024
@@ -62,11 +64,13 @@ def bind(host: str, port: int) -> socket.socket:
 def address(listener: socket.socket) -> str:
     """The URL under which this machine reaches the socket."""
     host, port = listener.getsockname()[:2]
-    if host == "0.0.0.0":
-        host = "127.0.0.1"
-    elif host in ("::", "::1"):
-        host = "[::1]"
-    return f"http://{host}:{port}"
+    return url_of(host, port)
+
+
+def url_of(host: str, port: int) -> str:
+    """The same of what listens there."""
+    reached = EVERYWHERE.get(host, host)
+    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
 def roomy() -> int:

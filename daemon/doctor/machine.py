@@ -20,15 +20,13 @@ from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS
 from daemon.private import files, is_shown
 from daemon.rules import verify
-from daemon.server import bind
+from daemon.server import bind, url_of
 
 PYTHON = (3, 11)
 SCARCE = 200_000_000
 """Bytes that must be free: with less, a busy day may fill the disk."""
 LONG = 100_000
 """Entries; a longer journal is not looked through by the doctor."""
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Where this machine reaches what listens on every address."""
 PATIENCE = ClientTimeout(total=5)
 ENV = Path(".env")
 
@@ -116,10 +114,7 @@ async def port(host: str, number: int, path: Path) -> Finding:
 
 async def _health(host: str, number: int) -> dict[str, Any] | None:
     """What a daemon that listens there says of itself; None where none does."""
-    reached = EVERYWHERE.get(host, host)
-    if ":" in reached:
-        reached = f"[{reached}]"
-    url = f"http://{reached}:{number}/healthz"
+    url = f"{url_of(host, number)}/healthz"
     try:
         async with ClientSession(timeout=PATIENCE) as session, session.get(url) as response:
             said = await response.json()

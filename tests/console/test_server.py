@@ -6,8 +6,11 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from daemon.console.events import TAIL
 from daemon.kinds import Opened
+from daemon.server import url_of
 from tests.console.site import called, console, frames
 
 
@@ -179,3 +182,11 @@ async def test_a_page_that_is_far_behind_begins_anew(tmp_path: Path) -> None:
                 assert (await frames(stream, 1))[0][0] == first
         async with site.http.get(f"{site.url}/console/journal?most=x") as answer:
             assert answer.status == 400
+
+
+@pytest.mark.parametrize(
+    ("host", "reached"),
+    [("0.0.0.0", "127.0.0.1"), ("127.0.0.2", "127.0.0.2"), ("::", "[::1]"), ("fd00::2", "[fd00::2]")],
+)
+def test_this_machine_reaches_what_listens_on_any_of_its_addresses(host: str, reached: str) -> None:
+    assert url_of(host, 80) == f"http://{reached}:80"
