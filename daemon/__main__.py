@@ -33,6 +33,8 @@ MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
 UNWRITABLE = 74
 """EX_IOERR: what it remembers cannot be read or written; a restart helps where the disk was at fault."""
+INTERRUPTED = 128 + signal.SIGINT
+"""As a shell has it: somebody pressed Ctrl-C while it was looking, or not at work yet."""
 OWNERS = (ConfigError, JournalHeld, JournalOther)
 """Errors that end with the first, since they stay until the owner has changed something."""
 
@@ -44,6 +46,8 @@ def main() -> int:
     begin_log("warning", "text")
     try:
         status: int = asked.command(asked)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except (ConfigError, JournalError) as error:
         said = str(error)
         if isinstance(error, JournalHeld | JournalOther):

@@ -179,6 +179,13 @@ def test_a_backup_that_breaks_a_rule_is_not_kept(journal: Path, tmp_path: Path) 
 
 
 @SOAK
+def test_who_presses_ctrl_c_sees_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "actions").mkdir()
+    (tmp_path / "actions" / "pressed.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    assert run("check", str(tmp_path)) == (130, "", "")
+
+
+@SOAK
 def test_each_command_that_has_a_journal_names_it_in_the_same_words() -> None:
     said = {name: run(name, "--help")[1] for name in ("read", "trace", "verify", "export", "backup")}
     assert all("--journal PATH" in text for text in said.values())
