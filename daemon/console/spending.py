@@ -90,7 +90,7 @@ class Spending(Fold):
         people = call["$.people"] or [""]
         spent = _of(call, 1 / len(people))
         for person in people:
-            self._cells[Cell(day, thread, person, call["$.model"])].add(spent)
+            self._cells[Cell(day, thread, person, call["$.model"] or "")].add(spent)
             self._threads[thread].add(spent)
 
 

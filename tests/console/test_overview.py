@@ -12,6 +12,7 @@ from rehearsal.people import ALICE, BOB, CAROL
 from tests.clock import FakeClock
 from tests.console.lived_in import DAY, GENERAL, OPS, Diary, write_a_life
 from tests.console.site import Site, called, console
+from tests.tools.forgery import opened
 
 
 async def told(site: Site, path: str, status: int = 200) -> Any:
@@ -64,6 +65,17 @@ async def test_they_are_found_by_names_and_by_anything_said_in_them(tmp_path: Pa
             "Could you compare tea, coffee and mate for the team room?"
         ]
         assert await began(site, "words=nowhere") == []
+
+
+async def test_a_conversation_whose_beginning_is_damaged_is_left_out(tmp_path: Path) -> None:
+    await write_a_life(tmp_path / "journal.db")
+    async with console(tmp_path) as site:
+        with opened(tmp_path / "journal.db") as copy:
+            for kind in ("thread", "message", "model-call"):
+                copy.change(copy.seqs(kind)[0], body="null")
+        for path in ("threads", "questions", "people", "costs"):
+            await told(site, path)
+        assert len((await told(site, "threads"))["threads"]) == 5
 
 
 async def test_a_row_says_what_is_to_be_known_of_it(tmp_path: Path) -> None:
