@@ -12,7 +12,7 @@ from daemon.soul.budget import Budget
 
 def elsewhere(url: str, home: str) -> str:
     """The host of a URL that is not the usual one."""
-    return "" if url in ("", home) else urlsplit(url).netloc.rpartition("@")[2]
+    return "" if url in ("", home) else urlsplit(url).netloc
 
 
 def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:

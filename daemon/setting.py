@@ -91,6 +91,8 @@ def url(text: str) -> str:
         whole = False
     if not whole:
         raise ValueError(unlike(text, "an http:// or https:// URL"))
+    if "@" in parts.netloc:
+        raise ValueError("holds a user or a password, which nothing sends: leave them out")
     return text
 
 

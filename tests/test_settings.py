@@ -175,6 +175,7 @@ def test_all_bad_keys_are_named_at_once() -> None:
         ),
         ({"SLACK_API_URL": "http://[::1"}, "SLACK_API_URL is not an http"),
         ({"SLACK_API_URL": "http://host:port"}, "SLACK_API_URL is not an http"),
+        ({"SLACK_API_URL": "https://me:secret@x/api/"}, "SLACK_API_URL holds a user or a password"),
         ({"ANTHROPIC_BASE_URL": "https://x/v1/messages"}, "the SDK adds /v1/messages to it by itself"),
         ({"ANTHROPIC_BASE_URL": "https://x/v1"}, "the SDK adds /v1/messages to it by itself. Leave out /v1"),
         (
