@@ -63,9 +63,9 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
     """Seconds of a bare call, and of a tick."""
     journal = here.world.journal
 
-    def call(seq: int) -> ModelCall:
+    def said(seq: int) -> str:
         entry: Entry[ModelCall] = journal.at(seq)
-        return entry.event
+        return entry.event.text
 
     commands = catalogue().commands
     life = Life(
@@ -73,7 +73,7 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
         definitions={one.name: one for one in commands},
         help=help_text(described(commands)),
         limits=InnerLimits(pause=0.0, usd=1e9),
-        call=call,
+        said=said,
     )
     any_ = Limits()
     gauge = Gauge(

@@ -9,7 +9,6 @@ from config import Settings
 from daemon.actions.commands import Means
 from daemon.actions.own_processes import own_processes
 from daemon.actions.registry import Registry, described
-from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
 from daemon.inner.helping import help_text
@@ -22,12 +21,13 @@ from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
 from daemon.inner.state import State
 from daemon.inner.supervising import Supervisor
-from daemon.kinds import INNER, InnerBegan, ModelCall
+from daemon.kinds import INNER, InnerBegan
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.memories import SAID
 from daemon.knowledge.places import Places
 from daemon.knowledge.views import Views
 from daemon.limits import InnerLimits
+from daemon.mind.sections import without_thoughts
 from daemon.ports import Clock, Library
 from daemon.processes import Life
 from daemon.services import Services
@@ -72,16 +72,16 @@ def means_of(services: Services, limits: InnerLimits, library: Library | None) -
 def alive(means: Means, registry: Registry, journal: Journal, neighbours: Iterable[str]) -> Life:
     """Its life, by the commands of this registry."""
 
-    def call(seq: int) -> ModelCall:
-        entry: Entry[ModelCall] = journal.at(seq)
-        return entry.event
+    def said(seq: int) -> str:
+        """Without its thoughts; nothing where that is damaged: no tick fails of it for ever."""
+        return "".join(without_thoughts(call.event.text) for call in journal.sound([seq]))
 
     return Life(
         state=means.state,
         definitions={one.name: one for one in registry.commands},
         help=help_text(described(registry.commands)),
         limits=means.limits,
-        call=call,
+        said=said,
         programs=[*_programs(means)],
         neighbours=tuple(sorted(neighbours)),
     )

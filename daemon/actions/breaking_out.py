@@ -20,10 +20,8 @@ from daemon.inner.reflex import (
     judge,
     verdict_of,
 )
-from daemon.kinds import ModelCall
 from daemon.memory import working_memory
 from daemon.mind.recall import fenced
-from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
 from daemon.process import Turn
 
@@ -47,7 +45,7 @@ class BreakingOut:
         `names` are its commands: one that would leave a record makes it no tick without fruit.
         """
         log = self.contexts.state.log
-        last = [self._said(seq) for seq in self._answers()[-LATELY:]]
+        last = [self.contexts.said(seq) for seq in self._answers()[-LATELY:]]
         fruitful = self.contexts.new_notes() or not NEW.isdisjoint(names)
         fruitless = 0 if fruitful else 1 + log.fruitless()
         found = judge(answer, last, waits=waits, fruitless=fruitless)
@@ -89,7 +87,3 @@ class BreakingOut:
         ticks = [line.entry for line in self.contexts.state.log.thoughts]
         seen = [tick.event for tick in ticks if self.contexts.knows(tick.event.view, tick.seq)]
         return [tick.answer for tick in seen if tick.outcome == "thought"]
-
-    def _said(self, seq: int) -> str:
-        call: ModelCall = self.contexts.call(seq)
-        return without_thoughts(call.text)

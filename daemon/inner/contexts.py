@@ -16,12 +16,11 @@ from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
 from daemon.inner.record import date, line
 from daemon.inner.state import State
-from daemon.kinds import CommandRan, ModelCall
+from daemon.kinds import CommandRan
 from daemon.knowledge.views import PUBLIC
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain, shortened
-from daemon.mind.sections import without_thoughts
 
 LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
@@ -57,8 +56,8 @@ class Contexts:
 
     state: State
     now: Now
-    call: Callable[[int], ModelCall]
-    """A model call by its seq."""
+    said: Callable[[int], str]
+    """What the soul answered in the model call of this seq."""
     saw: list[int] = field(default_factory=list)
 
     def regions(self) -> Mapping[str, str]:
@@ -116,7 +115,7 @@ class Contexts:
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
-        text = shortened(without_thoughts(self.call(tick.answer).text), LONGEST_REPLY)
+        text = shortened(self.said(tick.answer), LONGEST_REPLY)
         return f'<reply tick="{tick.tick}" at="{date(line.entry.at)}">\n{fenced(text)}\n</reply>'
 
     # 2

@@ -53,14 +53,15 @@ FAILED = 300.0
 class Life:
     """What the inner life consists of: all that it knows, may do, and may use.
 
-    `help` explains its commands, a line each: always the same, and dear to make.
+    `help` explains its commands, a line each: always the same, and dear to make. `said` is what it answered
+    in the model call of a seq.
     """
 
     state: State
     definitions: Mapping[str, Definition]
     help: str
     limits: InnerLimits
-    call: Callable[[int], ModelCall]
+    said: Callable[[int], str]
     programs: Sequence[str] = ()
     neighbours: Sequence[str] = ()
 
@@ -188,7 +189,7 @@ class Tick:
             programs=life.programs,
             neighbours=life.neighbours,
         )
-        return Contexts(state=self._state, now=now, call=life.call)
+        return Contexts(state=self._state, now=now, said=life.said)
 
     # It thinks
 

@@ -47,7 +47,7 @@ class Ticking:
         now = Now(
             tick=journal.last() + 1, at=0.0, why="", view=view, name="Claudius", owners=(), limits=LIMITS
         )
-        return Contexts(state=self.state, now=now, call=lambda seq: journal.at(seq).event)
+        return Contexts(state=self.state, now=now, said=lambda seq: journal.at(seq).event.text)
 
     async def ran(self, name: str, view: str, shows: tuple[int, ...] = (), **args: Any) -> int:
         number = self.office.journal.last()

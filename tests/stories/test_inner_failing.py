@@ -8,6 +8,7 @@ from daemon.soul.outage import FEWER_TRIES
 from tests.soak import SOAK, later
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import PAUSE, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
+from tests.tools.forgery import opened
 
 HOUR = 3_600.0
 
@@ -89,6 +90,22 @@ async def test_a_tick_that_is_given_up_is_a_line_and_loses_nothing(alive: Stage)
     assert asked.results["diary.add"][0] == "yes"
     assert 'There is no command "nonsense"' in asked.context(2)
     assert asked.setting("why you think now") == "a tick failed"
+
+
+async def test_a_reply_of_its_own_that_is_damaged_is_done_without(alive: Stage) -> None:
+    stage = alive
+    await did(stage, do("diary.add", text="one"), words="The first thought.")
+    await did(stage, do("diary.add", text="two"), words="The second thought.")
+    answer = stage.entries("tick")[-1].event.answer
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(answer, body="{")
+    await live(stage)
+    thinks(stage, unlike(9))
+    asked = await tick(stage)
+    assert "The first thought." in asked.context(1)
+    assert "The second thought." not in asked.context(1)
+    assert asked.results["diary.add"][0] == "yes"
 
 
 async def test_what_a_model_refuses_costs_nothing_that_it_was_to_see(alive: Stage) -> None:
