@@ -193,24 +193,27 @@ class _Run:
         """Do what was chosen, each once, in order, then DONE, until one of them ends the run."""
         once = choice.once()
         came: list[Came] = []
-        for place, chosen in enumerate(once):
-            one = await self.act(chosen, place, alone=len(once) == 1)
+        for chosen in once[: self.most_actions]:
+            one = await self.act(chosen, alone=len(once) == 1)
             came.append(one)
             if one.end:
                 return came
+        more = [one.name for one in once[self.most_actions :]]
+        if more:
+            came.append(self.refuse(", ".join(more), filled(self.wording.too_many, most=self.most_actions)))
         came += [Came(note=filled(self.wording.twice, name=plain(one.name))) for one in choice.twice()]
         if choice.ends():
             came.append(await self.end(came))
         return came
 
-    async def act(self, chosen: Chosen, place: int, *, alone: bool) -> Came:
+    async def act(self, chosen: Chosen, *, alone: bool) -> Came:
         """Carry it out, unless the run was stopped, or something new came first."""
         if await self.stopped():
             return self.refuse(chosen.name, self.wording.stopped, end="interrupted")
         if self.news:
             return self.refuse(chosen.name, self.wording.stale)
         try:
-            action = self.possible(chosen.name, place, alone=alone)
+            action = self.possible(chosen.name, alone=alone)
             came = await carry_out(action, chosen.args, self.context, self.log, self.wording)
         except Refused as refused:
             return self.refuse(chosen.name, str(refused))
@@ -219,13 +222,11 @@ class _Run:
         self.next_process = came.next_process
         return came
 
-    def possible(self, name: str, place: int, *, alone: bool) -> Action:
+    def possible(self, name: str, *, alone: bool) -> Action:
         """The action of this name. Raises Refused where it cannot be carried out now."""
         action = self.actions.get(name)
         if action is None:
             raise Refused(filled(self.wording.unknown, names=", ".join(sorted(self.actions))))
-        if place >= self.most_actions:
-            raise Refused(filled(self.wording.too_many, most=self.most_actions))
         if action.exclusive and not alone:
             raise Refused(self.wording.exclusive)
         reason = action.available() if action.available else None
