@@ -12,7 +12,7 @@ from daemon.actions.agreement import as_list
 from daemon.engine.event import fingerprint
 from daemon.engine.exceptions import EngineError
 from daemon.ism import Action, Refused, Waiting
-from daemon.ports import Choice
+from daemon.mind.wording import LABELS, buttons
 from daemon.process import Question
 
 log = logging.getLogger(__name__)
@@ -83,10 +83,7 @@ async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agr
         ),
         to=owners,
         owners=owners,
-        choices=(
-            Choice(label=run.label("approve"), value="approve", style="primary"),
-            Choice(label=run.label("decline"), value="decline", style="danger"),
-        ),
+        choices=buttons(run.turn.text(LABELS), "approve", "decline"),
         about={"action": one.name, "version": one.version, "args": given},
     )
     answered = await run.turn.ask("approval", question)

@@ -6,8 +6,7 @@ from daemon.kinds import Limited
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
-from daemon.mind.wording import LABELS, fill, labels
-from daemon.ports import Choice
+from daemon.mind.wording import LABELS, buttons, fill, labels
 from daemon.process import Answer, Question, Turn
 
 DAY = Limited(resets="day", bound="money")
@@ -16,19 +15,23 @@ DAY = Limited(resets="day", bound="money")
 
 async def consent(turn: Turn, limited: Limited) -> Answer:
     """Ask the owners whether it may go on; its value is CONTINUE if so."""
-    named = labels(turn.text(LABELS))
-    bound = named.get(limited.bound, limited.bound)
-    text = turn.text("prompts/sentences/over_budget")
-    if limited.resets != "day":
-        text = fill(turn.text("prompts/sentences/limit"), bound=bound, owner=f"<@{turn.deciders[0]}>")
-    choices = (
-        Choice(label=named.get("continue", "continue"), value=CONTINUE, style="primary"),
-        Choice(label=named.get("stop", "stop"), value="stop", style="danger"),
-    )
     owners = turn.deciders
-    about = {"resets": limited.resets, "bound": limited.bound, "person": limited.person}
-    question = Question(text=text.strip(), to=owners, owners=owners, choices=choices, about=about)
+    question = Question(
+        text=_told(turn, limited, "limit", owner=f"<@{owners[0]}>"),
+        to=owners,
+        owners=owners,
+        choices=buttons(turn.text(LABELS), CONTINUE, "stop"),
+        about={"resets": limited.resets, "bound": limited.bound, "person": limited.person},
+    )
     return await turn.ask("limit-reached", question)
+
+
+def _told(turn: Turn, limited: Limited, sentence: str, **words: str) -> str:
+    """What people read of it: of the day's budget always the same, of all others this sentence."""
+    if limited.resets == "day":
+        return turn.text("prompts/sentences/over_budget").strip()
+    bound = labels(turn.text(LABELS)).get(limited.bound, limited.bound)
+    return fill(turn.text(f"prompts/sentences/{sentence}"), bound=bound, **words)
 
 
 async def _first(turn: Turn, limited: Limited) -> bool:
@@ -45,10 +48,5 @@ async def at_bound(turn: Turn, memory: WorkingMemory, limited: Limited) -> tuple
     if turn.deciders and await _first(turn, limited):
         answered = await consent(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
-    named = labels(turn.text(LABELS))
-    bound = named.get(limited.bound, limited.bound)
-    text = turn.text("prompts/sentences/over_budget").strip()
-    if limited.resets != "day":
-        text = fill(turn.text("prompts/sentences/limit_for_good"), bound=bound)
-    spoken = await turn.say(text)
+    spoken = await turn.say(_told(turn, limited, "limit_for_good"))
     return memory.with_memory(*map(remember, spoken)), False

@@ -15,6 +15,7 @@ from string import Template
 from daemon.mind.choosing import CHOOSING, faults
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.tags import STEPS
+from daemon.ports import Choice
 from daemon.process import MentalProcess, Words
 
 SOUL = "soul"
@@ -190,6 +191,15 @@ def labels(text: str) -> dict[str, str]:
         if label.strip():
             found[name.strip()] = label.strip()
     return found
+
+
+def buttons(text: str, yes: str, no: str) -> tuple[Choice, Choice]:
+    """The two buttons under a question whose answers are these, as this file of labels calls them."""
+    known = labels(text)
+    return (
+        Choice(label=known.get(yes, yes), value=yes, style="primary"),
+        Choice(label=known.get(no, no), value=no, style="danger"),
+    )
 
 
 @functools.lru_cache

@@ -11,8 +11,7 @@ from daemon.kinds import ToSay
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import plain
 from daemon.mind.sections import spoken
-from daemon.mind.wording import LABELS, fill, labels
-from daemon.ports import Choice
+from daemon.mind.wording import LABELS, buttons, fill
 from daemon.process import MentalProcess, Question, Turn, Words
 
 LEAVE = "prompts/sentences/leave"
@@ -37,17 +36,13 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
 
 
 def _question(turn: Turn, wanted: ToSay, text: str) -> Question:
-    words = labels(turn.text(LABELS))
     owners = tuple(turn.deciders)
     asked = fill(turn.text(LEAVE), owner=f"<@{owners[0]}>", place=plain(wanted.place), text=quoted(text))
     return Question(
         text=asked,
         to=owners,
         owners=owners,
-        choices=(
-            Choice(label=words.get("approve", "approve"), value="approve", style="primary"),
-            Choice(label=words.get("decline", "decline"), value="decline", style="danger"),
-        ),
+        choices=buttons(turn.text(LABELS), "approve", "decline"),
         wait=PATIENCE,
     )
 
