@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lxml import etree
 
@@ -68,8 +68,7 @@ class Payload:
     `text` is all its text, entities decoded, without white space around it; for a self-call what is left
     beside its payloads and thoughts. `inner` is the markup in it as it was written. `children` are the
     elements with which it begins: a tag after or amid words is words, and stands in `text` as it was written.
-    `place` counts from 1 among the payloads of the answer (a child: among its siblings), in the order in
-    which they begin; `position` is the character of the answer at which it does.
+    `position` is the character of the answer at which it begins.
     """
 
     tag: str
@@ -77,7 +76,6 @@ class Payload:
     text: str
     inner: str
     children: tuple[Payload, ...] = ()
-    place: int = 0
     position: int = 0
 
 
@@ -95,7 +93,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What an answer holds. `thought` is its text outside the payloads, as written, and in `<thought>`s."""
+    """What an answer holds: its payloads in order, and as `thought` its text outside of them, as written, and
+    in `<thought>`s."""
 
     thought: str
     payloads: tuple[Payload, ...]
@@ -175,10 +174,9 @@ class _Reading:
         for start, end in self._level(0, len(self._text), within=False):
             self._thought.append((start, self._text[start:end]))
         thought = [text.strip() for _, text in sorted(self._thought)]
-        payloads = sorted(self._payloads, key=lambda payload: payload.position)
         return Parsed(
             thought="\n\n".join(text for text in thought if text),
-            payloads=tuple(replace(payload, place=place) for place, payload in enumerate(payloads, 1)),
+            payloads=tuple(sorted(self._payloads, key=lambda payload: payload.position)),
             faults=tuple(sorted(self._faults, key=lambda fault: fault.position)),
         )
 
@@ -255,7 +253,7 @@ class _Reading:
         found = self._child(tag, start, extent.end)
         while found is not None:
             inside = self._extent(found, extent.end, until)
-            child = replace(self._element(found, inside, depth + 1), place=len(children) + 1)
+            child = self._element(found, inside, depth + 1)
             children.append(child)
             texts += [self._decoded(start, child.position), child.text]
             start = inside.after

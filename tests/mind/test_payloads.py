@@ -238,10 +238,10 @@ def test_code_that_is_never_closed_hides_no_payload_in_silence() -> None:
     assert read("So:\n```\nprint(1)").faults == ()
 
 
-def test_places_and_positions_are_those_of_the_answer() -> None:
+def test_positions_are_those_of_the_answer() -> None:
     text = f"Hm. <claudius>a {RESEARCH}</claudius>\n<send>b</send>"
     parsed = read(text)
-    assert [payload.place for payload in parsed.payloads] == [1, 2, 3]
+    assert len(parsed.payloads) == 3
     for payload in parsed.payloads:
         assert text[payload.position :].startswith(f"<{payload.tag}>{payload.inner}")
     (question,) = parsed.payloads[1].children
@@ -281,7 +281,6 @@ ANSWERS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 @settings(max_examples=5 * settings().max_examples, deadline=None)
 def test_nothing_raises_and_all_lies_in_the_answer(text: str) -> None:
     parsed = read(text)
-    assert [payload.place for payload in parsed.payloads] == [*range(1, len(parsed.payloads) + 1)]
     assert all(0 <= payload.position < len(text) for payload in parsed.payloads)
     assert all(0 <= fault.position <= len(text) for fault in parsed.faults)
 
