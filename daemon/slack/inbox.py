@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -40,8 +40,8 @@ EARLY = 200
 """Replies, and changes, where the soul is not called yet, that are remembered: Slack promises no order."""
 
 Written = kinds.Heard | kinds.Message | kinds.StopAsked
-Judged = tuple[set[str], Entry[kinds.Opened] | None]
-"""The threads that are to be woken, and the conversation that a message belongs to, if it is one of ours."""
+Taken = Entry[Written]
+"""What was said, as it stands in the journal."""
 
 log = logging.getLogger(__name__)
 
@@ -181,103 +181,64 @@ class Inbox:
         message = meant(self._journal, message, self._me, self._owners)
         key = thread_key(self._me.team, message.channel, message.root)
         if urgent and self._at_work(key):
-            woken, _ = await self._judge(key, message, late=late)
-            return woken
+            return _to_wake([await self._judge(key, message, late=late)])
         async with self._order.of(key):
-            woken, known = await self._judge(key, message, late=late)
-            if known:
-                woken |= await self._again(known)
-            elif message.change or message.root != message.ts:
+            written = await self._judge(key, message, late=late)
+            if written:
+                return _to_wake([written, *await self._again(key)])
+            if message.change or message.root != message.ts:
                 self._early.append((key, message))
-            return woken
+            return set()
 
-    async def _judge(self, key: str, message: Message, *, late: bool = False) -> Judged:
-        """What its author wants forgotten is not taken, however late it comes, or how often.
+    async def _judge(self, key: str, message: Message, *, late: bool = False) -> Taken | None:
+        """The entry that it becomes; None where it belongs to no conversation of ours.
 
-        One message of a bot at a time, wherever it is: they are counted.
+        What its author wants forgotten is not taken, however late it comes, or how often. One message of a
+        bot at a time, wherever it is: they are counted.
         """
         if self._is_forgotten(message):
-            return set(), None
+            return None
         if not message.by_bot:
             return await self._judged(key, message, late=late)
         async with self._order.of(BOTS):
             return await self._judged(key, message, late=late)
 
-    async def _judged(self, key: str, message: Message, *, late: bool) -> Judged:
+    async def _judged(self, key: str, message: Message, *, late: bool) -> Taken | None:
         known = opened(self._journal, key)
         called_by = known.event.called_by if known else self._begun(message)
-        enough = self._allowed.names(message) and self._enough(message)
-        urgent = self._urgent(message)
-        late = late or (urgent and self._is_late(known, message))
+        late = late or self._is_late(known, message)
+        bot = self._allowed.names(message)
+        enough = bot and self._meetings.enough(self._me.team, message.channel, message.root)
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             await self._people.seen(message)
             if self._noticing:
                 await self._noticing.message(message)
-            return set(), known or opened(self._journal, key)
-        readers = not (known and urgent)
-        words = await self._people.describe(message, at_once=urgent, readers=readers)
-        if known and not urgent:
-            await self.audiences.note(message)
-        written, event = self._written(message, address, words)
-        entry: Entry[Written]
-        if known:
-            entry, _ = await self._journal.append(
-                known.thread, event, key=written, author=message.author, cause=known.seq
-            )
-        else:
-            place = self._place(message, called_by or message.ts)
-            known, entry = await self._journal.open_with(
-                key, place, event, first_key=written, author=message.author
-            )
-            self.audiences.noted(known.event)
-        await self._complete(entry, message, words)
-        return {entry.thread} if isinstance(entry.event, Input) else set(), known
-
-    def _is_late(self, known: Entry[kinds.Opened] | None, stop: Message) -> bool:
-        """Is all that its conversation is at work on newer than this stop?"""
-        return known is not None and is_late(self._journal, known.thread, stop.ts)
-
-    def _enough(self, message: Message) -> bool:
-        """Is no bot answered in its thread any more?"""
-        return self._meetings.enough(self._me.team, message.channel, message.root)
-
-    async def _complete(self, entry: Entry[kinds.Said], message: Message, words: Words) -> None:
-        """The mention of a message came first, without the files: write it down once more, with them."""
-        if message.files and not entry.event.files:
-            event = kinds.Heard(**words, note="edited")
-            key = f"{entry.key}:edited:{message.ts}"
-            await self._journal.append(entry.thread, event, key=key, author=message.author, cause=entry.seq)
-
-    def _urgent(self, message: Message) -> bool:
-        return command(message, self._me) == "stop"
-
-    def _at_work(self, key: str) -> bool:
-        known = opened(self._journal, key)
-        return bool(known and self._journal.pending(kinds.TurnBegan, thread=known.thread))
-
-    async def _again(self, known: Entry[kinds.Opened]) -> set[str]:
-        """Judge again what came before the call that it follows, or changes; older ones are the history's."""
-        woken = set[str]()
-        here = [one for one in self._early if one[0] == known.key]
-        for early in [one for one in here if moment(one[1].ts) >= moment(known.event.called_by)]:
-            again, _ = await self._judge(*early)
-            woken |= again
-            with suppress(ValueError):  # younger ones pushed it out meanwhile
-                self._early.remove(early)
-        return woken
-
-    def _begun(self, message: Message) -> str | None:
-        """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
-        if message.kind == "dm" or message.root == message.ts:
             return None
-        said = self._places.said_unasked(self._me.team, message.channel, message.root)
-        return message.root if said else None
+        if known:
+            return await self._goes_on(known, message, address)
+        return await self._begins(key, message, address, called_by or message.ts)
 
-    def _place(self, message: Message, called_by: str) -> kinds.Opened:
-        """The conversation that this message opens, and what called the soul into it."""
+    async def _goes_on(self, known: Entry[kinds.Opened], message: Message, address: Address) -> Taken:
+        """Write it down in its conversation. A stop waits for nothing that Slack would have to be asked."""
+        urgent = self._urgent(message)
+        words = await self._people.describe(message, at_once=urgent, readers=not urgent)
+        if not urgent:
+            await self.audiences.note(message)
+        key, event = self._written(message, address, words)
+        entry, _ = await self._journal.append(
+            known.thread, event, key=key, author=message.author, cause=known.seq
+        )
+        if message.files and not entry.event.files:  # its mention came first, without them
+            whole, key = kinds.Heard(**words, note="edited"), f"{entry.key}:edited:{message.ts}"
+            await self._journal.append(entry.thread, whole, key=key, author=message.author, cause=entry.seq)
+        return entry
+
+    async def _begins(self, key: str, message: Message, address: Address, called_by: str) -> Taken:
+        """Write it down with the conversation that it opens."""
+        words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
         where = self._people.whereabouts(message)
-        return kinds.Opened(
+        place = kinds.Opened(
             team=self._me.team,
             channel=message.channel,
             ts=message.root,
@@ -287,6 +248,44 @@ class Inbox:
             user=message.author,
             called_by=called_by,
         )
+        first, event = self._written(message, address, words)
+        known, entry = await self._journal.open_with(
+            key, place, event, first_key=first, author=message.author
+        )
+        self.audiences.noted(known.event)
+        return entry
+
+    def _is_late(self, known: Entry[kinds.Opened] | None, message: Message) -> bool:
+        """Is it a stop, and all that its conversation is at work on newer?"""
+        if known is None or not self._urgent(message):
+            return False
+        return is_late(self._journal, known.thread, message.ts)
+
+    def _urgent(self, message: Message) -> bool:
+        return command(message, self._me) == "stop"
+
+    def _at_work(self, key: str) -> bool:
+        known = opened(self._journal, key)
+        return bool(known and self._journal.pending(kinds.TurnBegan, thread=known.thread))
+
+    async def _again(self, key: str) -> list[Taken | None]:
+        """Judge again what came before the call that it follows, or changes; older ones are the history's."""
+        here = [one for one in self._early if one[0] == key]
+        known = opened(self._journal, key) if here else None
+        again = []
+        for early in here:
+            if known and moment(early[1].ts) >= moment(known.event.called_by):
+                again.append(await self._judge(*early))
+                with suppress(ValueError):  # younger ones pushed it out meanwhile
+                    self._early.remove(early)
+        return again
+
+    def _begun(self, message: Message) -> str | None:
+        """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
+        if message.kind == "dm" or message.root == message.ts:
+            return None
+        said = self._places.said_unasked(self._me.team, message.channel, message.root)
+        return message.root if said else None
 
     def _written(self, message: Message, address: Address, words: Words) -> tuple[str, Written]:
         """The key under which it is written down, and as what."""
@@ -307,3 +306,8 @@ class Inbox:
     def _where(self, message: Message) -> str:
         """What the keys of a message name it by. An event of a shared channel may name another team."""
         return f"{self._me.team}:{message.channel}:{message.ts}"
+
+
+def _to_wake(written: Iterable[Taken | None]) -> set[str]:
+    """The threads in which one of these is to be taken up."""
+    return {entry.thread for entry in written if entry and isinstance(entry.event, Input)}
