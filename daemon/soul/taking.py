@@ -20,6 +20,7 @@ from daemon.kinds import (
     Afterthought,
     Asked,
     ForgetDone,
+    Heard,
     InnerMessage,
     Message,
     Press,
@@ -223,4 +224,8 @@ def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
 
 def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:
     """Messages in Slack's order; what was changed about one stands after it."""
-    return sorted(messages, key=lambda entry: (moment(entry.event.ts), bool(entry.event.note), entry.seq))
+    return sorted(messages, key=lambda entry: (moment(entry.event.ts), _is_change(entry), entry.seq))
+
+
+def _is_change(entry: Entry[Any]) -> bool:
+    return isinstance(entry.event, Heard) and bool(entry.event.note)

@@ -125,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "messages are answered in Slack's order",
         "soul/taking.py",
-        "(moment(entry.event.ts), bool(entry.event.note), entry.seq)",
+        "(moment(entry.event.ts), _is_change(entry), entry.seq)",
         "entry.seq",
         "burst",
     ),
