@@ -29,6 +29,7 @@ from daemon.engine.keys import is_part
 from daemon.engine.reading import reading
 from daemon.engine.worker import Worker
 from daemon.errors import ConfigError, SpeechFailed
+from daemon.inner.masking import harmless
 from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, Opened, ReadingEnded, TurnEnded
 from daemon.knowledge.people import PersonModels
 from daemon.knowledge.places import Places
@@ -111,7 +112,7 @@ async def read(
     if ended.answer:
         known = [replace(documents[0], name=ALONE)] if len(documents) == 1 else []
         checked = check(ended.answer, [*documents, *known])
-        print(checked.text)
+        print(harmless(checked.text.encode()))
         if checked.dropped:
             print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
     if ended.answer and not ended.partial:

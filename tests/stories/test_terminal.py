@@ -57,6 +57,14 @@ async def test_the_answer_stands_on_stdout_and_its_citations_hold(
     assert "--journal" in err
 
 
+async def test_nothing_in_the_answer_is_obeyed_by_the_terminal(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.model.say("FINAL(so\x1b]52;c;cm0=\x07, \x1b[2Jthen\r\n\tthat)")
+    assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 0
+    assert capsys.readouterr().out == "so, then\n\tthat\n"
+
+
 async def test_several_files_are_known_by_their_names(stage: Stage) -> None:
     stage.model.say(cell("FINAL(sorted(context))"))
     paths = [book(stage), book(stage, "copy.txt")]
