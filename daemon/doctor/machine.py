@@ -67,9 +67,9 @@ def modes(home: Path, env: Path = ENV) -> Finding:
 
 def journal(path: Path) -> Finding:
     """The journal: it can be read, and keeps its own rules. A daemon may live on it."""
-    if not path.exists():
-        return well("journal", f"none yet; the first start makes {path}")
     try:
+        if not path.exists():
+            return well("journal", f"none yet; the first start makes {path}")
         with reading(path, SOUL_KINDS) as found:
             if found.last() > LONG:
                 found.check()
@@ -80,6 +80,10 @@ def journal(path: Path) -> Finding:
         return ill("journal", str(error).rstrip("."))
     except JournalError as error:
         return ill("journal", f"{error} {RESTORE.capitalize()}")
+    except OSError as error:
+        return ill(
+            "journal", f"{path} is closed to this user ({error.strerror}): ask as the one who runs the daemon"
+        )
     if verdict.violations:
         said = (
             f"{path}: {verdict.violations[0]}. `python -m daemon verify` lists all {len(verdict.violations)}"

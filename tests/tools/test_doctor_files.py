@@ -29,6 +29,12 @@ def test_a_journal_of_another_version_is_ill(journal: Path) -> None:
     assert "It is of version 7, and this program reads version 3. Run the version that wrote it" in found.said
 
 
+def test_a_journal_that_cannot_be_looked_at_is_ill(tmp_path: Path) -> None:
+    found = look_at(tmp_path / ("long" * 100))  # as in a folder that is closed to others
+    assert not found.ok
+    assert "(File name too long): ask as the one who runs the daemon" in found.said
+
+
 def test_what_others_could_read_is_ill(tmp_path: Path) -> None:
     home, env = tmp_path / "home", tmp_path / ".env"
     home.mkdir(mode=0o755)
