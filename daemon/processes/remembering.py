@@ -32,6 +32,7 @@ PATIENCE = 86_400.0
 ASKED = re.compile(
     r"!(memory|forget)(?:\s+(?P<what>me|\d{1,6}))?\s*(?::\s*(?P<text>.+))?", re.IGNORECASE | re.DOTALL
 )
+BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
 
 
 class Notes(Protocol):
@@ -164,7 +165,8 @@ class Remembering:
 
 def parsed(text: str) -> tuple[str, str, str]:
     """Which command it is, about which number (or me), and the new words; empty where there is none."""
-    found = ASKED.fullmatch(text[text.find("!") :].strip())  # nothing but our name stands before it
+    begins = BEGINS.search(text)  # nothing but our name stands before it, and that may hold any sign
+    found = ASKED.fullmatch(text[begins.start() :].strip()) if begins else None
     if not found:
         return "", "", ""
     return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()

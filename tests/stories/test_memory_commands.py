@@ -9,6 +9,7 @@ import pytest
 from daemon.engine.event import as_json
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
+from rehearsal.people import TEAM
 from tests.soak import SOAK, shared
 from tests.stories.choosing import FAST, outcomes, pressed, questions, whispers
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM, Stage, reply
@@ -185,6 +186,15 @@ async def test_what_cannot_be_understood_is_explained(stage: Stage, words: str) 
     else:
         assert "`!forget 3` has it forgotten" in said
     assert not stage.entries("model-call")
+
+
+async def test_it_is_understood_behind_a_name_with_an_exclamation_mark(dormant: Stage) -> None:
+    dormant.wire.answers["users.info"] = {"user": {"team_id": TEAM, "profile": {"display_name": "Yes!"}}}
+    await dormant.wake()
+    ts = await dormant.say("alice", ALICE, f"{ME} !forget me")
+    assert dormant.entries("message")[0].event.text == "@Yes! !forget me"
+    [said] = await dormant.answers(ALICE, ts)
+    assert "Shall I forget you?" in said
 
 
 async def test_a_name_that_somebody_takes_leads_to_nobodys_notes(stage: Stage) -> None:
