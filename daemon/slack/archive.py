@@ -16,7 +16,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.slack.payload import TS
 from daemon.slack.refusals import error_of
-from daemon.slack.web import Item, Method, Web, free, named, pages
+from daemon.slack.web import Item, Method, Web, free, members, named, pages
 
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
@@ -83,15 +83,7 @@ class Archive:
 
     async def members(self, channel: str) -> set[str]:
         """The ids of those who are in a conversation."""
-        found: set[str] = set()
-        cursor = ""
-        while True:
-            method = self._web.client.conversations_members
-            answer = await self._ask(method, channel=channel, limit=1_000, cursor=cursor)
-            found.update(map(str, answer.get("members") or ()))
-            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
-            if not cursor:
-                return found
+        return await members(partial(self._ask, self._web.client.conversations_members), channel)
 
     async def _pages(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from aiohttp import ClientPayloadError
@@ -21,12 +22,12 @@ from daemon.slack.audience import Audiences
 from daemon.slack.names import DM, GROUP
 from daemon.slack.place import open_channel, place_of
 from daemon.slack.refusals import NOT_SLACK, OUT_OF_REACH, final, why
-from daemon.slack.web import Web, free
+from daemon.slack.web import Web, free, members
 from daemon.slack.workspace import Workspace
 
 T = TypeVar("T")
-MOST, PAGES = 1_000, 10
-"""Members that Slack shows at once, and how often it is asked: of larger channels only so many are known."""
+PAGES = 10
+"""How often Slack is asked for members: of larger channels only so many are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +75,13 @@ class Doors:
 
     async def are_in(self, channel: str, user: str) -> bool:
         """Are both this user and the soul in the channel? Raises SpeechFailed."""
-        return {user, self.workspace.me.user} <= (await _answered(self._members(channel)) or set())
+        web = self.workspace.web
+        ask = partial(web.call, free, web.client.conversations_members)
+        return {user, self.workspace.me.user} <= (await _answered(members(ask, channel, PAGES)) or set())
 
     async def name(self, user: str) -> str:
         """What someone is called; empty where Slack does not say."""
         return await self.workspace.people.name(user)
-
-    async def _members(self, channel: str) -> set[str]:
-        web = self.workspace.web
-        ask = web.client.conversations_members
-        members, cursor = set[str](), ""
-        for _ in range(PAGES):
-            answer = await web.call(free, ask, channel=channel, limit=MOST, cursor=cursor)
-            members.update(map(str, answer.get("members") or ()))
-            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
-            if not cursor:
-                break
-        return members
 
 
 async def _answered(asked: Awaitable[T]) -> T | None:

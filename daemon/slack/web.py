@@ -26,8 +26,8 @@ Method = Callable[..., Awaitable[AsyncSlackResponse]]
 Item = Mapping[str, Any]
 """A message, or a conversation, as Slack keeps it."""
 
-PAGE = 200
-"""Items that are asked for at once."""
+PAGE, MEMBERS = 200, 1_000
+"""Items, and members of a conversation, that are asked for at once."""
 
 TIMEOUT = 30.0
 """Seconds for one request."""
@@ -130,6 +130,18 @@ async def pages(
         if not cursor:
             return
         arguments["cursor"] = cursor
+
+
+async def members(ask: Method, channel: str, most: int = sys.maxsize) -> set[str]:
+    """The ids of those who are in a conversation, of so many pages at the most. Raises what `ask` does."""
+    found, cursor = set[str](), ""
+    for _ in range(most):
+        answer = await ask(channel=channel, limit=MEMBERS, cursor=cursor)
+        found.update(map(str, answer.get("members") or ()))
+        cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+        if not cursor:
+            break
+    return found
 
 
 def date(answer: AsyncSlackResponse) -> float | None:

@@ -114,8 +114,8 @@ HEARS = (
     rule(
         "every page is read",
         "slack/web.py",
-        "        if not cursor:\n",
-        "        if True:\n",
+        "        if not cursor:\n            return\n",
+        "        if True:\n            return\n",
         f"{CATCH_UP}test_every_page_is_read",
     ),
 )
