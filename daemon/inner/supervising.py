@@ -158,7 +158,7 @@ class Supervisor:
     async def _take_away(self) -> None:
         while True:
             self._again = False
-            with suppress(JournalError):  # then later
+            with suppress(JournalError, OSError):  # then later
                 await self._log.update()
                 pending = [entry.seq for entry in self._journal.pending(ProcessStarted)]
                 known = {one.id for one in self._log.all() if not one.branch}
