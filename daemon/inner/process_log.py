@@ -56,10 +56,6 @@ class ProcessLog(Projection):
         """Those that were not dealt with yet, in order, of those that may be known."""
         return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
-    def running(self) -> Sequence[Process]:
-        """Those that have not ended."""
-        return [one for one in self._all.values() if one.ended is None]
-
     def get(self, id: int) -> Process | None:
         """The process of this id, also one that was dealt with; None where there is none any more."""
         return self._all.get(id)

@@ -102,30 +102,20 @@ def _most_alike(now: str, last: Sequence[str]) -> tuple[float, str]:
     return alike[place], last[place]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """What the model said of two answers."""
-
-    new: bool
-    why: str = ""
-
-
-def compared(reply: str | None) -> Compared | None:
-    """Read its reply: JSON as asked for, also among other words. None: it did not say, or both."""
+def compared(reply: str | None) -> bool | None:
+    """Is there anything new in the later answer, as the model said it: in JSON as asked for, also among other
+    words? None: it did not say, or both."""
     text = (reply or "")[:LONGEST_REPLY]
-    found = [one for one in _objects(text) if _said(one.get("new")) is not None]
-    if not found:
-        found = [{"new": word} for word in LOOSE.findall(text)]
-    said = {_said(one["new"]) for one in found}
-    if len(said) != 1:
-        return None
-    return Compared(new=bool(said.pop()), why=gist(str(found[-1].get("why", ""))))
+    said = {_said(one.get("new")) for one in _objects(text)} - {None}
+    if not said:
+        said = {_said(word) for word in LOOSE.findall(text)}
+    return said.pop() if len(said) == 1 else None
 
 
 def verdict_of(reply: str | None, similarity: float) -> bool:
     """Is it a repetition, by what the model said of it? Where it did not say, its similarity says so."""
-    said = compared(reply)
-    return similarity > SURELY if said is None else not said.new
+    new = compared(reply)
+    return similarity > SURELY if new is None else not new
 
 
 def _objects(reply: str) -> Iterator[dict[str, Any]]:

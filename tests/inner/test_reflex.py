@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import pytest
@@ -116,8 +115,7 @@ def test_who_only_waits_repeats_nothing() -> None:
     ],
 )
 def test_what_the_model_says_decides_and_else_how_alike_they_are(reply: str | None, new: bool | None) -> None:
-    said = compared(reply)
-    assert (said and said.new) == new
+    assert compared(reply) is new
     repeated = None if new is None else not new
     assert verdict_of(reply, 0.96) is (True if repeated is None else repeated)
     assert verdict_of(reply, 0.95) is (False if repeated is None else repeated)
@@ -125,7 +123,6 @@ def test_what_the_model_says_decides_and_else_how_alike_they_are(reply: str | No
 
 @given(st.text())
 def test_no_reply_is_too_odd(reply: str) -> None:
-    assert compared(reply) is None or json.dumps(reply)
     assert verdict_of(reply, 1.0) in (True, False)
 
 
