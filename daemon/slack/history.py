@@ -30,8 +30,8 @@ ABOVE = 20
 """Messages that are taken from above a call at the top of a channel."""
 RECENT = 86_400
 """Seconds before the call, after which they have nothing to do with it."""
-LONGEST = 16_000
-"""Characters of them, after which no older one is taken."""
+LONGEST, LONGEST_THREAD = 16_000, 80_000
+"""Characters of what is taken from above a call, and in a thread, after which no older one is."""
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +80,8 @@ class History:
                     root = [message]
                 else:
                     last.append(message)
+        while len(last) > 1 and sum(len(one.text) for one in last) > LONGEST_THREAD:
+            last.popleft()
         return root + list(last)
 
     async def _above(self, thread: str, place: kinds.Opened) -> Earlier:

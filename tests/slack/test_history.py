@@ -8,7 +8,7 @@ import pytest
 
 from daemon.kinds import Opened
 from daemon.ports import Heard
-from daemon.slack.history import ABOVE, LONGEST, RECENT
+from daemon.slack.history import ABOVE, LONGEST, LONGEST_THREAD, RECENT
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.absence import post_many
@@ -112,6 +112,15 @@ async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(he
     await here.say("alice", GENERAL, f"{ME} sum up", root)
     texts = [one.event.text for one in await earlier(here)]
     assert texts == ["root", *map(str, range(150, 250))]
+
+
+async def test_of_long_messages_fewer_are_taken(here: Office) -> None:
+    """Else they could be too long for any prompt, and for each later one of this thread."""
+    root = await here.say("alice", GENERAL, "root")
+    logs = [letter * (LONGEST_THREAD // 3) for letter in "abcd"]
+    post_many(here, "alice", GENERAL, logs, root)
+    await here.say("alice", GENERAL, f"{ME} sum up", root)
+    assert [one.event.text for one in await earlier(here)] == ["root", *logs[1:]]
 
 
 async def test_what_was_said_to_it_and_not_answered_is_no_context(tmp_path: Path) -> None:
