@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-import importlib
+import importlib.util
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,16 @@ FEW = 40
 
 def pytest_configure(config: pytest.Config) -> None:
     without_certificates()
-    if config.getoption("--hypothesis-profile", None) == "ci":  # else whoever needs it loads it
-        settings = importlib.import_module("hypothesis").settings
-        settings.register_profile("ci", settings.get_profile("ci"), max_examples=FEW)
+    if importlib.util.find_spec("hypothesis"):
+        never_late(importlib.import_module("hypothesis"), config.getoption("--hypothesis-profile", None))
+
+
+def never_late(hypothesis: Any, profile: str | None) -> None:
+    """How long an example takes is the machine's matter, and no fault."""
+    patient = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+    few = {"max_examples": FEW} if profile == "ci" else {}
+    name, settings = profile or "default", hypothesis.settings
+    settings.register_profile(name, settings.get_profile(name), **patient, **few)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -89,7 +89,7 @@ def cell_of(question: str) -> str:
     return code
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(question="ferry", text="the ferry :) leaves (at nine", name=")")
 @given(question=TEXTS, text=TEXTS, name=TEXTS)
 def test_whatever_is_asked_its_cell_runs_and_what_it_cites_stands_there(

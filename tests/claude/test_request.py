@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.claude.models import CHOSEN, KNOWN, Model, model
@@ -58,7 +58,6 @@ def marked(asked: dict[str, Any]) -> list[str]:
     return [block["text"] for block in row if "cache_control" in block]
 
 
-@settings(deadline=None)
 @given(st.lists(lasting), st.lists(lasting), st.text(), st.text(), specs)
 def test_the_prompt_only_grows(
     before: list[Memory], more: list[Memory], now: str, then: str, spec: Model
@@ -72,7 +71,6 @@ def test_the_prompt_only_grows(
     assert len(blocks(first)) <= begins + 1
 
 
-@settings(deadline=None)
 @given(st.lists(lasting), st.text(), specs)
 def test_the_api_takes_whatever_is_remembered(memories: list[Memory], trailing: str, spec: Model) -> None:
     """Roles alternate, a user begins and ends, no text is empty, at most four breakpoints."""
@@ -83,7 +81,6 @@ def test_the_api_takes_whatever_is_remembered(memories: list[Memory], trailing: 
     assert json.loads(json.dumps(asked)) == asked
 
 
-@settings(deadline=None)
 @given(st.lists(lasting))
 def test_the_trailing_text_is_never_marked_and_stands_last(memories: list[Memory]) -> None:
     asked = request(remembered(*memories), SONNET)

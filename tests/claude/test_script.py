@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rehearsal.claude.script import answer
@@ -169,7 +169,6 @@ def test_nothing_was_said() -> None:
     assert sections(spoken)["line"].startswith("I hear you.")
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("<>/lineay \n"), max_size=40))
 def test_no_words_break_out_of_their_section(words: str) -> None:
     """What a person types is quoted in the line; it never ends it or opens another."""

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rehearsal.claude.deliberating import deliberated
@@ -79,7 +79,6 @@ def test_what_was_looked_up_says_more_than_a_word() -> None:
     assert found_out("What is there to say of “Inn”?", found).startswith("“Inn” has 3 letters")
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["compare", "tea", "<b>", "“", "&", "and", ",", "or", "?", "think it through"]))
 )

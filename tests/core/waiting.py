@@ -157,8 +157,8 @@ WAITING: Mapping[str, Scenario] = {
             pressed(4, "no", phase=3),
         ],
         endings=[
-            [YES, "May I?\n[Alice chose “No”]", "Result: deleted (False)", "As you wish."],
-            [YES, "May I?\n[Alice chose “No”]", "Result: outcome unknown (False)", "As you wish."],
+            ["May I?\n[Alice chose “No”]", YES, "Result: deleted (False)", "As you wish."],
+            ["May I?\n[Alice chose “No”]", YES, "Result: outcome unknown (False)", "As you wish."],
         ],
         script=deliberate,
         processes=careful,

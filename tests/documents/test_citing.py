@@ -221,7 +221,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
-@settings(max_examples=3 * settings().max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_whatever_is_written_what_is_said_holds(text: str) -> None:
     checked = check(text, SHELF)
     again = check(checked.text, SHELF)
@@ -235,7 +235,7 @@ def test_whatever_is_written_what_is_said_holds(text: str) -> None:
     st.lists(st.sampled_from(["word", "so it is", "a (b)", "c, d", "e; f"]), min_size=1, max_size=8),
     st.data(),
 )
-@settings(max_examples=2 * settings().max_examples, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 def test_a_text_with_wrong_citations_in_it_reads_as_the_text(words: list[str], data: st.DataObject) -> None:
     wrong = ' [report.txt:7 "nothing"]'
     cited = [word + wrong * data.draw(st.integers(0, 3)) for word in words]

@@ -278,7 +278,7 @@ TEXT = st.text(
 @given(
     TEXT, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]), st.sampled_from(["\n", "\r\n", "\r"])
 )
-@settings(max_examples=2 * settings().max_examples, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 def test_a_text_comes_back_as_it_was_written(text: str, encoding: str, end: str) -> None:
     text = f"x{text}"
     data = text.replace("\n", end).encode(encoding)
@@ -296,7 +296,7 @@ def test_all_count_the_same_lines() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.txt", "a.json", "a.csv", "a"]))
-@settings(max_examples=3 * settings().max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_any_bytes_are_read_or_refused_in_a_sentence(data: bytes, name: str) -> None:
     if data.startswith(b"PK\x03\x04") or b"%PDF" in data:
         return
@@ -319,7 +319,7 @@ def test_a_large_text_is_read_across_its_pieces() -> None:
 
 
 @given(st.lists(st.text("ab ", max_size=3), min_size=1, max_size=9), st.data())
-@settings(max_examples=2 * settings().max_examples, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 def test_a_line_is_found_by_its_place(lines: list[str], data: st.DataObject) -> None:
     document = Document(name="a.txt", text="\n".join(lines))
     number = data.draw(st.integers(1, max(document.lines, 1)))

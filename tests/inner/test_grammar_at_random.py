@@ -6,7 +6,7 @@ import json
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.inner.grammar import Command, read
@@ -38,13 +38,11 @@ ENTRIES = st.lists(st.tuples(st.from_regex(r"[\w.\-]{1,9}", fullmatch=True), TEX
 
 
 @given(st.lists(st.sampled_from(PIECES) | LINES | st.text(max_size=9), max_size=25).map("".join))
-@settings(deadline=None)
 def test_nothing_is_raised_and_nothing_is_carried_out_that_was_not_written(text: str) -> None:
     assert problem(text) == ""
 
 
 @given(st.lists(LINES, max_size=8))
-@settings(deadline=None)
 def test_each_object_in_a_section_is_carried_out_or_told(lines: list[str]) -> None:
     written = read("\n".join(("# Commands:", *lines, "# End of commands")), KNOWN)
     assert len(written.commands) + len(written.faults) == len(lines)
@@ -52,7 +50,6 @@ def test_each_object_in_a_section_is_carried_out_or_told(lines: list[str]) -> No
 
 
 @given(ENTRIES, TEXT)
-@settings(deadline=None)
 def test_commands_that_are_written_down_again_are_read_the_same(
     entries: list[tuple[str, str, str]], before: str
 ) -> None:

@@ -94,7 +94,7 @@ def test_no_part_of_a_choice_is_a_choice(end: int) -> None:
 
 
 @given(st.text(st.sampled_from('{}[]",:\\ aA1\n'), max_size=60) | st.text())
-@settings(max_examples=5 * settings().max_examples, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 def test_nothing_else_is_raised_whatever_a_model_writes(reply: str) -> None:
     try:
         choice = read_choice(reply)
@@ -111,7 +111,6 @@ def test_nothing_else_is_raised_whatever_a_model_writes(reply: str) -> None:
         max_leaves=9,
     )
 )
-@settings(deadline=None)
 def test_arguments_arrive_as_they_were_written(args: object) -> None:
     [chosen] = read_choice(json.dumps({"actions": [{"name": "A", "args": {"x": args}}]}) + " ,]").actions
     assert chosen.args == {"x": args}

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from anthropic import transform_schema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -188,7 +188,6 @@ LOOKS = st.builds(
 
 
 @given(st.lists(st.sampled_from(["Think", "DONE"]) | LOOKS, min_size=1, max_size=4), st.booleans())
-@settings(deadline=None)
 def test_every_choice_that_runs_is_valid_and_is_read(chosen: list[str | Look], short: bool) -> None:
     actions = [
         one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.ism import Part, Wording
@@ -19,7 +19,6 @@ CAME = st.lists(st.one_of(st.none(), st.none(), TEXT), max_size=12)
 
 
 @given(REPLIES, st.lists(TEXT, min_size=8, max_size=8), CAME)
-@settings(deadline=None)
 async def test_each_prompt_begins_with_the_one_before(
     replies: list[str], found: list[str], came: list[str | None]
 ) -> None:

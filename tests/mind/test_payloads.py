@@ -278,7 +278,7 @@ ANSWERS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 @given(st.one_of(ANSWERS, st.text(max_size=200)))
-@settings(max_examples=5 * settings().max_examples, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 def test_nothing_raises_and_all_lies_in_the_answer(text: str) -> None:
     parsed = read(text)
     assert all(0 <= payload.position < len(text) for payload in parsed.payloads)
@@ -286,7 +286,7 @@ def test_nothing_raises_and_all_lies_in_the_answer(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from([piece for piece in PIECES if piece != "-->"]), max_size=40))
-@settings(max_examples=5 * settings().max_examples, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 def test_no_word_is_lost_and_none_is_doubled(pieces: list[str]) -> None:
     words = [f"w{number};" for number in range(len(pieces))]
     parsed = read("".join(piece + word for piece, word in zip(pieces, words, strict=True)))

@@ -51,13 +51,13 @@ def test_sections_at_any_chunk_size(text: str, expected: dict[str, str], size: i
 
 
 @given(st.lists(PIECES, max_size=30).map("".join), st.integers(1, 9))
-@settings(max_examples=3 * settings().max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_the_size_of_the_chunks_changes_nothing(text: str, size: int) -> None:
     assert split(text, size).text == sections(text, TAGS, PRIVATE).text
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
-@settings(max_examples=3 * settings().max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_what_was_heard_of_a_section_only_grows(text: str) -> None:
     parsed, before = Sections(TAGS, PRIVATE), ""
     for char in text:
@@ -68,14 +68,13 @@ def test_what_was_heard_of_a_section_only_grows(text: str) -> None:
 
 
 @given(st.recursive(st.just("SECRET"), lambda inner: inner.map("<aside>SECRET{}SECRET</aside>".format)))
-@settings(deadline=None)
 def test_asides_within_asides_within_the_dialogue_are_private(private: str) -> None:
     said = split(f"<say>a <aside>{private}</aside>b</say>", 4).text["say"]
     assert said == "a b"
 
 
 @given(st.lists(PIECES, max_size=20).map("".join), st.text(max_size=20))
-@settings(max_examples=3 * settings().max_examples, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_after_an_aside_opens_nothing_is_said_until_it_closes(before: str, after: str) -> None:
     text = f"{before}<aside>TOP-SECRET{after.replace('<', '')}"
     assert "TOP-SECRET" not in split(text, 3).text.get("say", "")

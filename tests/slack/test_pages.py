@@ -64,7 +64,7 @@ def repeated(text: str, found: Sequence[Page]) -> int:
     return more
 
 
-@settings(max_examples=40, deadline=None, phases=PHASES)
+@settings(max_examples=40, phases=PHASES)
 @given(TEXTS, CUTS)
 def test_nothing_is_lost_empty_or_too_long(text: str, cuts: list[int]) -> None:
     found = pages(text, cuts)
@@ -75,7 +75,7 @@ def test_nothing_is_lost_empty_or_too_long(text: str, cuts: list[int]) -> None:
     assert pages(text, [page.upto for page in found[:-1]])[:-1] == found[:-1]
 
 
-@settings(max_examples=15, deadline=None, phases=PHASES)
+@settings(max_examples=15, phases=PHASES)
 @given(TEXTS, CUTS, st.lists(st.integers(0, 25_000), max_size=20))
 def test_of_a_growing_text_only_the_last_page_grows(text: str, cuts: list[int], lengths: list[int]) -> None:
     near = {page.upto + n for page in pages(text, cuts) for n in range(-4, 16)}
@@ -90,7 +90,7 @@ def test_of_a_growing_text_only_the_last_page_grows(text: str, cuts: list[int], 
         before = now
 
 
-@settings(max_examples=60, deadline=None, phases=PHASES)
+@settings(max_examples=60, phases=PHASES)
 @given(TEXTS, st.integers(0, 25_000))
 def test_a_text_can_always_be_broken_off(text: str, since: int) -> None:
     end = cut(text, since)

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from daemon.engine.event import Entry
@@ -81,7 +81,6 @@ class Calls:
     usd=st.sampled_from([0.05, 0.2, 0.5]),
 )
 @example(asked=[(3, 0, 5), (5, 0, 5), (12, 10, 0), (10, 0, 0)], concurrency=5, most=8, usd=0.2)
-@settings(deadline=None)
 def test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end(
     asked: list[tuple[int, int, int]], concurrency: int, most: int, usd: float
 ) -> None:
