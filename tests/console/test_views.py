@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from rehearsal.people import BOB, SOUL
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon, late
+from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, SLOW, Browsing, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
 from tests.console.theatre import premiere
 from tests.soak import SOAK, later
@@ -21,6 +22,12 @@ NARROW = ViewportSize(width=390, height=844)
 THREADS = 66
 FIRST = re.compile(r"general ?@Claudius Good morning!")
 """What stands of a thread that begins so."""
+TO_THE_END = """(count) => {
+    const rows = document.querySelectorAll(".threads .row");
+    rows[rows.length - 1].scrollIntoView();
+    return rows.length === count;
+}"""
+"""Goes on to the last of the rows, frame by frame, until there are so many."""
 VIEWS = ("threads", "questions", "people", "costs", "health")
 
 
@@ -136,10 +143,17 @@ async def test_what_is_drawn_anew_leaves_whoever_is_there_by_keyboard_where_they
         body = page.locator("#view-body")
         focused = body.locator(control, has_text=text)
         await page.get_by_role("link", name=view).click()
-        await focused.focus()
+        await _be_at(focused)
         await _bob_says(page, address, f"<@{SOUL.user}> {says}")
         await expect(body).to_contain_text(told)
         await expect(focused).to_be_focused()
+
+
+async def _be_at(control: Locator) -> None:
+    """Go there by keyboard, and again where it was drawn anew just then."""
+    async with asyncio.timeout(SLOW / 1000):
+        while not await control.evaluate("(it) => { it.focus(); return it === document.activeElement; }"):
+            await control.page.evaluate(ALL_DRAWN)
 
 
 async def _bob_says(page: Page, address: str, text: str) -> None:
@@ -168,12 +182,7 @@ async def _look_through_threads(page: Page) -> None:
     rows = page.locator(".threads .row")
     await expect(rows.first).to_contain_text("Write the menu")
     await expect(page.locator("#scope")).to_have_text("All threads", use_inner_text=True)
-    for _ in range(10):
-        if await rows.count() == THREADS:
-            break
-        await rows.last.evaluate("(row) => row.scrollIntoView()")  # it may be drawn anew meanwhile
-        await page.wait_for_timeout(100)
-    await expect(rows).to_have_count(THREADS)
+    await page.wait_for_function(TO_THE_END, arg=THREADS, timeout=SLOW)
     await page.get_by_label("Search threads").fill("log files")
     await expect(rows).to_have_count(0)
     await page.get_by_label("Search threads").fill("clean up")

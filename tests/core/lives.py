@@ -60,8 +60,10 @@ class People:
         """Is nothing known of who can read what they say?"""
 
     async def send(self, events: Sequence[Event]) -> list[str]:
+        """The threads to which something came that no other daemon had brought."""
         acked = read(self._home / "acks.jsonl")
-        return [await self._send(event) for event in events if event.ts not in acked]
+        threads = [await self._send(event) for event in events if event.ts not in acked]
+        return [thread for thread in threads if thread]
 
     async def _send(self, event: Event) -> str:
         where = self._where(event)
@@ -70,8 +72,10 @@ class People:
         known = self._journal.get(opens)
         said = self._said(event, known.thread if known else "")
         if known:
-            await self._journal.append(known.thread, said, key=key, author=event.user, cause=known.seq)
-            thread = known.thread
+            _, is_new = await self._journal.append(
+                known.thread, said, key=key, author=event.user, cause=known.seq
+            )
+            thread = known.thread if is_new else ""
         else:
             opened, _ = await self._journal.open_with(opens, where, said, first_key=key, author=event.user)
             thread = opened.thread
@@ -134,9 +138,11 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
         )
         people = People(home, journal, abroad=not scenario.plan)
 
-        async def interrupt(events: Sequence[Event]) -> None:
-            for thread in await people.send(events):
+        async def interrupt(events: Sequence[Event]) -> bool:
+            threads = await people.send(events)
+            for thread in threads:
                 worker.wake(thread)
+            return bool(threads)
 
         processes = scenario.processes(home)
         if scenario.plan:

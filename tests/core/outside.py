@@ -182,7 +182,8 @@ class FileModel:
     journal: Journal
     script: Script
     events: Sequence[Event]
-    deliver: Callable[[Sequence[Event]], Awaitable[None]]
+    deliver: Callable[[Sequence[Event]], Awaitable[bool]]
+    """Brings these, and says whether no other daemon had."""
     price: float
     clock: PhaseClock
     pace: float
@@ -212,10 +213,11 @@ class FileModel:
         assert not paid, f"a recorded call is paid again: {paid}"
         calls = len(read(self.home / "llm.jsonl"))
         note(self.home / "llm.jsonl", {"saw": saw, **request})
-        await self.deliver([event for event in self.events if event.during == calls + 1])
+        meanwhile = [event for event in self.events if event.during == calls + 1]
+        came = await self.deliver(meanwhile)
         yields = LEARN in since_spoken(request["messages"])
-        spoke = [e for e in self.events if e.during == calls + 1 and (yields or e.stops)]
-        if spoke and not stop.is_set():
+        ends = any(yields or event.stops for event in meanwhile)
+        if came and ends and not stop.is_set():
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             Boundary.reach()

@@ -115,6 +115,7 @@ WAITING: Mapping[str, Scenario] = {
             for end in ("I was about …", "Stopped.")
             for more in ([], ["You said: and jazz"])
         ],
+        endings_met=[[*told, "You said: hi, and jazz", "You said: stop"] for told in ([], [UNREACHABLE])],
         script=once_away,
     ),
     "half-said-and-stopped": Scenario(
