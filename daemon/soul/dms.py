@@ -28,7 +28,7 @@ from daemon.mind.answer import speaks
 from daemon.mind.recall import recall, remember
 
 MOST = 32_000
-"""Characters that a conversation begins with at the most: about 8,000 tokens."""
+"""Characters that a conversation begins with: about 8,000 tokens, or the last message and its answer."""
 SUMMED_UP = 80_000
 """Characters that are summed up at once; what is older, because that failed for long, is left out."""
 BLOCK = 8_000
@@ -208,15 +208,18 @@ class DMs(Projection):
 
 
 def latest(said: Sequence[Memory], most: int) -> list[Memory]:
-    """The newest of these, no more than so many characters, from where somebody speaks to the soul."""
+    """The newest of these, from where somebody speaks to the soul: no more than so many characters, unless
+    what was said last is longer."""
     too_much = max(_size(said) - most, 0)
     blocks = (too_much + BLOCK - 1) // BLOCK
-    gone = 0
+    gone, begins = 0, len(said)
     for n, memory in enumerate(said):
-        if gone >= blocks * BLOCK and memory.role == "user":
-            return [*said[n:]]
+        if memory.role == "user":
+            begins = n
+            if gone >= blocks * BLOCK:
+                break
         gone += len(memory.content)
-    return []
+    return [*said[begins:]]
 
 
 def _size(memories: Sequence[Memory]) -> int:

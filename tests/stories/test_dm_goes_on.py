@@ -80,6 +80,15 @@ async def test_over_three_days_with_a_kill_and_a_summary_it_remembers(stage: Sta
     assert not verify(stage.soul.journal).violations
 
 
+async def test_it_goes_on_after_one_message_that_is_longer_than_all_it_begins_with(stage: Stage) -> None:
+    stage.model.say(reply("A fine story."))
+    await stage.say("alice", ALICE, "heron " * (MOST // 6 + 1))
+    await stage.say("alice", ALICE, "What was it about?")
+    asked, answered, _ = stage.prompt()
+    assert "heron heron" in asked[1]
+    assert "A fine story." in answered[1]
+
+
 @SOAK
 async def test_the_sum_is_made_after_an_answer_and_never_before_one(stage: Stage) -> None:
     held = asyncio.Event()
