@@ -30,8 +30,6 @@ LONGEST_LIST = 50_000
 """Characters of the processes, the results, the records or the notes that are in sight."""
 LONGEST_MEMORY = 12_000
 """Characters of llm_memory that are in sight, the newest first."""
-LISTED = 50
-"""Notes that are listed one by one."""
 ELSEWHERE = "set elsewhere"
 
 
@@ -177,12 +175,12 @@ class Contexts:
         lines = [", ".join(f"{priority}: {count}" for priority, count in notes.counts().items())]
         if self.state.log.settings.mode.value == "auto":
             asked = replace(Filter.of(self.state.log.settings.filter.value), unread=True)
-            wanted = notes.matching(asked, self.knows, LISTED)
+            wanted = notes.matching(asked, self.knows)
             lines += _fitting([self._note_in_words(seq) for seq in wanted])
             hidden = sum(notes.counts().values()) - len(wanted)
             lines.append(f"not shown: {hidden}")
         else:
-            listed = notes.listed(LISTED)
+            listed = notes.listed()
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")

@@ -120,12 +120,6 @@ def written(folder: Path, name: str, total: int, most: int) -> Written:
     return Written(head=head, tail=tail, lost=lost) if lost > 0 else Written(head=head + tail)
 
 
-def remove(folder: Path) -> None:
-    """Take it away, if nobody lives in it."""
-    if holder(folder) is None:
-        _take_down(folder)
-
-
 def end_and_remove(folder: Path) -> None:
     """Take it away; whoever lives in it is asked to end first, and waited for as long as that may take."""
     pid = holder(folder)
@@ -153,8 +147,8 @@ def tidy(home: Path, needed: Collection[str]) -> bool:
     gone = True
     for path in _folders(home):
         if path.name not in needed:
-            if _made(path) < time.time() - KEPT:
-                remove(path)
+            if _made(path) < time.time() - KEPT and holder(path) is None:
+                _take_down(path)
             gone = gone and not path.exists()
     return gone
 
