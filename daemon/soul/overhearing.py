@@ -28,7 +28,8 @@ async def overhear(turn: Turn) -> None:
         place = turn.opened.event
         unasked = _said_unasked(turn, place)
         if (unasked or not place.is_whole) and _is_wanted(turn):
-            turn.overhear(await turn.append(await _fetched(turn, unasked), key=key))
+            found = await _fetched(turn, unasked)
+            turn.overhear(await turn.execution.append_soon(found, key))
 
 
 def _may_be_fetched(turn: Turn) -> bool:
@@ -50,21 +51,18 @@ def _is_wanted(turn: Turn) -> bool:
 
 
 async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
-    """Fetch it, and append what was said."""
+    """Fetch it, and append what was said: all of it at once, as a thread may be long."""
     found = await _fetch(turn, turn.world.surroundings)
     if found is None:
         return Overheard(seqs=tuple(unasked), whole=False)
-    seqs = [*unasked, *found.own]
-    for heard in found.heard:
-        entry, _ = await turn.world.journal.append(
-            turn.thread,
-            heard.event,
-            key=heard.key,
-            author=heard.author,
-            fence=Fence(thread=turn.thread, epoch=turn.execution.epoch),
-        )
-        seqs.append(entry.seq)
-    return Overheard(seqs=tuple(dict.fromkeys(seqs)), whole=True)
+    fence = Fence(thread=turn.thread, epoch=turn.execution.epoch)
+    append = turn.world.journal.append
+    appends = [
+        append(turn.thread, heard.event, key=heard.key, author=heard.author, fence=fence)
+        for heard in found.heard
+    ]
+    kept = [entry.seq for entry, _ in await asyncio.gather(*appends)]
+    return Overheard(seqs=tuple(dict.fromkeys([*unasked, *found.own, *kept])), whole=True)
 
 
 async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:

@@ -91,7 +91,7 @@ class Turn(Voice):
         self.heard: Sequence[Entry[Any]] = self.past.heard
         self.memory = self._recall()
         for found in only(Overheard, self.execution.lifetime()):
-            self.overhear(found)
+            self.overhear(found.event)
 
     # What it is about
 
@@ -216,9 +216,9 @@ class Turn(Voice):
         known = [*self.past.kept, *self._carried]
         return working_memory([*map(remember, core), *known, *map(remember, came)])
 
-    def overhear(self, found: Entry[Overheard]) -> None:
+    def overhear(self, found: Overheard) -> None:
         """What was said before the soul was called in: it sees it from now on."""
-        fetched = self.world.journal.many(found.event.seqs)
+        fetched = self.world.journal.many(found.seqs)
         heard = {entry.seq: entry for entry in (*self.heard, *fetched)}
         self.heard = list(heard.values())
         self.memory = self._recall()

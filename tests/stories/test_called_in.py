@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from daemon.engine.writer import Append, Result
 from daemon.rules import verify
 from daemon.soul.overhearing import PATIENCE as FETCHING
 from daemon.soul.overhearing import TRIES
 from rehearsal.people import CAROL, SOUL
+from tests.attention import CountedWriter
 from tests.soak import SOAK
 from tests.stories.choosing import answers, choice, deciding, offering, pressed, questions, turning
-from tests.stories.stage import GENERAL, ME, Stage, reply
+from tests.stories.stage import GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
 
 
@@ -33,6 +38,33 @@ async def test_what_was_said_before_is_fetched_after_the_turn_has_begun(stage: S
     assert began.seq < heard.seq < overheard.seq
     assert overheard.event.seqs == (heard.seq,)
     assert overheard.event.whole
+
+
+class Counting(CountedWriter):
+    """A writer that notes how many messages of others each commit takes."""
+
+    commits: ClassVar[list[int]] = []
+
+    def commit(self, batch: Sequence[Append]) -> list[Result]:
+        heard = [append for append in batch if append.row.kind == "heard"]
+        if heard:
+            Counting.commits.append(len(heard))
+        return super().commit(batch)
+
+
+async def test_a_long_thread_that_it_is_called_into_goes_to_disk_at_once(tmp_path: Path) -> None:
+    Counting.commits = []
+    async with staged(tmp_path) as stage:
+        stage.writer = Counting
+        await stage.wake()
+        await stage.until(lambda: not stage.soul.slack.catch_up.running)
+        root = await stage.post("bob", GENERAL, "The build is red.")
+        for n in range(30):
+            await stage.post("bob", GENERAL, f"Test {n} fails.", root)
+        stage.model.say(reply("I see."))
+        await stage.say("alice", GENERAL, f"{ME} can you look?", root)
+        assert sum(Counting.commits) == 31
+        assert len(Counting.commits) < 4  # the first one may go ahead of the others
 
 
 async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(stage: Stage) -> None:
