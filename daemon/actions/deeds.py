@@ -23,7 +23,7 @@ from daemon.ism import Refused, Waiting
 from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
 from daemon.memory import WorkingMemory
 from daemon.mind import payloads
-from daemon.mind.choosing import MOST_FOUND
+from daemon.mind.choosing import MOST_FOUND, wrong_in
 from daemon.mind.payloads import Payload, element
 from daemon.mind.recall import remember, shortened
 from daemon.process import Turn
@@ -228,7 +228,7 @@ class Deeds:
             else:
                 outcome = await action.handler("", [], args=given)
         except ValidationError as error:
-            return f"{self._words.get('unknown arguments', 'unknown arguments')}: {_faults(error)}"
+            return f"{self._words.get('unknown arguments', 'unknown arguments')}: {wrong_in(error)}"
         except (Refused, ValueError) as error:
             return str(error)
         except EngineError:
@@ -259,8 +259,3 @@ def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
 def _may_be_list(schema: Mapping[str, Any]) -> bool:
     kinds = schema.get("anyOf", [schema])
     return any(kind.get("type") == "array" for kind in kinds)
-
-
-def _faults(error: ValidationError) -> str:
-    lines = (f"{'.'.join(map(str, one['loc'])) or 'all'}: {one['msg']}" for one in error.errors())
-    return "; ".join(lines)

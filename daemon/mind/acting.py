@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from daemon.engine.exceptions import EngineError
 from daemon.mind.choice import DONE
-from daemon.mind.choosing import Wording, fenced, filled, result_of
+from daemon.mind.choosing import Wording, fenced, filled, result_of, wrong_in
 
 log = logging.getLogger(__name__)
 
@@ -162,8 +162,7 @@ def _arguments(action: Action, given: object, wording: Wording) -> dict[str, Bas
     try:
         return {"args": action.args.model_validate({} if given is None else given)}
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, one['loc'])) or 'args'}: {one['msg']}" for one in error.errors())
-        raise Refused(filled(wording.bad_arguments, error=fenced("; ".join(faults)))) from None
+        raise Refused(filled(wording.bad_arguments, error=fenced(wrong_in(error, "args")))) from None
 
 
 def _noted(action: Action, text: str, lines: list[str], before: int, wording: Wording) -> str:

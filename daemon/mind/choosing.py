@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from string import Template
 
+from pydantic import ValidationError
+
 from daemon.mind.recall import fenced as safe
 from daemon.mind.recall import plain, shortened
 
@@ -92,6 +94,11 @@ def filled(text: str, **words: object) -> str:
 def result_of(name: str, text: str) -> str:
     """What came of an action, fenced: it cannot pose as another result, or as anything but a result."""
     return f'<result of="{plain(name)}">\n{fenced(text, MOST_FOUND)}\n</result>'
+
+
+def wrong_in(error: ValidationError, whole: str = "it") -> str:
+    """What is wrong with which part of a value that a model wrote, or with the whole, which is called so."""
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}" for one in error.errors())
 
 
 def fenced(text: str, most: int = MOST_ERROR) -> str:

@@ -18,7 +18,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.answer import MONOLOGUE, Answer
 from daemon.mind.asking import Ask, openly, speechless
 from daemon.mind.choice import Unreadable, answer_schema, json_values
-from daemon.mind.choosing import fenced
+from daemon.mind.choosing import fenced, wrong_in
 from daemon.mind.pipeline import converse
 from daemon.mind.prompting import in_sections
 from daemon.mind.recall import remember
@@ -180,8 +180,7 @@ def read(reply: str, model: type[M]) -> M:
             if sound:
                 found.append(model.model_validate(value))
         except ValidationError as error:
-            faults = (f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors())
-            wrong = "; ".join(faults)
+            wrong = wrong_in(error)
     if not found:
         raise Unreadable(wrong)
     if any(one != found[0] for one in found):
