@@ -15,6 +15,7 @@ from daemon.kinds import ModelCall, PlanMade
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import DELIBERATE
 from daemon.mind.listening import Listening, Reader
+from daemon.mind.markup import CLOSES_BLOCK, LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections
@@ -23,7 +24,7 @@ from daemon.process import Turn
 
 STATES = {"true": "done", "cancelled": "cancelled"}
 """Of a step, by what it says is `done`; any other is open."""
-FENCE = re.compile(r"\s{0,3}(```|~~~)")
+FENCE = re.compile(rf"(?:^|(?<=>)){LEAD.pattern}(?P<run>`{{3,}}(?=[^`<\n]*$)|~{{3,}})")
 QUOTED = re.compile(r"\s{0,3}>")
 SAYS_NOTHING = re.compile(r"(`+)[^`\n]*\1|<[\w-]+(?:\s[^<>]*)?/>")
 """Code within a line, and tags that hold nothing."""
@@ -71,22 +72,28 @@ class Final:
 
     def _begins_apart(self) -> bool:
         """May this line, which is not whole yet, be code or a quotation?"""
-        return bool(self._fence or QUOTED.match(self._line) or FENCE.match(self._line)) or (
-            self._line.count("`") % 2 == 1
-        )
+        if self._fence or self._line.count("`") % 2 == 1:
+            return True
+        return bool(QUOTED.match(self._line) or FENCE.search(self._line))
 
     def _take(self, line: str) -> None:
         """A line, of which what is code or quoted says nothing."""
-        fence = FENCE.match(line)
         if self._fence:
-            if fence and fence[1] == self._fence:
-                self._fence = ""
-            return
-        if fence:
-            self._fence = fence[1]
-            return
+            closing = CLOSES_BLOCK.match(line)
+            if closing is None or not closing["run"].startswith(self._fence):
+                return
+            self._fence, line = "", line[closing.end() :]
         if QUOTED.match(line):
             return
+        fence = FENCE.search(line)
+        self._hear_in(line[: fence.start()] if fence else line)
+        if fence and self.opened:
+            self._hear(line[fence.start() :])
+        elif fence:
+            self._fence = fence["run"]
+
+    def _hear_in(self, line: str) -> None:
+        """What of it is no code, up to where the final answer begins."""
         at = 0
         for silent in SAYS_NOTHING.finditer(line):
             self._hear(line[at : silent.start()])

@@ -141,7 +141,7 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: code says nothing",
         "mind/open_thought.py",
-        "        if fence:\n            self._fence = fence[1]\n            return\n",
+        '        elif fence:\n            self._fence = fence["run"]\n',
         "",
         f"{FINAL}only_what_stands_in_it_is_said[after code]",
     ),
