@@ -22,6 +22,8 @@ from daemon.recipe import Recipe
 
 MOST_RUNNING = 16
 """Programs that may be running or waiting to as a tick begins, for it to start more."""
+MOST_KEPT = 100
+"""The same of those in the log: what each of them left stands in its folder."""
 SHOWN = 300
 """Characters of a result in the list."""
 
@@ -62,6 +64,11 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
         begun = log.journal.pending(ProcessStarted, thread=INNER)
         if sum(one.seq < tick.id for one in begun) >= MOST_RUNNING:  # the same whenever this runs again
             raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
+        await log.update()
+        if sum(one.id < tick.id and not one.branch for one in log.all()) >= MOST_KEPT:
+            raise Refused(
+                f"{MOST_KEPT} programs are in the log. Write {MARK} for what is dealt with, then {CLEANUP}."
+            )
         wanted = ProcessStarted(name=args.name, slots=args.slots, view=tick.view)
         started = _begun(log, tick, wanted) or await tick.turn.once(wanted)
         return Done(text=f"Process {started.seq} ({args.name}) is started. You hear of it when it has ended.")

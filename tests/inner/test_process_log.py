@@ -175,6 +175,16 @@ async def test_so_many_programs_at_once_and_no_more(life: Life) -> None:
     assert (await life.do("process.start", name="date")).startswith("16 programs run already.")
 
 
+async def test_so_many_are_kept_until_they_are_dealt_with_and_cleaned_up(life: Life) -> None:
+    for _ in range(100):
+        last = id_in(await life.do("process.start", name="date"))
+        await life.end(last)
+    assert (await life.do("process.start", name="date")).startswith("100 programs are in the log.")
+    await life.do("process.mark", id=last)
+    await life.do("cleanup.process_log")
+    assert id_in(await life.do("process.start", name="date")) > last
+
+
 async def test_one_is_asked_to_end_once_and_not_when_it_has(life: Life) -> None:
     id = id_in(await life.do("process.start", name="date"))
     assert (
