@@ -27,10 +27,10 @@ def keep_private() -> None:
 def made_whole(path: Path) -> Iterator[Path]:
     """A new file that nobody but its owner can read, to be written beside this path: it takes its name when
     it is whole. Raises JournalError where it cannot be written, or something has that name."""
-    part = path.with_name(f"{path.name}.part")
     try:
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, "", path)
+        part = path.with_name(f"{path.name}.part")
         part.touch(stat.S_IRUSR | stat.S_IWUSR, exist_ok=False)
         try:
             yield part

@@ -161,6 +161,8 @@ def test_what_a_kill_leaves_of_a_file_has_another_name(talked: Path, tmp_path: P
         with pytest.raises(JournalError, match=r"copy\.part is there already\."):
             backup(talked, out)
     assert (out.read_text(), part.exists()) == ("half", False)
+    with pytest.raises(JournalError, match=r"^\. is there already\."):
+        backup(talked, Path())
 
 
 @SOAK
