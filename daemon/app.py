@@ -109,13 +109,14 @@ async def awake(
     is what the settings do not name of the world; without `processes`, they are those that the settings ask
     for.
     """
-    found = own_actions(words or root())
+    folder = words or root()
+    found = own_actions(folder)
     own = _usable(with_samples(found, samples) if samples else found)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         app, listener, here = await _port(stack, settings, clock, rehearsal)
         journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
-        texts = _texts(words or root(), journal, own, processes or {})
+        texts = _texts(folder, journal, own, processes or {})
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
         services = await _services(stack, settings, clock, journal, texts, slack, here)

@@ -31,20 +31,18 @@ from daemon.within import state_of
 
 def show(app: web.Application, services: Services) -> None:
     """Add the page, and what a scraper may know, to this application."""
-    journal, settings, budget = services.journal, services.settings, services.budget
-    places = services.slack.places
+    journal, settings, budget, slack = services.journal, services.settings, services.budget, services.slack
     inside = Inside(
         journal=journal,
-        state=state_of(journal, services.index, places),
+        state=state_of(journal, services.index, slack.places),
         limits=settings.inner,
         now=services.clock.now,
         spent=lambda: budget.today().inner,
     )
     purse = Purse(daily=budget.daily, now=services.clock.now)
-    slack = services.slack
     link = slack.link if settings.slack == "real" else _no_link
     directory = Directory(called=slack.called, link=link)
-    overview = Overview(journal, places, purse, settings.owner_user_ids, directory)
+    overview = Overview(journal, slack.places, purse, settings.owner_user_ids, directory)
     console = Console(
         journal=journal,
         rebuild=partial(_rebuild, journal, services.texts),

@@ -104,7 +104,7 @@ class Kept(Collector):
 
 
 def _pending(journal: Journal, kind: type[Event]) -> int:
-    return len(journal.pending(kind))
+    return len(journal.pending_seqs(kind))
 
 
 def _number(value: float | None) -> float:
