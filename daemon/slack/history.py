@@ -96,7 +96,7 @@ class History:
                 own.append(self.workspace.places.said_unasked(place.team, place.channel, ts))
                 continue
             message = self._said_by_others(place, item)
-            if message is None or not self._may_be_heard(place, message):
+            if message is None or not self.workspace.allowed.hears(message):
                 continue
             if command(message, self.workspace.me):
                 continue
@@ -144,12 +144,6 @@ class History:
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
         known = self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
         return known is not None or self.workspace.me.called_in(message)
-
-    def _may_be_heard(self, place: kinds.Opened, message: Message) -> bool:
-        """Do the settings let whoever said it speak to the soul there?"""
-        if message.by_bot:
-            return self.workspace.allowed.names(message)
-        return self.workspace.allowed.may_speak(message.author, place.channel, place.where)
 
     async def _heard(self, key: str, message: Message) -> Heard:
         words = await self.workspace.people.describe(message)

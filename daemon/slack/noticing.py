@@ -74,7 +74,7 @@ class Noticing:
         where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
         key = f"{where}:{message.change}:{message.changed}" if message.change else where
         known = message.change and self._journal.get(where)
-        if self._journal.get(key) or not (known or self._may_be_kept(message)):
+        if self._journal.get(key) or not (known or self._allowed.hears(message)):
             return
         words = await self._people.describe(message)
         place = await self._place(
@@ -102,14 +102,6 @@ class Noticing:
             removed=one.removed,
         )
         await self._journal.append(place.thread, event, key=key, author=one.user, cause=place.seq)
-
-    def _may_be_kept(self, message: Message) -> bool:
-        """May whoever said it speak to the soul there? What the soul said itself is none of this."""
-        if self._me.said(message.user, message.bot):
-            return False
-        if not message.by_bot:
-            return self._allowed.may_speak(message.user, message.channel, message.kind)
-        return self._allowed.names(message) and self._allowed.is_open(message.channel, message.kind)
 
     def _may_react(self, reaction: Reaction, kind: str) -> bool:
         if self._me.said(reaction.user, None):

@@ -56,6 +56,12 @@ class Allowed:
         """Did one of the bots write it that may speak to the soul?"""
         return message.by_bot and (message.user in self.bots or message.bot in self.bots)
 
+    def hears(self, message: Message) -> bool:
+        """May whoever said this speak to the soul there?"""
+        if message.by_bot:
+            return self.names(message) and self.is_open(message.channel, message.kind)
+        return self.may_speak(message.user, message.channel, message.kind)
+
     def may_speak(self, person: str, channel: str, kind: str) -> bool:
         """May this person speak to the soul in a conversation of this kind?"""
         return self.is_open(channel, kind) and (not self.users or person in self.users)
@@ -80,7 +86,8 @@ def judge(
     What would be answered, but is read too late for that, is "late". `enough`: no bot is answered here now.
     """
     address = _address(message, me, called_by)
-    if address in ANSWERED and ((enough and message.by_bot) or not _may_speak(message, me, allowed)):
+    ignores_bot = message.by_bot and (enough or not me.called_in(message))
+    if address in ANSWERED and (ignores_bot or not allowed.hears(message)):
         address = "heard"
     if address == "heard" and called_by is None:
         return "ignored"
@@ -104,10 +111,3 @@ def _address(message: Message, me: Me, called_by: str | None) -> Address:
     if moment(message.ts) < moment(called_by):
         return "heard"
     return "follow-up"
-
-
-def _may_speak(message: Message, me: Me, allowed: Allowed) -> bool:
-    if not message.by_bot:
-        return allowed.may_speak(message.user, message.channel, message.kind)
-    open_to_it = allowed.names(message) and allowed.is_open(message.channel, message.kind)
-    return open_to_it and me.called_in(message)

@@ -50,7 +50,7 @@ EDGES = (
     Mutant(
         rule="of those above a call only they are heard who may speak to the soul",
         file="daemon/slack/history.py",
-        old="if message is None or not self._may_be_heard(place, message):",
+        old="if message is None or not self.workspace.allowed.hears(message):",
         new="if message is None:",
         shown_by=HISTORY + "test_above_a_call_only_those_are_heard_who_may_speak_to_it",
     ),
