@@ -19,7 +19,7 @@ class Wire:
         self.url = ""
         self.asked = 0
         self.answered = False
-        self.gone: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._writer: asyncio.StreamWriter | None = None
 
     def send(self, *events: object) -> None:
@@ -44,7 +44,7 @@ class Wire:
         self.asked += 1
         await reader.read()
         if not self.gone.done():
-            self.gone.set_result(asyncio.get_running_loop().time())
+            self.gone.set_result(None)
         writer.close()
 
 

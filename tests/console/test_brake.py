@@ -10,6 +10,7 @@ from aiohttp import ClientResponse, ClientSession, CookieJar, TCPConnector
 
 from daemon.console.address import whose
 from daemon.console.brake import FORGOTTEN, FREE, KNOWN, LONGEST, WAITING, Brake
+from tests.attention import until
 from tests.clock import FakeClock
 from tests.console.site import Site, console
 
@@ -25,9 +26,7 @@ async def guess(site: Site, token: str = "wrong", http: ClientSession | None = N
 
 
 async def until_asleep(clock: FakeClock, count: int) -> None:
-    async with asyncio.timeout(10):
-        while clock.sleepers < count:  # noqa: ASYNC110 - a socket has no event to wait for
-            await asyncio.sleep(0)
+    await until(lambda: clock.sleepers >= count)
 
 
 async def test_the_first_slips_are_free_and_then_each_one_waits_longer(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.attention import PATIENCE
 from tests.console.flood import OWNER, TOKEN, house
 from tests.console.site import message
 
@@ -34,7 +35,7 @@ async def test_who_has_shown_the_token_stays(tmp_path: Path) -> None:
         stream = await here.http.get(f"{here.url}/console/journal?since=0", headers=OWNER)
         await here.flood(60)
         await here.journal.append("sess-1", message("still there"), key="msg:1")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert (await stream.content.readline()).startswith(b"id: ")
         stream.close()
 
@@ -111,7 +112,7 @@ async def test_who_goes_before_the_answer_is_no_news(
 async def test_who_asks_nothing_or_no_more_is_let_go(tmp_path: Path, says: bytes) -> None:
     async with house(tmp_path, idle=0.2) as here:
         await here.flood(1, says)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await here.ends[0][0].read()
 
 
@@ -120,7 +121,7 @@ async def test_who_sends_a_head_drop_by_drop_is_let_go(tmp_path: Path) -> None:
         await here.flood(1, HALF)
         reader, writer = here.ends[0]
         over = asyncio.create_task(reader.read())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not over.done():
                 writer.write(b"x")
                 await asyncio.wait({over}, timeout=0.02)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from tests.attention import PATIENCE
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.site import console
 from tests.soak import SOAK
@@ -131,7 +132,7 @@ async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Pat
                 "- a\n  ",
             )
         ]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
             await page.evaluate(TOLD, '<result of="Research">' + "\n" * 40_000 + "x</result>")
 

@@ -18,6 +18,7 @@ from daemon.engine.beside import Beside
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import as_json
 from daemon.kinds import Opened
+from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, message
 from tests.soak import later
 from tests.tools.forgery import opened
@@ -205,7 +206,7 @@ async def test_who_asks_for_pages_and_never_reads_them_costs_little(tmp_path: Pa
         )
         deaf = [await _asked(site, path) for _ in range(MOST + 5)]
         most = 0
-        async with asyncio.timeout(20 * SOON):
+        async with asyncio.timeout(PATIENCE):
             while site.streams():
                 most = max(most, sum(one.get_write_buffer_size() for one in site.streams()))
                 await asyncio.sleep(0.01)

@@ -11,6 +11,7 @@ import pytest
 from daemon.console.events import TAIL
 from daemon.kinds import Opened
 from daemon.server import url_of
+from tests.attention import PATIENCE
 from tests.console.site import called, console, frames
 
 
@@ -70,7 +71,7 @@ async def test_a_place_that_is_no_number_is_a_plain_sentence(tmp_path: Path) -> 
 
 async def test_the_server_ends_while_a_page_is_open(tmp_path: Path) -> None:
     """Else a stop of the daemon would wait for the page."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         async with console(tmp_path) as site:
             stream = await site.http.get(f"{site.url}/console/journal")
             await site.remember("one")

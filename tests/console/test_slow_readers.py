@@ -10,6 +10,7 @@ from daemon.console.events import KEPT, MOST, Events
 from daemon.console.readers import ROOM
 from daemon.engine.event import Entry
 from daemon.kinds import Message
+from tests.attention import until
 from tests.console.site import Site, console, frames, message
 
 LONG = "x" * 20_000
@@ -29,9 +30,7 @@ async def reader(site: Site) -> socket.socket:
 
 
 async def is_served(site: Site, count: int) -> None:
-    async with asyncio.timeout(10):
-        while len(site.streams()) < count:  # noqa: ASYNC110 - a socket has no event to wait for
-            await asyncio.sleep(0)
+    await until(lambda: len(site.streams()) >= count)
 
 
 async def test_what_waits_for_a_reader_is_bounded(tmp_path: Path) -> None:
@@ -53,9 +52,7 @@ async def test_who_takes_nothing_is_dropped_and_others_go_on(tmp_path: Path) -> 
             for n in range(100):
                 await site.remember(f"{n} {LONG}")
                 await frames(stream, 1)
-            async with asyncio.timeout(20 * SOON):
-                while len(site.streams()) > 1:  # noqa: ASYNC110 - a socket has no event to wait for
-                    await asyncio.sleep(0.05)
+            await until(lambda: len(site.streams()) == 1)
             await site.remember("still there")
             assert (await frames(stream, 1))[0][1]["body"]["text"] == "still there"
         deaf.close()

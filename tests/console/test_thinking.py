@@ -15,7 +15,7 @@ from playwright.async_api import Page, expect
 from daemon.console.readers import ROOM
 from daemon.console.unrecorded import LONGEST, Thinking
 from rehearsal.people import SOUL
-from tests.attention import until
+from tests.attention import PATIENCE, until
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
 from tests.console.site import console, frames
 from tests.console.test_slow_readers import is_served, reader
@@ -33,7 +33,7 @@ async def thoughts(stream: ClientResponse, count: int) -> list[dict[str, Any]]:
     """The next so many events of a stream that tell what is thought."""
     found: list[dict[str, Any]] = []
     event = ""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while len(found) < count:
             name, _, value = (await stream.content.readline()).decode().rstrip("\n").partition(": ")
             if name == "event":
@@ -82,9 +82,7 @@ async def test_who_never_reads_holds_little_of_it(tmp_path: Path) -> None:
             hear = calls.enter_context(site.thinking.attempt("sess-1", f"call {n}", "think"))
             hear("x" * LONGEST)
         [transport] = site.streams()
-        async with asyncio.timeout(10):
-            while not transport.get_write_buffer_size():  # noqa: ASYNC110 - a socket has no event to wait for
-                await asyncio.sleep(0)
+        await until(transport.get_write_buffer_size)
         assert transport.get_write_buffer_size() <= 3 * ROOM
         deaf.close()
 

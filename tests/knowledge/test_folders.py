@@ -12,6 +12,7 @@ import pytest
 
 from daemon.knowledge.files import MOST_BYTES, File
 from daemon.knowledge.folders import LETTERS, LINE, Folders
+from tests.attention import PATIENCE
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ async def test_a_file_that_becomes_a_link_or_a_pipe_behind_our_back_is_not_read(
 async def test_a_pipe_holds_nobody_up(docs: Path, library: Folders) -> None:
     os.mkfifo(docs / "pipe")
     (docs / "page").write_text("needle")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         assert await library.search("needle") == "docs/page:1: needle"
 
 

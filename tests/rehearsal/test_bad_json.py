@@ -8,6 +8,7 @@ import pytest
 from aiohttp import WSMsgType
 
 from rehearsal.people import ALICE, SOUL
+from tests.attention import PATIENCE
 from tests.rehearsal.place import Place
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -46,7 +47,7 @@ async def test_a_socket_lives_on_after_it(place: Place) -> None:
         f"{place.url}/api/apps.connections.open", headers={"Authorization": f"Bearer {SOUL.app_token}"}
     ) as opened:
         url = (await opened.json())["url"]
-    async with place.session.ws_connect(url) as socket, asyncio.timeout(10):
+    async with place.session.ws_connect(url) as socket, asyncio.timeout(PATIENCE):
         assert (await socket.receive_json())["type"] == "hello"
         for frame in (DEEP, '{"envelope_id": [1]}', "[1]", "7", "{"):
             await socket.send_str(frame)

@@ -12,6 +12,7 @@ from rehearsal.feed import MOST
 from rehearsal.people import ALICE
 from rehearsal.sockets import BEHIND as SOCKET_BEHIND
 from rehearsal.sockets import Socket
+from tests.attention import until
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place
 
@@ -31,9 +32,7 @@ async def deaf(place: Place) -> socket.socket:
 
 
 async def listeners(place: Place, count: int) -> None:
-    async with asyncio.timeout(10):
-        while len(place.world.workspace.feed._listeners) != count:  # noqa: ASYNC110 - no event to wait for
-            await asyncio.sleep(0)
+    await until(lambda: len(place.world.workspace.feed._listeners) == count)
 
 
 async def test_a_page_that_is_too_far_behind_is_dropped(place: Place) -> None:

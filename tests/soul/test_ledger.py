@@ -14,6 +14,7 @@ from daemon.engine.event import Entry
 from daemon.kinds import Ending, ModelCall
 from daemon.limits import ReadingLimits
 from daemon.soul.ledger import Ledger
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.soul.spending import called
 
@@ -88,7 +89,7 @@ def test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end(
     calls = Calls(limited, usd)
 
     async def every() -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*[calls.make(*one) for one in asked])
 
     asyncio.run(every())
@@ -132,7 +133,7 @@ async def test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for(
         async with limited.reserved(0.8) as reached:
             order.append(str(reached))
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(first(), second())
         await calls.make(90, 90, 0)
     assert order == ["first", "None"], "it cost less than it might have"
@@ -141,13 +142,13 @@ async def test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for(
 
 async def test_what_can_never_fit_is_refused_at_once() -> None:
     limited = ledger(usd=1.0)
-    async with limited.reserved(0.5), asyncio.timeout(20), limited.reserved(1.5) as reached:
+    async with limited.reserved(0.5), asyncio.timeout(PATIENCE), limited.reserved(1.5) as reached:
         assert reached == "money"
 
 
 async def test_calls_on_their_way_count_as_made() -> None:
     limited = ledger(calls=1)
-    async with asyncio.timeout(20), limited.reserved(0.0) as first, limited.reserved(0.0) as second:
+    async with asyncio.timeout(PATIENCE), limited.reserved(0.0) as first, limited.reserved(0.0) as second:
         assert (first, second) == (None, "calls")
         assert limited.reached == "calls"
     assert limited.reached is None, "it came to nothing, so it may be tried again"
@@ -180,14 +181,14 @@ async def test_time_is_over_when_it_is_over() -> None:
 
 async def test_without_a_bound_of_money_any_sum_is_granted() -> None:
     limited = ledger(made(5.0), usd=0.0)
-    async with asyncio.timeout(20), limited.reserved(100.0) as first, limited.reserved(100.0) as second:
+    async with asyncio.timeout(PATIENCE), limited.reserved(100.0) as first, limited.reserved(100.0) as second:
         assert (first, second) == (None, None)
 
 
 async def test_the_last_call_goes_past_all_bounds_but_waits_for_a_slot() -> None:
     limited = ledger(made(5.0), calls=1, concurrency=1)
     calls = Calls(limited, 1.0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*[calls.make(50, 50, 3, last=True) for _ in range(3)])
     assert (calls.granted, calls.most_at_once) == (3, 1)
 
@@ -200,7 +201,7 @@ async def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
         async with limited.reserved(0.9):
             await never.wait()
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         holding = [asyncio.create_task(hold()) for _ in range(4)]
         for _ in range(5):
             await asyncio.sleep(0)
@@ -222,6 +223,6 @@ async def test_a_reading_within_one_needs_no_slot_while_it_waits() -> None:
             await asyncio.gather(*[node(depth - 1) for _ in range(2)])
         await calls.make(10, 1, 2)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await node(3)
     assert (calls.granted, calls.most_at_once) == (30, 1)

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.attention import PATIENCE
 from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, Stage
@@ -59,7 +60,7 @@ async def test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once(sta
     more = asyncio.Event()
     stage.model.say(f"{raw}, Alice.</say>", until=more, first=len(raw))
     ts = await stage.post("alice", ALICE, "Well?")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while await stage.answers(ALICE, ts) != ["…"]:
             await stage.clock.advance(1)
     more.set()

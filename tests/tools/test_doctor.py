@@ -20,6 +20,7 @@ from daemon.doctor.machine import LONG, disk, python
 from daemon.private import tighten
 from daemon.project import root
 from rehearsal.people import ECHO, SOUL
+from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.soak import SOAK, later
 from tests.stories.process import into, running, start
@@ -144,7 +145,7 @@ async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
 @SOAK
 async def test_a_slack_that_is_down_refuses_no_token(world: Stage) -> None:
     world.wire.garbled |= {"auth.test", "apps.connections.open"}
-    async with asyncio.timeout(10):  # it is asked once
+    async with asyncio.timeout(PATIENCE):  # it is asked once
         seen = await found(world)
     for name in ("bot token", "app token"):
         assert seen[name].said.startswith("Slack cannot be reached (no answer of Slack's at ")
