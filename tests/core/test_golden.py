@@ -21,6 +21,9 @@ from tests.core.scenarios import SCENARIOS
 from tests.engine.golden import restore
 from tests.soak import but
 
+AGAIN = frozenset[str]()
+"""Those that hold turns which today's code begins again: to be named here when a change wants that."""
+
 
 def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Event]:
     """What a life makes of a turn that these entries leave half, up to its end."""
@@ -46,7 +49,9 @@ def test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly(name: str)
             new = taken_up(home, name, lines[: number + 1])
         where = f"the turn that ended with {number + 1}"
         assert not [event for event in new if isinstance(event, AttemptFailed)], where
-        if not any(isinstance(event, Restarted) for event in new):
+        if any(isinstance(event, Restarted) for event in new):
+            assert name in AGAIN, where
+        else:
             assert not [event for event in new if isinstance(event, StepEvent)], where
             outcome = lines[number]["body"]["outcome"]
             assert [one.outcome for one in new if isinstance(one, TurnEnded)] == [outcome], where
