@@ -15,7 +15,7 @@ from daemon.kinds import ModelCall, PlanMade
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import DELIBERATE
 from daemon.mind.listening import Listening, Reader
-from daemon.mind.markup import CLOSES_BLOCK, LEAD
+from daemon.mind.markup import LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections
@@ -24,10 +24,11 @@ from daemon.process import Turn
 
 STATES = {"true": "done", "cancelled": "cancelled"}
 """Of a step, by what it says is `done`; any other is open."""
-FENCE = re.compile(rf"(?:^|(?<=>)){LEAD.pattern}(?P<run>`{{3,}}(?=[^`<\n]*$)|~{{3,}})")
+HIDES = re.compile(rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)")
+"""What begins a block of code, or a comment that does not end in its line."""
 QUOTED = re.compile(r"\s{0,3}>")
-SAYS_NOTHING = re.compile(r"(`+)[^`\n]*\1|<[\w-]+(?:\s[^<>]*)?/>")
-"""Code within a line, and tags that hold nothing."""
+SAYS_NOTHING = re.compile(r"(`+)[^`\n]*\1|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>")
+"""Code and comments within a line, and tags that hold nothing."""
 
 
 class Final:
@@ -40,7 +41,8 @@ class Final:
         self.opened = False
         """Has it begun? From then on all is its own, code and quotations too."""
         self._line = ""
-        self._fence = ""
+        self._ends: re.Pattern[str] | None = None
+        """How the block of code or the comment ends that has begun."""
 
     @property
     def text(self) -> str:
@@ -72,28 +74,29 @@ class Final:
 
     def _begins_apart(self) -> bool:
         """May this line, which is not whole yet, be code or a quotation?"""
-        if self._fence or self._line.count("`") % 2 == 1:
+        if self._ends or self._line.count("`") % 2 == 1:
             return True
-        return bool(QUOTED.match(self._line) or FENCE.search(self._line))
+        return bool(QUOTED.match(self._line) or HIDES.search(self._line))
 
     def _take(self, line: str) -> None:
-        """A line, of which what is code or quoted says nothing."""
-        if self._fence:
-            closing = CLOSES_BLOCK.match(line)
-            if closing is None or not closing["run"].startswith(self._fence):
+        """A line, of which what is code, a comment or quoted says nothing."""
+        if self._ends:
+            end = self._ends.match(line)
+            if end is None:
                 return
-            self._fence, line = "", line[closing.end() :]
+            self._ends, line = None, line[end.end() :]
         if QUOTED.match(line):
             return
-        fence = FENCE.search(line)
-        self._hear_in(line[: fence.start()] if fence else line)
-        if fence and self.opened:
-            self._hear(line[fence.start() :])
-        elif fence:
-            self._fence = fence["run"]
+        hides = HIDES.search(line)
+        self._hear_in(line[: hides.start()] if hides else line)
+        if hides and self.opened:
+            self._hear(line[hides.start() :])
+        elif hides:
+            fence = hides["fence"]
+            self._ends = re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)" if fence else ".*?-->")
 
     def _hear_in(self, line: str) -> None:
-        """What of it is no code, up to where the final answer begins."""
+        """What of it is neither code nor a comment, up to where the final answer begins."""
         at = 0
         for silent in SAYS_NOTHING.finditer(line):
             self._hear(line[at : silent.start()])
@@ -104,7 +107,7 @@ class Final:
         self._hear(line[at:])
 
     def _hear(self, text: str) -> None:
-        """Text that is neither code nor a quotation, or stands in the final answer."""
+        """Text that says something, or stands in the final answer."""
         self._sections.feed(text)
         self.opened = self._sections.is_open(self._tag) or bool(self.text)
 

@@ -141,8 +141,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: code says nothing",
         "mind/open_thought.py",
-        '        elif fence:\n            self._fence = fence["run"]\n',
-        "",
+        "        elif hides:\n",
+        "        elif False:\n",
         f"{FINAL}only_what_stands_in_it_is_said[after code]",
     ),
     rule(

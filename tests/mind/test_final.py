@@ -18,6 +18,11 @@ SAID = {
     "in code within code": ("````\n```\n<ada-response>No.</ada-response>\n```\n````\n", ""),
     "in code in a list": ("- ```\n  <ada-response>No.</ada-response>\n  ```\n", ""),
     "in code after a tag": ("</thought>```\n<ada-response>No.</ada-response>\n```\n", ""),
+    "in a comment": ("<!-- <ada-response>No.</ada-response> -->", ""),
+    "after a comment": (
+        "<!--\n<ada-response>No.</ada-response>\n--> <ada-response>Yes.</ada-response>",
+        "Yes.",
+    ),
     "with code at its beginning": ("<ada-response>```\nx\n```\n</ada-response>", "```\nx\n```"),
     "after code that is no block": ("```x``` <ada-response>Yes.</ada-response>", "Yes."),
     "after code in a line": ("I write `<ada-response>`. <ada-response>Yes.</ada-response>", "Yes."),
