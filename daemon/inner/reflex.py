@@ -191,27 +191,31 @@ class Effect:
     pause: float | None = None
 
 
+Change = Mapping[str, Any] | None
+"""What is other in an Effect; None: there is nothing to do it with."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """One way out. `rung` says how dear it is, `most` how often of the last attempts it may be (0: always).
 
-    `possible` says whether there is anything to do it with; `change` what it changes, where it has been tried
-    so often since there was anything new.
+    `change` says what it changes, where it has been tried so often since there was anything new.
     """
 
     name: str
     rung: int
     most: int
-    possible: Callable[[Around], bool]
-    change: Callable[[Around, int], Mapping[str, Any]]
+    change: Callable[[Around, int], Change]
 
 
-def _rephrase(around: Around, tried: int) -> Mapping[str, Any]:
+def _rephrase(around: Around, tried: int) -> Change:
     return {}
 
 
-def _flashback(around: Around, tried: int) -> Mapping[str, Any]:
+def _flashback(around: Around, tried: int) -> Change:
     """One of the older half of the diary."""
+    if not around.diary:
+        return None
     by_age = sorted(around.diary, key=lambda thing: (thing.at, thing.id))
     far = by_age[: max(1, len(by_age) // 2)]
     chosen = random.Random(around.seed).choice(far)
@@ -219,59 +223,45 @@ def _flashback(around: Around, tried: int) -> Mapping[str, Any]:
     return {"shows": (chosen.id,), "words": {"id": str(chosen.id), "when": when}}
 
 
-def _switch(around: Around, tried: int) -> Mapping[str, Any]:
+def _switch(around: Around, tried: int) -> Change:
     """Another open task."""
+    if not around.tasks:
+        return None
     chosen = random.Random(around.seed).choice(sorted(around.tasks, key=lambda thing: thing.id))
     return {"shows": (chosen.id,), "words": {"id": str(chosen.id), "task": fenced(gist(chosen.text))}}
 
 
-def _neighbour(around: Around, tried: int) -> Mapping[str, Any]:
-    return {"words": {"neighbour": _one_of(around.neighbours, around)}}
+def _neighbour(around: Around, tried: int) -> Change:
+    return _one_of("neighbour", around.neighbours, around)
 
 
-def _owner(around: Around, tried: int) -> Mapping[str, Any]:
-    return {"words": {"owner": _one_of(around.owners, around)}}
+def _owner(around: Around, tried: int) -> Change:
+    asked = around.owner_asked
+    if asked is not None and around.now - asked < OWNER_EVERY:
+        return None
+    return _one_of("owner", around.owners, around)
 
 
-def _one_of(people: Sequence[str], around: Around) -> str:
-    return random.Random(around.seed).choice(sorted(people))
+def _one_of(called: str, people: Sequence[str], around: Around) -> Change:
+    if not people:
+        return None
+    return {"words": {called: random.Random(around.seed).choice(sorted(people))}}
 
 
-def _pause(around: Around, tried: int) -> Mapping[str, Any]:
+def _pause(around: Around, tried: int) -> Change:
     """Twice as long each time."""
     base = max(around.pause, SHORTEST)
     pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, around.pause))
     return {"pause": pause, "words": {"minutes": str(round(pause / 60))}}
 
 
-def _may_ask_owner(around: Around) -> bool:
-    asked = around.owner_asked
-    return bool(around.owners) and (asked is None or around.now - asked >= OWNER_EVERY)
-
-
-def _always(_around: Around) -> bool:
-    return True
-
-
-def _has_diary(around: Around) -> bool:
-    return bool(around.diary)
-
-
-def _has_tasks(around: Around) -> bool:
-    return bool(around.tasks)
-
-
-def _has_neighbours(around: Around) -> bool:
-    return bool(around.neighbours)
-
-
-PAUSE = Strategy(name="pause", rung=4, most=0, possible=_always, change=_pause)
+PAUSE = Strategy(name="pause", rung=4, most=0, change=_pause)
 LADDER: Sequence[Strategy] = (
-    Strategy(name="rephrase", rung=1, most=0, possible=_always, change=_rephrase),
-    Strategy(name="flashback", rung=2, most=3, possible=_has_diary, change=_flashback),
-    Strategy(name="switch", rung=2, most=3, possible=_has_tasks, change=_switch),
-    Strategy(name="neighbour", rung=3, most=2, possible=_has_neighbours, change=_neighbour),
-    Strategy(name="owner", rung=3, most=2, possible=_may_ask_owner, change=_owner),
+    Strategy(name="rephrase", rung=1, most=0, change=_rephrase),
+    Strategy(name="flashback", rung=2, most=3, change=_flashback),
+    Strategy(name="switch", rung=2, most=3, change=_switch),
+    Strategy(name="neighbour", rung=3, most=2, change=_neighbour),
+    Strategy(name="owner", rung=3, most=2, change=_owner),
     PAUSE,
 )
 """The registry, the cheap ones first."""
@@ -288,7 +278,7 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
     left = list[Strategy]()
     for one in LADDER:
         too_often = 0 < one.most <= recently[one.name]
-        if one.name not in tried and not too_often and one.possible(around):
+        if one.name not in tried and not too_often and one.change(around, 0) is not None:
             left.append(one)
     if not left:
         return PAUSE
@@ -300,7 +290,7 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
 def effect(strategy: Strategy, history: Sequence[Attempted], around: Around) -> Effect:
     """What this strategy changes in the next tick."""
     tried = sum(one.strategy == strategy.name for one in _since_new(history))
-    changed = dict(strategy.change(around, tried))
+    changed = dict(strategy.change(around, tried) or {})
     words = {"repeated": fenced(gist(around.repeated)), **changed.pop("words", {})}
     return Effect(name=strategy.name, advice=f"{ADVICE}{strategy.name}", words=words, **changed)
 
