@@ -140,9 +140,15 @@ class Gate:
         """Keep the token in a cookie, and out of the address bar."""
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(  # lax: with "strict" a link in Slack to this page would ask for the token again
-            COOKIE, self.token, httponly=True, samesite="Lax", secure=request.secure, path="/"
+            COOKIE, self.token, httponly=True, samesite="Lax", secure=_is_encrypted(request), path="/"
         )
         return response
+
+
+def _is_encrypted(request: web.Request) -> bool:
+    """Does the browser speak TLS with the proxy before us? Then its cookie never goes without."""
+    origin, spoken = request.headers.get("Origin", ""), request.headers.get("X-Forwarded-Proto")
+    return origin.startswith("https:") or spoken == "https"
 
 
 def refuse(status: int, sentence: str) -> web.Response:

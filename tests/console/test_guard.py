@@ -133,6 +133,19 @@ async def test_behind_a_proxy_the_page_is_where_its_owner_says(
                 assert answer.status == (303 if named and own else 403), (origin, await answer.text())
 
 
+async def test_a_cookie_that_came_by_tls_goes_by_tls_alone(tmp_path: Path) -> None:
+    async with console(tmp_path, token=TOKEN, page="https://soul.example") as site:
+        for sent, secure in (
+            ({"Origin": "https://soul.example"}, True),
+            ({"X-Forwarded-Proto": "https"}, True),
+            ({}, False),
+        ):
+            async with site.http.post(
+                f"{site.url}/", headers=sent, data={"token": TOKEN}, allow_redirects=False
+            ) as answer:
+                assert ("; Secure" in answer.headers["Set-Cookie"]) is secure
+
+
 @pytest.mark.parametrize(
     ("page", "origin"),
     [
