@@ -139,7 +139,7 @@ class History:
             return None
         if self.workspace.me.said(message.user, message.bot):
             return None
-        return None if self.workspace.is_forgotten(message) else message
+        return None if self.workspace.is_forgotten(message.author, message.ts) else message
 
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
         known = self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")

@@ -196,7 +196,7 @@ class Inbox:
         What its author wants forgotten is not taken, however late it comes, or how often. One message of a
         bot at a time, wherever it is: they are counted.
         """
-        if self._is_forgotten(message):
+        if self._is_forgotten(message.author, message.changed or message.ts):
             return None
         if not message.by_bot:
             return await self._judged(key, message, late=late)

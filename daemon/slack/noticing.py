@@ -67,6 +67,7 @@ class Noticing:
         self._people = workspace.people
         self._me = workspace.me
         self._allowed = workspace.allowed
+        self._is_forgotten = workspace.is_forgotten
         self._audiences = audiences
 
     async def message(self, message: Message) -> None:
@@ -88,7 +89,7 @@ class Noticing:
         one, team = reaction, self._me.team
         key = f"reaction:{team}:{one.channel}:{one.on}:{one.user}:{one.emoji}:{one.ts}"
         kind = "dm" if one.channel.startswith("D") else ""
-        if self._journal.get(key) or not self._may_react(one, kind):
+        if self._journal.get(key) or not self._may_react(one, kind) or self._is_forgotten(one.user, one.ts):
             return
         place = conversation_with(self._journal, team, one.channel, one.on) or self._said_in(one)
         if place is None:

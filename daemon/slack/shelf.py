@@ -172,7 +172,8 @@ class SlackShelf:
         conversation = Conversation(id=place.channel, kind=place.where)
         found = [one for one in (_message(item, conversation) for item in items) if one]
         gone = self.workspace.forgotten.unsaid()
-        messages = [one for one in found if one.ts not in gone and not self.workspace.is_forgotten(one)]
+        forgotten = self.workspace.is_forgotten
+        messages = [one for one in found if one.ts not in gone and not forgotten(one.author, one.ts)]
         for message in sorted(messages, key=lambda one: moment(one.ts)):
             words = await self.workspace.people.describe(message)
             when = datetime.fromtimestamp(float(message.ts), UTC)

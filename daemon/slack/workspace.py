@@ -10,7 +10,6 @@ from daemon.inner.neighbours import Neighbours
 from daemon.kinds import moment
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
-from daemon.slack.message import Message
 from daemon.slack.names import People
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.web import Web
@@ -36,9 +35,9 @@ class Workspace:
     meetings: Neighbours
     """How much there is between the bots that it answers and the soul."""
 
-    def is_forgotten(self, message: Message) -> bool:
-        """Does whoever said this, or changed it so, want it forgotten?"""
-        return moment(message.changed or message.ts) <= self.forgotten.until(message.author)
+    def is_forgotten(self, person: str, ts: str) -> bool:
+        """Does this person want forgotten what they said or did then?"""
+        return moment(ts) <= self.forgotten.until(person)
 
     @property
     def mentioned(self) -> frozenset[str]:

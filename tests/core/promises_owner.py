@@ -51,6 +51,13 @@ KNOWS = (
         "tests/slack/test_guests.py::test_what_a_known_guest_says_to_others_counts_and_costs_no_question",
     ),
     rule(
+        "what was forgotten is not taken when it comes late",
+        "slack/inbox.py",
+        "if self._is_forgotten(message.author, message.changed or message.ts):",
+        "if False:",
+        "tests/stories/test_forgetting.py::test_nor_does_what_comes_late",
+    ),
+    rule(
         "who Slack does not know is not asked for with each message",
         "slack/names.py",
         "(self._audience(id) or self._is_fresh(id))",

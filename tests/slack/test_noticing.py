@@ -19,6 +19,7 @@ from daemon.kinds import (
     Reacted,
     Said,
     StopAsked,
+    ToForget,
     TurnBegan,
 )
 from daemon.knowledge.places import Places
@@ -281,3 +282,14 @@ async def test_what_is_no_reaction_to_a_message_is_none(here: Office, wrong: dic
     item = {"type": "message", "channel": GENERAL, "ts": "5.000001"}
     await here.event(event={**event, "item": item, **wrong})
     assert here.entries(Reacted, Opened) == []
+
+
+async def test_a_reaction_that_comes_when_its_author_was_forgotten_is_not_kept(tmp_path: Path) -> None:
+    item = {"type": "message", "channel": GENERAL, "ts": "1.000001"}
+    reaction = {"type": "reaction_added", "user": ALICE.id, "reaction": "tada", "item": item}
+    async with office(tmp_path, notes=True) as here:
+        await here.journal.append("soul", ToForget(person=ALICE.id), key="forget")
+        await here.event(event={**reaction, "event_ts": f"{here.clock.now() - 1:.6f}"})
+        assert here.entries(Reacted) == []
+        await here.event(event={**reaction, "event_ts": f"{here.clock.now() + 1:.6f}"})
+        assert len(here.entries(Reacted)) == 1
