@@ -180,9 +180,9 @@ def test_no_source_is_all_that_it_listens_to() -> None:
 
 def test_an_owner_is_asked_once_in_six_hours() -> None:
     before = failed("rephrase", "flashback", "switch", "neighbour")
-    times = [None, NOW - OWNER_EVERY + 1, NOW - OWNER_EVERY]
+    times = [None, NOW - OWNER_EVERY + 1, NOW - OWNER_EVERY, NOW + DAY]
     arounds = [Around(repeated=SAID, now=NOW, seed=1, owners=["U1"], owner_asked=asked) for asked in times]
-    assert [choose(before, around).name for around in arounds] == ["owner", "pause", "owner"]
+    assert [choose(before, around).name for around in arounds] == ["owner", "pause", "owner", "owner"]
     assert choose([*before, *failed("owner")], arounds[2]).name == "pause", "and once for one circle"
 
 
