@@ -88,6 +88,8 @@ class _Round:
             memory = memory.with_memory(remember(warning))
         limited = await self._turn.limit()
         if limited:
+            if not await self._meets_first(limited):
+                return memory
             memory, on = await self._at_bound(memory, limited)
             if not on:
                 return await self._given_up(memory)
@@ -125,6 +127,16 @@ class _Round:
 
     def _deeds(self, memory: WorkingMemory) -> Deeds:
         return Deeds(self._turn, memory, self._definitions, self._words)
+
+    async def _meets_first(self, limited: Limited) -> bool:
+        """Did nothing else that came of the same words meet this bound? Else an owner is asked, or people
+        know, for all of it. Of each branch, and where a timer fires, it is said anew.
+        """
+        if self._is_branch or "timer-fired" in self._codes:
+            return True
+        said = [entry.seq for entry in self._turn.answers]
+        which = f"{limited.resets}:{limited.bound}:{limited.person}:{limited.consents}"
+        return await self._turn.claim(f"met:{self._turn.thread}:{said}:{which}")
 
     async def _at_bound(self, memory: WorkingMemory, limited: Limited) -> tuple[WorkingMemory, bool]:
         """A branch asks in its root's conversation."""

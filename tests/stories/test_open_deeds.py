@@ -354,3 +354,20 @@ async def test_fifty_branches_are_at_the_model_at_once(stage: Stage) -> None:
     gate.set()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[-1] == "All counted."
+
+
+async def test_what_comes_while_an_owner_is_asked_waits_for_the_answer(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(limit_turn=Limits(calls=4), owner_user_ids=frozenset({"U0ALICE0001"}))
+    thinks(stage, spawns("a") + spawns("b"), final("A is 1."))
+    slow = asyncio.Event()
+    stage.model.say(final("B is 2."), asks=OPEN, until=slow)
+    ts = await stage.post("alice", ALICE, "Think of both.")
+    await stage.until(lambda: stage.pending("asked"))
+    slow.set()
+    await stage.settled()
+    assert len(await stage.answers(ALICE, ts)) == 1
+    goes_on(stage, final("1 and 2."))
+    await pressed(stage, "alice", "Continue")
+    assert (await stage.answers(ALICE, ts))[1:] == ["1 and 2."]
+    assert "B is 2." in prompts(stage)[-1]
