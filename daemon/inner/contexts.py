@@ -10,14 +10,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from daemon.engine.reading import ALWAYS
 from daemon.inner.agent_log import Line, Setting
 from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
 from daemon.inner.record import date, line
 from daemon.inner.state import State
 from daemon.kinds import CommandRan
-from daemon.knowledge.views import PUBLIC
+from daemon.knowledge.views import PUBLIC, Knows
 from daemon.limits import InnerLimits
 from daemon.mind.payloads import element
 from daemon.mind.recall import fenced, plain, shortened
@@ -57,6 +56,11 @@ class Contexts:
     said: Callable[[int], str]
     """What the soul answered in the model call of this seq."""
     saw: list[int] = field(default_factory=list)
+    knows: Knows = field(init=False)
+    """May what was written in this view be shown in this tick?"""
+
+    def __post_init__(self) -> None:
+        self.knows = self.state.views.knowing(self.now.view, self.now.tick)
 
     def regions(self) -> Mapping[str, str]:
         """Each by its name, framed and numbered as in the seed."""
@@ -73,10 +77,6 @@ class Contexts:
             name: f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
             for name, (number, text) in made.items()
         }
-
-    def knows(self, there: str, wrote: int = ALWAYS) -> bool:
-        """May what was written in this view be shown in this tick?"""
-        return self.state.views.may_know(self.now.view, there, self.now.tick, wrote)
 
     def new_notes(self) -> bool:
         """Has any note come since the tick before this one began?"""

@@ -10,7 +10,6 @@ import sys
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -124,8 +123,7 @@ class Notes(Projection):
 
     def matching(self, wanted: Filter, knows: Knows, most: int = MOST) -> list[int]:
         """The ids of the newest notes that fit, of those that may be known."""
-        known = cache(knows)
-        found = (id for id in self._candidates(wanted, known) if wanted.fits(self._notes[id], known))
+        found = (id for id in self._candidates(wanted, knows) if wanted.fits(self._notes[id], knows))
         return list(islice(found, most))
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
