@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -246,8 +246,8 @@ class Reading:
 
         For those who read all that was ever written: one entry must not hide all others from them.
         """
-        with self._question:
-            return list(islice(self._sound(self._store.since(seq)), limit))
+        with self._question, closing(self._store.since(seq)) as rows:
+            return list(islice(self._sound(rows), limit))
 
     def heads(self, seq: int, limit: int = 1000) -> list[Head]:
         """What the entries after this seq say beside their bodies, which are not read; oldest first."""

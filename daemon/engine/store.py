@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -317,7 +317,7 @@ class Store:
         for *row, last in found:
             yield cast(Stored, tuple(row)), last
 
-    def since(self, seq: int) -> Iterator[Stored]:
+    def since(self, seq: int) -> Generator[Stored]:
         """The entries after this seq, in order; few of them are in memory at once."""
         with closing(self._db.execute(f"select {ROW} from entry where seq > ? order by seq", (seq,))) as rows:
             yield from rows

@@ -156,6 +156,18 @@ async def test_a_damaged_entry_hides_no_other_one(path: Path, caplog: pytest.Log
     ], "said once, and loudly"
 
 
+async def test_whoever_keeps_what_is_said_of_damage_holds_no_old_state_of_the_file(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with changed(path) as db:
+        db.execute("update entry set body = 'null' where seq = 2")
+    async with Journal(path, FakeClock(), KINDS) as journal:
+        assert [entry.seq for entry in journal.since(0, limit=2)] == [1, 3]
+        assert caplog.records[0].args, "with the error, and all that it passed through"
+        said, _ = await journal.append("t", Said(text="go on"), key="more")
+        assert journal.last() == said.seq
+
+
 async def test_what_an_entry_closes_may_be_damaged_and_all_else_goes_on(path: Path) -> None:
     with changed(path) as db:
         db.execute("update entry set closes = '[1, 2' where seq = 3")
