@@ -5,6 +5,7 @@ Read at a pace that leaves most of Slack's patience to those who speak with the 
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from daemon.slack.payload import TS
+from daemon.slack.message import SPOKEN, Message, said
+from daemon.slack.payload import TS, Malformed
 from daemon.slack.refusals import error_of
 from daemon.slack.web import Item, Method, Web, free, members, named, pages
 
@@ -25,6 +27,8 @@ MOST = 40
 MINUTE = 60.0
 PATIENCE = 300
 """Seconds that Slack may let us wait for one."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +117,15 @@ def at(item: Item, name: str = "ts") -> float:
     """When a message was written, or what else this field is the ts of; long ago if it is none."""
     ts = str(item.get(name))
     return float(ts) if TS.fullmatch(ts) else 0.0
+
+
+def spoken(item: Item, channel: str, kind: str) -> Message | None:
+    """The message that this is, if someone said it, and it can be read."""
+    try:
+        return said(item, channel=channel, kind=kind) if item.get("subtype") in SPOKEN else None
+    except Malformed as fault:
+        log.warning("Slack keeps a message in %s that cannot be read: %s.", channel, fault)
+        return None
 
 
 def live_threads(items: Iterable[Item], since: float) -> dict[str, float]:

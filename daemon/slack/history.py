@@ -14,8 +14,8 @@ from daemon import kinds
 from daemon.engine.event import only
 from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Earlier, Heard
-from daemon.slack.message import SPOKEN, Message, said
-from daemon.slack.payload import Malformed
+from daemon.slack.archive import spoken
+from daemon.slack.message import Message
 from daemon.slack.place import opened, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item, free, pages
@@ -131,13 +131,8 @@ class History:
 
     def _said_by_others(self, place: kinds.Opened, item: Item) -> Message | None:
         """The message, if someone else said it, and wants nothing of it forgotten."""
-        if item.get("subtype") not in SPOKEN:
-            return None
-        try:
-            message = said(item, channel=place.channel, kind=place.where)
-        except Malformed:
-            return None
-        if self.workspace.me.said(message.user, message.bot):
+        message = spoken(item, place.channel, place.where)
+        if message is None or self.workspace.me.said(message.user, message.bot):
             return None
         return None if self.workspace.is_forgotten(message.author, message.ts) else message
 

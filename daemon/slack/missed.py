@@ -18,10 +18,8 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.kinds import moment
 from daemon.ports import Clock
-from daemon.slack.archive import Archive, Conversation, at, live_threads
+from daemon.slack.archive import Archive, Conversation, at, live_threads, spoken
 from daemon.slack.inbox import Inbox
-from daemon.slack.message import SPOKEN, Message, said
-from daemon.slack.payload import Malformed
 from daemon.slack.refusals import LIMITED, error_of
 from daemon.slack.watermarks import Marks
 from daemon.slack.web import Item
@@ -229,18 +227,9 @@ class Missed:
         answered = self.archive.now() - self.max_age
         woken: set[str] = set()
         for item in sorted(items, key=at):
-            message = _message(item, left.one) if at(item) >= left.since else None
+            message = spoken(item, left.one.id, left.one.kind) if at(item) >= left.since else None
             if message:
                 woken |= await self.inbox.recover(message, late=at(item) < answered)
                 await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
         for thread in woken:
             self.tell(thread)
-
-
-def _message(item: Item, one: Conversation) -> Message | None:
-    """The message that this item is, if someone said it."""
-    try:
-        return said(item, channel=one.id, kind=one.kind) if item.get("subtype") in SPOKEN else None
-    except Malformed as fault:
-        log.warning("Slack keeps a message in %s that cannot be read: %s.", one.id, fault)
-        return None

@@ -19,9 +19,8 @@ from daemon.errors import FileRefused
 from daemon.kinds import Opened, Said, SharedFile, moment
 from daemon.limits import DAY
 from daemon.ports import Files
-from daemon.slack.archive import Archive, Conversation, at
-from daemon.slack.message import SPOKEN, Message, said
-from daemon.slack.payload import Malformed
+from daemon.slack.archive import Archive, at, spoken
+from daemon.slack.message import Message
 from daemon.slack.place import permalink, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
@@ -169,8 +168,7 @@ class SlackShelf:
     async def _parts(self, place: Opened, items: Iterable[Item]) -> AsyncIterator[tuple[str, str]]:
         """Each message with its link, in the order in which they were said."""
         me = self.workspace.me
-        conversation = Conversation(id=place.channel, kind=place.where)
-        found = [one for one in (_message(item, conversation) for item in items) if one]
+        found = [one for one in (spoken(item, place.channel, place.where) for item in items) if one]
         gone = self.workspace.forgotten.unsaid()
         forgotten = self.workspace.is_forgotten
         messages = [one for one in found if one.ts not in gone and not forgotten(one.author, one.ts)]
@@ -218,13 +216,3 @@ def _told_apart(documents: Sequence[Document]) -> list[Document]:
             name = f"{document.name} ({number})"
         found[name] = replace(document, name=name)
     return list(found.values())
-
-
-def _message(item: Item, conversation: Conversation) -> Message | None:
-    """The message that this is, if somebody said it."""
-    if item.get("subtype") not in SPOKEN and not item.get("bot_id"):
-        return None
-    try:
-        return said(item, channel=conversation.id, kind=conversation.kind)
-    except Malformed:
-        return None
