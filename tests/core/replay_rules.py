@@ -10,6 +10,13 @@ MISSED = "tests/engine/test_missed.py::test_"
 
 REPLAYING: tuple[Mutant, ...] = (
     rule(
+        "where all is to be read back, all is",
+        "engine/worker.py",
+        "self._replays_always = replays_always",
+        "self._replays_always = False",
+        "tests/engine/test_kills.py::test_where_all_is_read_back_a_program_runs_once_more_after_each_step",
+    ),
+    rule(
         "replay: a new step passes by no context that is recorded",
         "engine/record.py",
         "if passed and not by_content(passed) and context_of(passed) in line:",

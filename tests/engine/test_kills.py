@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from daemon.engine.context import Context
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Result
+from daemon.engine.worker import Worker
 from tests.cases import UNREACHED, Case, Way, replay
+from tests.clock import FakeClock
 from tests.engine.harness import ENGINE, SCENARIOS
+from tests.engine.scenario import Said
+from tests.engine.small import Small, say
 from tests.soak import but, later
 
 STUTTER = 13
@@ -52,3 +61,19 @@ def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
 def test_a_case_that_comes_to_no_boundary_shows_nothing(way: Way) -> None:
     """Else a kill that never happens would pass for one that does no harm."""
     assert ENGINE.outcome(Case(scenario="order", way=way, at=999)) == UNREACHED
+
+
+async def test_where_all_is_read_back_a_program_runs_once_more_after_each_step(tmp_path: Path) -> None:
+    """Else whatever is told above of a replay would be told of none."""
+    runs = list[str]()
+
+    async def body(ctx: Context) -> None:
+        runs.append(ctx.path)
+        await ctx.record(Result(value=1))
+        await ctx.record(Result(value=2))
+
+    async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
+        await say(journal, "go")
+        async with Worker(journal, FakeClock(), Small(body), replays_always=True) as worker:
+            await worker.idle()
+    assert len(runs) == 3
