@@ -124,6 +124,9 @@ class Soul(Program):
         return turn
 
     async def _think(self, turn: Turn) -> None:
+        if turn.silent and turn.process not in self._world.processes:
+            log.warning("The process %s is gone, and an afterthought with it.", turn.process)
+            return
         for _ in range(MAX_TRANSITIONS):
             outcome = await self._process(turn.process)(turn)
             if isinstance(outcome, WorkingMemory):

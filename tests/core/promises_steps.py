@@ -59,6 +59,13 @@ STEPS = (
         CHANGED + "test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one",
     ),
     rule(
+        "an afterthought of a process that is gone is let go",
+        "soul/program.py",
+        "if turn.silent and turn.process not in self._world.processes:",
+        "if False:",
+        CHANGED + "test_an_afterthought_of_a_process_that_is_gone_is_let_go",
+    ),
+    rule(
         "a process that nothing leads to is named",
         "doctor/ways.py",
         "    for name in processes:\n        if name not in entered:",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from daemon.kinds import Afterthought
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
 from daemon.ports import Choice
@@ -89,7 +90,8 @@ async def travelled(stage: Stage, travel: Process) -> str:
     await going_on(stage, travel)
     stage.model.say(turning("Off!", "travel"))
     ts = await stage.say("alice", ALICE, "I want to get away from here")
-    await stage.say("alice", ALICE, "So what do you think?", ts)
+    await stage.post("alice", ALICE, "So what do you think?", ts)
+    await stage.until(lambda: stage.entries("turn-ended")[1:])
     await going_on(stage)
     assert (await stage.answers(ALICE, ts))[1:] == ["Where to?"]
     return ts
@@ -110,6 +112,23 @@ async def test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one(stage: 
     assert (await stage.answers(ALICE, ts))[3:] == ["You are welcome."], "it is out of there for good"
     assert not stage.entries("attempt-failed", "restarted")
     assert verify(stage.soul.journal).violations == []
+
+
+async def test_an_afterthought_of_a_process_that_is_gone_is_let_go(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def travel(turn: Turn) -> WorkingMemory:
+        if not turn.answers:
+            await asyncio.Event().wait()
+        await turn.tell("later", Afterthought(process="travel"))
+        return turn.memory.with_memory(*map(remember, await turn.say("Where to?")))
+
+    ts = await travelled(stage, travel)
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[1:] == ["Where to?"], "nobody speaks in its place"
+    assert [entry.event.outcome for entry in stage.entries("turn-ended")][-1] == "completed"
+    assert "The process travel is gone, and an afterthought with it." in caplog.messages
+    assert not stage.pending("input", "turn-began")
 
 
 @pytest.mark.parametrize("how", ["words", "button", later("go on")])
