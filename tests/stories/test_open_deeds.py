@@ -359,15 +359,18 @@ async def test_fifty_branches_are_at_the_model_at_once(stage: Stage) -> None:
 async def test_what_comes_while_an_owner_is_asked_waits_for_the_answer(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(limit_turn=Limits(calls=4), owner_user_ids=frozenset({"U0ALICE0001"}))
-    thinks(stage, spawns("a") + spawns("b"), final("A is 1."))
-    slow = asyncio.Event()
-    stage.model.say(final("B is 2."), asks=OPEN, until=slow)
+    thinks(stage, spawns("a") + spawns("b"))
+    first, second = asyncio.Event(), asyncio.Event()
+    stage.model.say(final("It is 1."), asks=OPEN, until=first)
+    stage.model.say(final("It is 2."), asks=OPEN, until=second)
     ts = await stage.post("alice", ALICE, "Think of both.")
+    await stage.until(lambda: len(prompts(stage)) == 3)
+    first.set()
     await stage.until(lambda: stage.pending("asked"))
-    slow.set()
+    second.set()
     await stage.settled()
     assert len(await stage.answers(ALICE, ts)) == 1
     goes_on(stage, final("1 and 2."))
     await pressed(stage, "alice", "Continue")
     assert (await stage.answers(ALICE, ts))[1:] == ["1 and 2."]
-    assert "B is 2." in prompts(stage)[-1]
+    assert "It is 2." in prompts(stage)[-1]
