@@ -64,8 +64,7 @@ class Deeds:
                 await self._by_the_core(payload)
         beside = [one for one in actions if not self._definitions[one.tag].exclusive]
         alone = [one for one in actions if self._definitions[one.tag].exclusive]
-        if beside:
-            await self._turn.beside([partial(self._act, payload=one) for one in beside])
+        await self._turn.beside([partial(self._act, payload=one) for one in beside])
         for one in alone:
             await self._turn.beside([partial(self._act, payload=one)])
         self.called = self.called or bool(actions)

@@ -71,7 +71,7 @@ class Run(OwnersWords, Chooser):
     async def live(self) -> ISMResult:
         """The soul finds its own way: what the playbook wants, by the actions that there are."""
         return await run_ism(
-            "\n\n".join(memory.content for memory in self.memory.conversation),
+            "",  # its chooser is shown the conversation as it is remembered (Telling)
             self.playbook.goal,
             self.playbook.text,
             [bind(self, one) for one in self.definitions],

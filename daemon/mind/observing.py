@@ -25,9 +25,7 @@ def cut(text: str, most: int = MOST) -> str:
     if len(text) <= most:
         return text
     head = most * 2 // 3
-    tail = most - head
-    left_out = len(text) - head - tail
-    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[-tail:]}"
+    return f"{text[:head]}\n[… {len(text) - most} characters left out …]\n{text[head - most :]}"
 
 
 def observation(execution: Execution) -> str:
