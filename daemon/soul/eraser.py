@@ -266,8 +266,7 @@ class Forgetting:
 
     def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:
         for one in only(Spoken, entries):
-            opened = self._journal.latest(root_of(one.thread), Opened)
-            if opened:
+            for opened in self._journal.latest_first(root_of(one.thread), Opened):
                 yield opened.event.channel, one.event.ts
 
     async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:

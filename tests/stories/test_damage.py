@@ -14,6 +14,7 @@ from daemon.rules import verify
 from tests.soak import later
 from tests.stories.process import ended, lived, start
 from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.stories.test_forgetting import forgotten
 from tests.tools.forgery import opened, spoil
 
 NAME = "rehearsal-journal.db"
@@ -149,3 +150,13 @@ async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tm
             got, said = await ended(await start(tmp_path, *command))
             assert (got, why in said, said.count("\n")) == (status, True, 1), said
         assert (tmp_path / NAME).read_bytes() == before
+
+
+async def test_who_is_forgotten_may_have_a_conversation_whose_beginning_is_damaged(stage: Stage) -> None:
+    await stage.say("alice", ALICE, "Hello")
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(copy.seqs("thread")[0], body="null")
+    await stage.wake()
+    await forgotten(stage)
+    assert len(stage.entries("forget-done")) == 1
