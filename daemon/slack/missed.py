@@ -22,10 +22,8 @@ from daemon.slack.archive import Archive, Conversation, at, live_threads, spoken
 from daemon.slack.inbox import Inbox
 from daemon.slack.refusals import LIMITED, error_of
 from daemon.slack.watermarks import Marks
-from daemon.slack.web import Item
+from daemon.slack.web import SKEW, Item
 
-SKEW = 300.0
-"""Seconds that are read twice, since no two clocks agree. What is found again in them is known."""
 MOST = 40
 """Threads that are read, about a minute long, before it looks what else was missed meanwhile."""
 CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")

@@ -18,14 +18,13 @@ from daemon.slack.message import Message
 from daemon.slack.payload import identity, part, stamp, told
 from daemon.slack.place import conversation_with, open_channel, opened
 from daemon.slack.text import named
+from daemon.slack.web import SKEW
 from daemon.slack.workspace import Workspace
 
 OURS: tuple[type[Event], ...] = (SpeechStarted, Spoken, CardShown)
 """What names a message of the soul's own by its ts."""
 RECENT = 7 * 86_400.0
 """Seconds for which a message of the soul's own is looked for: all that it said since is read for that."""
-SKEW = 300.0
-"""Seconds by which Slack's clock and ours may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 from daemon.engine.event import Entry, Event, Input, Rank
 from daemon.engine.journal import Journal
-from daemon.kinds import Asked, CardShown, Opened, Said, SpeechStarted, Spoken, TurnBegan, moment, thread_key
+from daemon.kinds import (
+    Asked,
+    CardShown,
+    Opened,
+    Said,
+    SpeechStarted,
+    Spoken,
+    Timer,
+    TurnBegan,
+    moment,
+    thread_key,
+)
 from daemon.slack.payload import identity, part, stamp, told
 from daemon.slack.place import conversation_with, opened
+from daemon.slack.web import SKEW
 from daemon.slack.words import STOP_EMOJIS
 
 AT_WORK: tuple[type[Event], ...] = (Input, TurnBegan, Asked)
@@ -99,8 +112,13 @@ def is_late(journal: Journal, thread: str, ts: str) -> bool:
 
 
 def _are_newer(work: Iterable[Input], ts: str) -> bool:
-    said = [event for event in work if isinstance(event, Said)]
-    return bool(said) and min(moment(event.ts) for event in said) > moment(ts)
+    said = [_written(event) for event in work if isinstance(event, Said)]
+    return bool(said) and min(said) > moment(ts)
+
+
+def _written(said: Said) -> Decimal:
+    """When that was, at the earliest: a reminder is dated by our clock."""
+    return moment(said.ts) - SKEW if isinstance(said, Timer) else moment(said.ts)
 
 
 def _work(journal: Journal, thread: str) -> list[Input]:

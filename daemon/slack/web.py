@@ -29,6 +29,8 @@ Item = Mapping[str, Any]
 PAGE, MEMBERS = 200, 1_000
 """Items, and members of a conversation, that are asked for at once."""
 
+SKEW = 300
+"""Seconds by which Slack's clock and ours may differ: so many are read twice, and known again."""
 TIMEOUT = 30.0
 """Seconds for one request."""
 LONGEST_WAIT = 30

@@ -9,8 +9,7 @@ import pytest
 from daemon.kinds import CaughtUp
 from daemon.slack.archive import MINUTE, MOST, PATIENCE
 from daemon.slack.catch_up import DORMANT
-from daemon.slack.missed import SKEW
-from daemon.slack.web import PAGE
+from daemon.slack.web import PAGE, SKEW
 from rehearsal.people import ALICE, SOUL
 from rehearsal.store import add_channel
 from tests.clock import FakeClock

@@ -13,8 +13,7 @@ from daemon.engine.event import Entry
 from daemon.engine.reading import Reading, reading
 from daemon.kinds import SOUL_KINDS, CaughtUp, Message, ReadOn
 from daemon.slack.archive import MOST
-from daemon.slack.missed import SKEW
-from daemon.slack.web import PAGE
+from daemon.slack.web import PAGE, SKEW
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until

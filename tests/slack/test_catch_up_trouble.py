@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.kinds import CaughtUp, Heard, Message
-from daemon.slack.missed import SKEW
 from daemon.slack.policy import Allowed
+from daemon.slack.web import SKEW
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, read

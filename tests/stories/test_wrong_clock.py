@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from rehearsal.people import ALICE as ALICE_HERSELF
+from tests.stories.choosing import ASKED, answers, choice, deciding, turning
 from tests.stories.mending import unasked
 from tests.stories.stage import ALICE, Stage, reply
+from tests.stories.test_asking import SCHEDULE
 from tests.stories.test_away import lose
 from tests.stories.test_forgetting import forgotten
 from tests.stories.ticking import did, do, live, thinks, tick, unlike
@@ -95,3 +99,18 @@ async def test_who_was_forgotten_is_heard_again_at_once(stage: Stage) -> None:
     await stage.until(lambda: stage.entries("message")[-1].event.ts == ts)
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["Yes."]
+
+
+async def test_a_reminder_can_be_stopped_as_soon_as_it_comes(stage: Stage) -> None:
+    """It is dated by our clock, a stop by Slack's."""
+    stage.clock.set_ahead(60)
+    await deciding(stage)
+    answers(stage, turning(), choice(SCHEDULE, "Respond"), reply("I will be back."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    held, asked = asyncio.Event(), len(stage.model.requests)
+    stage.model.say(reply("Still late."), until=held)
+    await stage.passing(60, lambda: len(stage.model.requests) > asked)
+    await stage.post("alice", ALICE, "stop", ts)
+    await stage.until(lambda: stage.entries("stop"))
+    await stage.settled()
+    assert (await stage.answers(ALICE, ts))[-1] == "Stopped."
