@@ -168,7 +168,7 @@ class Overview:
     def _link(self, asked: Entry[Asked]) -> str:
         """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
         rehearsal."""
-        opened = self._journal.latest(root_of(asked.thread), Opened)
+        opened = next(self._journal.latest_first(root_of(asked.thread), Opened), None)
         if opened is None or not opened.event.ts:
             return ""
         channel, root = opened.event.channel, opened.event.ts

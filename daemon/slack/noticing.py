@@ -137,7 +137,7 @@ class Noticing:
         said: list[Entry[Any]] = self._journal.kind(*OURS, at=max(on - SKEW, 0.0))
         for entry in said:
             if entry.event.ts == reaction.on:
-                place = self._journal.latest(root_of(entry.thread), Opened)
-                if place and place.event.channel == reaction.channel:
-                    return place
+                for place in self._journal.latest_first(root_of(entry.thread), Opened):
+                    if place.event.channel == reaction.channel:
+                        return place
         return None

@@ -90,8 +90,10 @@ def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
 def at_work(journal: Journal) -> list[Entry[Opened]]:
     """The conversations that are at work; the one in which something came last is the first."""
     threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending(*AT_WORK)))
-    found = [journal.latest(thread, Opened) for thread in threads]
-    return [one for one in found if one]
+    found: list[Entry[Opened]] = []
+    for thread in threads:
+        found.extend(journal.latest_first(thread, Opened))
+    return found
 
 
 def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) -> bool:

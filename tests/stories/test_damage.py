@@ -107,6 +107,22 @@ async def test_a_half_turn_that_is_damaged_is_suspected_of_no_kill(stage: Stage)
     assert await stage.answers(BOB, bob) == ["Here I am."]
 
 
+async def test_a_stop_is_heard_though_a_conversation_at_work_is_damaged(stage: Stage) -> None:
+    never = asyncio.Event()
+    for _ in range(2):
+        stage.model.say(reply("Good morning to you."), until=never, first=60)
+    await stage.post("alice", ALICE, "Good morning")
+    await stage.passing(0, lambda: stage.pending("speech"))
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(copy.seqs("thread")[-1], body="null")
+    await stage.wake()
+    await stage.post("bob", BOB, "Good morning")
+    await stage.passing(1, lambda: len(stage.pending("speech")) == 2)
+    await stage.post("bob", BOB, "stop")
+    await stage.passing(1, lambda: stage.entries("stop"))
+
+
 async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
     await lived(tmp_path)
     spoil(tmp_path / NAME, "pending_by_kind")
