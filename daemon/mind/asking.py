@@ -19,6 +19,7 @@ from daemon.mind.recall import remember
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
+FENCE = "```"
 Schema = Mapping[str, Any]
 Came = tuple[WorkingMemory, Entry[ModelCall] | None]
 """The memory by then, and the answer; None where there is none."""
@@ -125,3 +126,9 @@ def standing(receipts: Iterable[Entry[Spoken | Unsaid]]) -> list[Entry[Spoken | 
 def sentence(turn: Turn, name: str) -> str:
     """A fixed sentence of the owner's."""
     return turn.text(f"prompts/sentences/{name}").strip()
+
+
+def cut_short(turn: Turn, said: str) -> str:
+    """What was said until there was no more room, and that there was none; code in it is closed."""
+    end = f"\n{FENCE}" if said.count(FENCE) % 2 else ""
+    return f"{said}{end}\n\n{sentence(turn, 'cut')}"

@@ -117,12 +117,14 @@ class Thought:
     """What came of one step: the memory with what was heard meanwhile, the call, and what is in its answer.
 
     `final` is what people are to read, or have read of it where it broke off; empty: this was not the end.
+    `unfinished`: there was no room for all of it.
     """
 
     memory: WorkingMemory
     call: Entry[ModelCall]
     parsed: Parsed
     final: str = ""
+    unfinished: bool = False
 
     @property
     def usable(self) -> bool:
@@ -190,6 +192,7 @@ class Thinking:
             call=call,
             parsed=parse(text, slug=self._slug, actions=self._actions),
             final=final,
+            unfinished=call.event.outcome == "cut" and f"</{self._slug}-response" not in text.lower(),
         )
 
 

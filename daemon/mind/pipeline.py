@@ -15,7 +15,7 @@ from daemon.kinds import MoodChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import PLAINLY, Answer
-from daemon.mind.asking import sentence, standing, stopped, without_question
+from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.listening import Listening, Reader
 from daemon.mind.prompting import feeling, in_sections, situated
@@ -26,7 +26,6 @@ from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
-FENCE = "```"
 Revise = Callable[[str, bool], str]
 """Takes a text that is about to be said, and whether it is whole; returns what of it may be."""
 
@@ -160,10 +159,7 @@ def _worded(turn: Turn, answer: Answer, said: str) -> str:
     if not said:
         silent = "over_budget" if answer.outcome == "over-budget" else "lost_words"
         return sentence(turn, silent) if turn.must_answer else ""
-    if not answer.unfinished:
-        return said
-    end = f"\n{FENCE}" if said.count(FENCE) % 2 else ""
-    return f"{said}{end}\n\n{sentence(turn, 'cut')}"
+    return cut_short(turn, said) if answer.unfinished else said
 
 
 def _as_it_is(text: str, _whole: bool) -> str:

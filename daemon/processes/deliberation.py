@@ -15,7 +15,7 @@ from daemon.actions.registry import Registry
 from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
-from daemon.mind.asking import sentence, standing, stopped, without_question
+from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound, consent
 from daemon.mind.open_thought import Thinking, Thought, last_plan
 from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Parsed, Payload, element, parse, slug_of
@@ -259,7 +259,7 @@ class _Round:
         if self._is_branch:
             await self._turn.tree.end(thought.final)
             return deeds.memory
-        await speech.close(thought.final)
+        await speech.close(cut_short(self._turn, thought.final) if thought.unfinished else thought.final)
         if again and not self._alone:
             for call in again:
                 await self._call_itself(call, deeds)

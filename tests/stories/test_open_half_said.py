@@ -41,3 +41,10 @@ async def test_of_what_is_refused_in_the_middle_nothing_stays(stage: Stage) -> N
     ts = await stage.say("alice", ALICE, "How many fruits?")
     assert await stage.answers(ALICE, ts) == [sentence(stage, "lost_words")]
     assert not stage.pending("speech")
+
+
+async def test_a_final_answer_for_which_there_is_no_room_says_so(stage: Stage) -> None:
+    thinks(stage, final("word " * 5_000))
+    ts = await stage.say("alice", ALICE, "Count all words.")
+    assert [call.event.outcome for call in stage.entries("model-call")] == ["ok", "cut"]
+    assert (await stage.answers(ALICE, ts))[-1].endswith(sentence(stage, "cut"))
