@@ -207,8 +207,8 @@ class Inbox:
         known = opened(self._journal, key)
         called_by = known.event.called_by if known else self._begun(message)
         late = late or self._is_late(known, message)
-        bot = self._allowed.names(message)
-        enough = bot and self._meetings.enough(self._me.team, message.channel, message.root)
+        neighbour = self._allowed.names(message)
+        enough = neighbour and self._meetings.enough(self._me.team, message.channel, message.root)
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             await self._people.seen(message)
