@@ -87,11 +87,12 @@ class Overview:
         await self._spending.update()
         questions = self._questions()
         waiting = {root_of(entry.thread) for entry in questions}
+        thinking = {*self._journal.waiting(TurnBegan)}
         fitting = list(islice(self._conversations.wanted(wanted, waiting), wanted.limit + 1))
         shown = fitting[: wanted.limit]
         more = len(fitting) > len(shown)
         return {
-            "threads": [self._thread(one, questions) for one in shown],
+            "threads": [self._thread(one, questions, thinks=one.thread in thinking) for one in shown],
             "older": shown[-1].last if more else None,
             "choices": self._conversations.choices(),
             "waiting": len(questions),
@@ -110,7 +111,7 @@ class Overview:
         text = entry["body"]["text"].casefold()
         return all(word in text for word in words)
 
-    def _thread(self, one: Conversation, questions: Sequence[Entry[Asked]]) -> Told:
+    def _thread(self, one: Conversation, questions: Sequence[Entry[Asked]], *, thinks: bool) -> Told:
         mine = [entry for entry in questions if root_of(entry.thread) == one.thread]
         spent = self._spending.of(one.thread)
         return {
@@ -125,7 +126,7 @@ class Overview:
             "process": one.process,
             "turns": one.turns,
             "failed": one.failed,
-            "thinks": bool(self._journal.pending(TurnBegan, thread=one.thread)),
+            "thinks": thinks,
             "waits": [self._addressed(entry.event) for entry in mine],
             "cost": spent.cost,
             "worth": spent.worth,

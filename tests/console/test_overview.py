@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Corrected, Message, ModelCall, Remembered
+from daemon.kinds import SOUL_KINDS, Corrected, Message, ModelCall, Remembered, TurnBegan
 from rehearsal.people import ALICE, BOB, CAROL
 from tests.clock import FakeClock
 from tests.console.lived_in import DAY, GENERAL, OPS, Diary, write_a_life
@@ -73,6 +73,11 @@ async def test_a_conversation_whose_beginning_is_damaged_is_left_out(tmp_path: P
         with opened(tmp_path / "journal.db") as copy:
             for kind in ("thread", "message", "model-call"):
                 copy.change(copy.seqs(kind)[0], body="null")
+            thread = copy.column(copy.seqs("turn-ended")[-1], "thread")
+        half = TurnBegan(execution="x", inputs=())
+        began, _ = await site.journal.append(thread, half, key="x/began")
+        with opened(tmp_path / "journal.db") as copy:
+            copy.change(began.seq, body="null")
         for path in ("threads", "questions", "people", "costs"):
             await told(site, path)
         assert len((await told(site, "threads"))["threads"]) == 5
